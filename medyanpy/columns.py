@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from medyanpy.errors import ParameterError
+from medyanpy._tools.validation import plain_name
+from medyanpy.errors import ParameterError, shown
 
 __all__ = ["BEADS", "POSITIONS", "VELOCITIES", "Column"]
 
@@ -69,6 +70,10 @@ class Column:
     in_trajectory: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("name", "of", "role", "unit", "mass", "drive", "drawn", "array", "entry"):
+            plain_name(f"Column: {name}", getattr(self, name))
+        if not isinstance(self.dtype, type):
+            raise ParameterError(f"Column {self.name}: dtype = {shown(self.dtype)} but must be a type of NumPy")
         if self.role not in ("position", "momentum"):
             raise ParameterError(f'Column {self.name}: role = {self.role!r} but must be "position" or "momentum"')
         own = self.is_momentum and self.of != BEADS

@@ -1,6 +1,5 @@
 """Context: one running system, as users see it; `medyanpy.engine` is what it is made of."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -9,7 +8,7 @@ import numpy as np
 
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._tools.images import Box
-from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.names import Guarded, bound_call, look_up
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
@@ -24,8 +23,17 @@ from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
+from medyanpy.engine.overlaps import Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule, check_word
-from medyanpy.engine.space import check_images, check_space, expect_lengths, expect_no_seam, moved_with
+from medyanpy.engine.space import (
+    check_images,
+    check_links,
+    check_sheets,
+    check_space,
+    expect_lengths,
+    expect_no_seam,
+    moved_with,
+)
 from medyanpy.engine.store import Store
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter
@@ -36,6 +44,9 @@ from medyanpy.state import State
 from medyanpy.system import System
 
 __all__ = ["Context"]
+
+# Steps after which a failure is no longer that of a start in which beads overlap.
+_PARTED = 1000
 
 
 class Context(Displayed, Guarded):
@@ -79,7 +90,9 @@ class Context(Displayed, Guarded):
         #: What users have been warned of, and need not hear again when there is more.
         self._said: set[str] = set()
         self._looked = worksheet.Looked()
-        worksheet.warn(system, integrator, self._said)
+        found = overlaps_now(self._schedule)
+        self._faults.overlapping = bool(found)
+        worksheet.warn(system, integrator, self._said, self._store.box, found)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -91,9 +104,10 @@ class Context(Displayed, Guarded):
         check_space(self.system)
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
+        check_links(store.layout)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
-        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout))
+        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout, self.system))
         store.program.admit, store.program.between = engine.measure.admit, self._serve
         # Last: an error names forces.
         schedule.settle()
@@ -112,13 +126,15 @@ class Context(Displayed, Guarded):
             jumps = set(self.system.jumps)
             # What has happened is told as of what there was.
             before.schedule.jumping.gather()
-            with Undo(self.system):
+            with Undo(self.system, self.integrator):
                 describe_the_living(self._store)
                 with self.turn.running(EDIT):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
-                    worksheet.warn(self.system, self.integrator, self._said)
+                    worksheet.warn(
+                        self.system, self.integrator, self._said, self._store.box, overlaps_now(self._schedule)
+                    )
                 except BaseException:
                     # Warnings may be errors.
                     self._take(before)
@@ -152,6 +168,12 @@ class Context(Displayed, Guarded):
         worksheet.warn_of_timesteps(self.system, self.integrator, self._looked.anew([forces[i] for i in stale]))
         with self._counted_as_protocol():
             schedule.take_forces(bound)
+
+    @one_at_a_time
+    def _overlaps(self) -> list[Overlap]:
+        """Pairs that overlap where beads are now."""
+        self._refresh()
+        return overlaps_now(self._schedule)
 
     # Running ------------------------------------------------------------------------------------------------
 
@@ -192,6 +214,8 @@ class Context(Displayed, Guarded):
             with self.turn.running("step"):
                 error = self._faults.recovered(fault)
             raise error from (None if error is fault.cause else fault.cause)
+        if self.step_count - self._schedule.started > _PARTED:
+            self._faults.overlapping = False
         self._degradation.look(self.step_count, self._store.x)
         if self.integrator.blocks:
             self._schedule.proposing.look(self.integrator.timestep)
@@ -263,8 +287,7 @@ class Context(Displayed, Guarded):
         ParameterError, SimulationError
             As `get_state`.
         """
-        call = inspect.signature(self.get_state).bind(**what)
-        call.apply_defaults()
+        call = bound_call("snapshot", self.get_state, what)
         state: State = self.turn.ask(lambda: self._measure.look(*call.args))
         return state
 
@@ -351,7 +374,7 @@ class Context(Displayed, Guarded):
         ------
         TopologyError
             Wrong shape, or a coordinate that is not finite; in a periodic box, beads that are joined and given as
-            images that are not next to each other.
+            images that are not next to each other, or edges of a membrane longer than half of the box.
         SimulationError
             Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
             then as they were. (Small deviations are put right.)
@@ -364,6 +387,7 @@ class Context(Displayed, Guarded):
         rows = slice(0, self.layout.n_cartesian)
         places = self._store.x.copy()
         places[rows] = x[self.layout.order[rows]]
+        check_sheets("set_positions", self._store, places, self._store.box)
         self._place(places, self._store.box)
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
@@ -399,20 +423,34 @@ class Context(Displayed, Guarded):
         ------
         ParameterError
             What is no box; directions that were open and are not, or the other way round; a box smaller than twice the
-            range of what acts in it.
+            range of what acts in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
-            with ``scale=False``.
+            or one with an edge longer than half of the new box, with ``scale=False``.
         SimulationError
             Beads that would be where they cannot be, as in `set_positions`.
         """
         self._refresh()
-        lengths = expect_lengths("set_box", box, self._store)
-        self.layout.check_widths(lengths)
-        x = moved_with("set_box", self._store, lengths) if scale else self._store.x.copy()
-        if not scale:
-            expect_no_seam("set_box", self._store)
+        lengths, x = self._check_box("set_box", box, scale)
+        # First: warnings may be errors.
+        self._warn_of_fields(lengths)
         self._place(x, lengths)
+
+    def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """(3,) lengths of a box and (n, 3) places in it, as `set_box` takes them; nothing changes."""
+        lengths = expect_lengths(what, box, self._store)
+        self.layout.check_widths(lengths)
+        if scale:
+            return lengths, moved_with(what, self._store, lengths)
+        expect_no_seam(what, self._store)
+        # Scaled with the box, edges are the same part of it as before.
+        check_sheets(what, self._store, self._store.x, lengths)
+        return lengths, self._store.x.copy()
+
+    def _warn_of_fields(self, lengths: np.ndarray | None = None) -> None:
+        """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
+        box = self._store.box if lengths is None else lengths
+        worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """The box of a state."""
@@ -469,7 +507,8 @@ class Context(Displayed, Guarded):
         ------
         TopologyError
             A handle that is none of this topology's membranes, a vertex that does not exist; two vertices without an
-            edge, an edge on a border, or one whose other corners have an edge already.
+            edge, an edge on a border, or one whose other corners have an edge already; an edge that would be longer
+            than half of the box.
         ParameterError
             A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
         ContextInUseError
@@ -698,6 +737,7 @@ class Context(Displayed, Guarded):
             raise
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
+        self._warn_of_fields()
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
@@ -726,6 +766,7 @@ class Context(Displayed, Guarded):
         """
         self._refresh()
         self._schedule.take_arrays(arrays, step, since)
+        self._warn_of_fields()
         measured = arrays.get("work")
         if measured is not None:
             self.report_work = True
@@ -764,6 +805,7 @@ class Context(Displayed, Guarded):
     def _counted_as_protocol(self) -> Iterator[None]:
         """What the block does to the energy is protocol work; and steps start from another account of it."""
         self._schedule.account.close()
+        self._faults.overlapping = None
         if self._schedule.meter is None:
             yield
             return

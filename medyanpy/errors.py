@@ -12,9 +12,9 @@ from typing import Any
 
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
-    "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
-    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
-    "foreign_errors", "shortened", "shown", "warn_outside",
+    "MeshError", "MeshQualityWarning", "OutputError", "OverlapWarning", "ParameterError", "PublicNameError",
+    "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "StructureWarning", "ThermostatWarning",
+    "TimestepWarning", "TopologyError", "TrajectoryWarning", "UnitsWarning", "UnknownNameError", "WalltimeError",
 ]  # fmt: skip
 
 
@@ -49,6 +49,10 @@ class ParameterError(MedyanError, ValueError):
 
 class ArgumentError(ParameterError, TypeError):
     """A call with arguments that are not those of the function; the message shows the call, or what was meant."""
+
+
+class WalltimeError(ParameterError):
+    """A walltime shorter than a single step, which has been taken, and saved where a checkpoint is."""
 
 
 class PublicNameError(ParameterError, AttributeError):
@@ -145,8 +149,21 @@ class ConvergenceWarning(UserWarning):
     """A minimisation that stopped before forces were as small as asked; the message says what is left and why."""
 
 
+class SitesWarning(UserWarning):
+    """Anchors that different calls made at one place, and that are one site of several jumps; the message names them.
+    """
+
+
+class StatisticsWarning(UserWarning):
+    """An estimate whose error is not a number, as of a run that is too short; the message says why."""
+
+
 class ThermostatWarning(UserWarning):
     """Beads without friction under a word with O, which therefore does nothing to them; the message names them."""
+
+
+class StructureWarning(UserWarning):
+    """A file of a structure with other numbers than its columns promise; the message says which, and what follows."""
 
 
 class UnitsWarning(UserWarning):
@@ -154,12 +171,22 @@ class UnitsWarning(UserWarning):
 
 
 class MeshQualityWarning(UserWarning):
-    """Triangles of a running membrane that have become needles, that are too large for what they are to show, or that
-    nothing keeps from folding onto each other; the message names the worst, or the ratio, and what would help."""
+    """Triangles of a membrane that are or have become needles, that are too large for what they are to show, that
+    nothing keeps from folding onto each other, or whose normals look inward; the message names them, and what would
+    help."""
+
+
+class OverlapWarning(UserWarning):
+    """Beads that start nearer to each other than a pair force and the timestep allow; the message names the worst pair.
+    """
 
 
 class ReporterWarning(UserWarning):
     """Reporters that a checkpoint does not bring back; the message names them, and says why."""
+
+
+class TrajectoryWarning(UserWarning):
+    """A trajectory of which a file is missing; the message names it."""
 
 
 def warn_outside(text: str, kind: type[Warning]) -> None:

@@ -130,6 +130,11 @@ class Handle(Guarded):
         return self.beads if self._ids is None else self._ids
 
     @property
+    def rows_anew(self) -> int:
+        """Number of rows that it has when it is made of its arguments of now."""
+        return self.capacity
+
+    @property
     def capacity(self) -> int:
         return len(self) + len(self._asleep)
 
@@ -260,12 +265,15 @@ class Handle(Guarded):
         of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)
 
-    def _number_for(self, what: str, name: str, given: Any) -> Any:
-        """What new beads get: what is given, or else the number that all have."""
+    def _number_for(self, what: str, name: str, given: Any, prefix: str = "") -> Any:
+        """What new beads get: what is given, or else the number that all have; `prefix` stands before the name in the
+        arguments of the call."""
         if given is not None:
             return given
         if self.of_all(name) is None:
-            raise ParameterError(f"{what}: give {name}=, because the beads of {self.name!r} do not all have the same")
+            raise ParameterError(
+                f"{what}: give {prefix}{name}=, because the beads of {self.name!r} do not all have the same"
+            )
         return self.of_all(name)
 
     def _take(self, **attributes: Any) -> None:

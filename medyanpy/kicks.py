@@ -27,6 +27,8 @@ _WIDEST_BAND = 24
 _TOLERANCE = 1e-10
 # With less friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
 _LEAST_DAMPING = 1e-3
+# Of √(βh²kT/m) over the length of a stiff link, where runs of ZhangSkeel were not lost (docs/theory/implicit.md).
+_FURTHEST = 0.01
 
 
 class Kick(Described, Guarded):
@@ -118,6 +120,10 @@ class _Implicit(Kick):
                 stacklevel=5,
             )
 
+    def _scale(self, integrator: "SplittingIntegrator", h: float) -> float:
+        """βh² of kicks, s², where the letters B share h."""
+        return self._beta * (min(integrator.flights) * h) ** 2
+
     # What is solved for -------------------------------------------------------------------------------------
 
     def _solved(self, schedule: "Schedule") -> np.ndarray:
@@ -150,7 +156,7 @@ class _Implicit(Kick):
                 )
         i, j = schedule.coupled_places(stiff)
         order, start, width = _band(place, i, j, len(schedule.store.movable_beads()))
-        scale = self._beta * (min(schedule.integrator.flights) * h) ** 2
+        scale = self._scale(schedule.integrator, h)
 
         return coarse.CoarseForces(
             stiff, self.scheme, scale, schedule.layout.n, order, start, width, self._tolerance, self._positive_definite
@@ -240,6 +246,28 @@ class ZhangSkeel(_Choice):
         tolerance: float = _TOLERANCE,
     ) -> None:
         super().__init__(beta, positive_definite, positive, tolerance)
+
+    def check_context(self, schedule: "Schedule") -> None:
+        integrator = schedule.integrator
+        if integrator.kT is None:
+            return
+        scale = self._scale(integrator, integrator.timestep)
+        for force in schedule.system.forces:
+            # Of soft links the method changes little.
+            pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.store.box, 1.0 / scale)
+            moved = np.sqrt(scale * integrator.kT) * nearness
+            if not (moved > _FURTHEST).any():
+                continue
+            worst = int(np.argmax(moved))
+            i, j = pairs[worst]
+            warnings.warn(
+                f"ZhangSkeel: √(βh²kT/m) is {moved[worst]:.2g} of the distance of beads {i} and {j}, which "
+                f"{force.name!r} joins, but should be below {_FURTHEST:g}: the run may be lost. Take a timestep below "
+                f"{integrator.timestep * _FURTHEST / moved[worst]:.2g} s or heavier beads, or use PushForwardNewmark, "
+                "or ZhangSkeelSimplified(positive_definite=True) with friction",
+                TimestepWarning,
+                stacklevel=4,
+            )
 
 
 class ZhangSkeelSimplified(_Choice):

@@ -52,8 +52,10 @@ class Layout:
     def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
         self.topology: Topology = topology
         self.box: np.ndarray = np.zeros(3) if box is None else box
-        #: How wide the box has to be (nm), by what asks for it.
-        self._widths: dict[str, float] = {}
+        #: How wide the box has to be (nm), by what asks for it, and why.
+        self._widths: dict[str, tuple[float, str]] = {}
+        #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
+        self.least_width: np.ndarray = np.zeros(1)
         self.threads: int = threads
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
@@ -115,32 +117,40 @@ class Layout:
         """Whether any beads are."""
         return any(isinstance(handle, SurfacePoints) for handle in self.handles)
 
-    def expect_width(self, what: str, reach: float) -> None:
+    def expect_width(self, what: str, reach: float, said: str = "") -> None:
         """Whatever `what` names acts on nearest images alone, and over this distance, nm: it needs a box of twice that,
-        from now on.
+        from now on. Messages begin with `said`.
 
         Raises
         ------
         ParameterError
             The box is smaller.
         """
-        self._widths[what] = 2.0 * reach
+        self._widths[what] = 2.0 * reach, said or f"{what} reaches"
+        self._take_widths()
         self.check_widths(self.box)
+
+    def expect_lengths(self, what: str, noun: str, lengths: np.ndarray, numbers: np.ndarray | None = None) -> None:
+        """The same of terms that are so long at rest, or at most, (n,) nm, and have these numbers, or those from 0."""
+        self._widths.pop(what, None)
+        self._take_widths()
+        if len(lengths):
+            k = int(np.argmax(lengths))
+            number = k if numbers is None else numbers[k]
+            self.expect_width(what, float(lengths[k]), f"{what}: {noun} {number} has a length of")
+
+    def _take_widths(self) -> None:
+        self.least_width[0] = max((width for width, _ in self._widths.values()), default=0.0)
 
     def check_widths(self, box: np.ndarray) -> None:
         """Refuse a box, (3,) nm, that is too small for what acts in it; ParameterError."""
-        for what, width in self._widths.items():
+        for width, said in self._widths.values():
             for c in np.flatnonzero(box):
                 if box[c] < width:
                     raise ParameterError(
-                        f"{what} reaches {0.5 * width:.6g} nm, and the box is {box[c]:.6g} nm long along {'xyz'[c]} "
+                        f"{said} {0.5 * width:.6g} nm, and the box is {box[c]:.6g} nm long along {'xyz'[c]} "
                         f"but must be >= {width:.6g}, twice that: beads would meet two images of each other"
                     )
-
-    @property
-    def least_width(self) -> float:
-        """nm; no box may be smaller in a periodic direction."""
-        return max(self._widths.values(), default=0.0)
 
     @property
     def oriented_places(self) -> slice:

@@ -87,7 +87,7 @@ def _kick(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
 
 
 def _fly(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
-    return [drift.Drift(stage.h, schedule.store.before)]
+    return schedule.store.looked_at([drift.Drift(stage.h, schedule.store.before)])
 
 
 def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
@@ -105,7 +105,7 @@ def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[An
     forces = schedule.force_sums[letter.group]
     coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.inverse_of_the_living > 0.0)
     plain = (c[: schedule.layout.first_oriented] for c in coefficients)
-    return [forces, brownian.Displacement(stage.index, forces, *plain)]
+    return [forces, *schedule.store.looked_at([brownian.Displacement(stage.index, forces, *plain)])]
 
 
 def _jump(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:

@@ -13,7 +13,7 @@ from medyanpy._tools.extras import needed
 from medyanpy._tools.images import box_lengths
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
-from medyanpy.files.particles import chain_numbers, edges_of, energies_of, linked_beads, radii_of
+from medyanpy.files.particles import Contents, chain_numbers, edges_of, energies_of, linked_beads, radii_of
 from medyanpy.files.trajectory import Frame, Trajectory
 
 with needed("medyanpy.mdanalysis", "MDAnalysis", "viewers"):
@@ -45,7 +45,8 @@ class TopologyParser(TopologyReaderBase):  # type: ignore[misc]
     filament, each rod and each membrane is a residue; so is every other bead.
 
     Bonds are links of filaments and rods and edges of triangles, as in the first frame, with the name of the handle as
-    type. What jumps bind comes and goes, which bonds of MDAnalysis cannot: it is in the frames, see `TrajectoryReader`.
+    type, and what forces join, of type ``"bonds"``. What jumps bind comes and goes, which bonds of MDAnalysis cannot:
+    it is in the frames, see `TrajectoryReader`.
     """
 
     format = "MEDYANPY"
@@ -90,7 +91,7 @@ def _topology_of(trajectory: Trajectory) -> Topology:
         count = int(own.max()) + 1 if len(own) else 0
         resnames += [handle.kind] * count
         segments += [k] * count
-    pairs, kinds = _bonds_of(first)
+    pairs, kinds = _bonds_of(Contents(trajectory))
     return Topology(
         n,
         len(resnames),
@@ -120,19 +121,17 @@ def _residues_of(frame: Frame, handle: Any) -> np.ndarray:
     return np.zeros(n, np.int64) if handle.faces is not None else np.arange(n)
 
 
-def _bonds_of(frame: Frame) -> tuple[np.ndarray, list[str]]:
-    """(b, 2) rows, and the handle of each."""
-    pairs = [np.empty((0, 2), np.int64)]
-    kinds: list[str] = []
-    for name, handle in frame.handles.items():
-        beside = frame.beside(handle)
-        own = beside.get("links")
-        if own is None and "faces" in beside:
-            own = edges_of(beside["faces"])
-        if own is not None:
-            pairs.append(handle.beads[own])
-            kinds += [name] * len(own)
-    return np.concatenate(pairs), kinds
+def _bonds_of(contents: Contents) -> tuple[np.ndarray, list[str]]:
+    """(b, 2) rows, and the handle of each, or that it is of a force; without those that jumps have bound, which come
+    and go, as bonds of MDAnalysis do not."""
+    there = contents.particles(contents.trajectory[0])
+    stays = ~np.isin(there.bond_types, contents.numbers_of_jumps)
+    pairs = [there.bonds[stays]]
+    kinds = [contents.bond_types[k] for k in there.bond_types[stays].tolist()]
+    for name, faces in there.faces.items():
+        pairs.append(edges_of(faces))
+        kinds += [name] * len(pairs[-1])
+    return there.rows[np.concatenate(pairs)], kinds
 
 
 class TrajectoryReader(ReaderBase):  # type: ignore[misc]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.extras import needed
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import images_between
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
 from medyanpy.files.particles import Contents, Particles, energies_of, whole_lengths
@@ -154,7 +154,7 @@ def _fill_bonds(data: DataCollection, contents: Contents, there: Particles) -> N
     bonds.create_property("Topology", data=there.bonds)
     if there.is_periodic:
         a, b = there.shown_positions[there.bonds].transpose(1, 0, 2)
-        shifts = whole_lengths(nearest_image(b - a, there.box) - (b - a), there.box)
+        shifts = -whole_lengths(images_between(b - a, there.box), there.box)
         bonds.create_property("Periodic Image", data=shifts.astype(np.int32))
     types = bonds.create_property("Bond Type")
     for number, name in enumerate(contents.bond_types, start=1):

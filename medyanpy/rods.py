@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.quaternions import from_matrices
+from medyanpy._tools.sums import lengths, row_products
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, vector, whole_number
 from medyanpy.beads.chains import carried_along
@@ -177,9 +178,9 @@ def uniform(
     n = whole_number("uniform: n", n, at_least=2)
     s = number("uniform: segment_length", segment_length, above=0.0) * np.arange(n)[:, None]
     curvature, strain = vector("uniform: curvature", curvature), vector("uniform: strain", strain)
-    rate = np.linalg.norm(curvature)
+    rate = lengths(curvature)
     axis = curvature / rate if rate > 0.0 else np.array([0.0, 0.0, 1.0])
-    along = (axis @ strain) * axis
+    along = row_products(axis, strain) * axis
     around = np.cross(axis, strain)
     if rate > 0.0:
         turn = rate * s

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.outputs import is_lock
+from medyanpy._tools.outputs import folder_path, is_lock
 from medyanpy._tools.progress import Progress
 from medyanpy._tools.threads import threads_by_default
 from medyanpy._tools.validation import file_path, whole_number
-from medyanpy.errors import ParameterError, shown
+from medyanpy.errors import ParameterError, WalltimeError, shown
 from medyanpy.files.checkpoint import is_checkpoint, read_head
 from medyanpy.files.documents import deserialize
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
@@ -162,7 +162,9 @@ def run(
     ParameterError
         A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
         its checkpoint; what is no document of a Simulation; a `make` that returns something else, or whose reporters
-        write elsewhere, or over what is there; a walltime too short for a single step: that one is saved nevertheless.
+        write elsewhere, or over what is there.
+    WalltimeError
+        A walltime too short for a single step: that one is saved nevertheless.
     SimulationError
         The run cannot go on. The checkpoint is the last that was saved.
     OutputError
@@ -304,9 +306,7 @@ def _come_last(path: Path, outcome: RunOutcome) -> None:
 
 def _folder(directory: Any) -> Path:
     """The folder of a run, which is there when this returns."""
-    folder = Path(os.path.abspath(file_path("run: directory", directory)))
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"run: {folder} is a file, not the folder of a run")
+    folder = folder_path("run", directory, "the folder of a run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
@@ -334,6 +334,9 @@ def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
             raise _past("run", folder, simulation.current_step, until)
     except BaseException:
         simulation._close_quietly()
+        for reporter in simulation.reporters:
+            if isinstance(reporter, Reporter):
+                reporter._withdraw()
         raise
     return simulation
 
@@ -384,7 +387,7 @@ def _go(
             raise
     save()
     if step == before + 1 < until and deadline.left < 0.0 and not deadline.stopped:
-        raise ParameterError(
+        raise WalltimeError(
             f"{what}: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation "
             f"and take one step ({in_words(deadline.elapsed)}); the step is saved: give more time for others"
         )

@@ -18,7 +18,7 @@ from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
-from medyanpy.errors import MedyanError, ParameterError, SimulationError
+from medyanpy.errors import MedyanError, ParameterError, SimulationError, TopologyError, WalltimeError, shown
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import CheckpointReporter, Reporter
@@ -183,8 +183,9 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A step that is past, or a walltime that is none. A walltime shorter than a single step with its reports:
-            that step has been taken and reported by then.
+            A step that is past, or a walltime that is none.
+        WalltimeError
+            A walltime shorter than a single step with its reports: that step has been taken and reported by then.
         SimulationError, OutputError
             As of `step`.
 
@@ -296,11 +297,25 @@ class Simulation(Displayed, Guarded):
         named = {self._name_of(one): own for one, own in each.items()}
         ramp = Ramp(named, steps, start=self.current_step if start is None else start, every=every)
         there = [one for one in self._reporters if isinstance(one, Ramp) and one.is_that_of(ramp)]
-        if there:
-            ramp = there[0]
-        else:
+        if not there:
             ramp.check(self)
             self._reporters.append(ramp)
+            return self._ramp(ramp, progress)
+        return self._run_ramp(there[0], progress)
+
+    def _ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
+        """The steps of a ramp that has just been added; refused before the first, it leaves nothing behind."""
+        before, numbers = self.current_step, ramp.numbers_now(self)
+        try:
+            return self._run_ramp(ramp, progress)
+        except (ParameterError, TopologyError):
+            if self.current_step == before:
+                self._reporters.remove(ramp)
+                for target, own in numbers:
+                    target.set(**own)
+            raise
+
+    def _run_ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
         if self.current_step < ramp.end:
             self.run_until(ramp.end, progress=progress)
         elif self.current_step == ramp.end:
@@ -328,7 +343,7 @@ class Simulation(Displayed, Guarded):
         with Progress(total, progress, deadline) as bar:
             self._go(name, target, bar)
         if deadline is not None and deadline.left < 0.0 and self.current_step == before + 1 < target:
-            raise ParameterError(
+            raise WalltimeError(
                 f"{name}: walltime = {in_words(deadline.seconds)} is shorter than one step with its reports, which "
                 f"took {in_words(deadline.elapsed)}; that one has been taken: give more time for others"
             )
@@ -356,6 +371,9 @@ class Simulation(Displayed, Guarded):
 
     def _plan(self, target: int) -> None:
         """Find who reports next, and at which step."""
+        for k, reporter in enumerate(self.reporters):
+            if not hasattr(reporter, "describe_next_report"):
+                raise ParameterError(f"reporters[{k}] must be a Reporter, not {shown(reporter)}")
         plans = [(reporter, reporter.describe_next_report(self)) for reporter in self.reporters]
         due_in = min([target - self.current_step, *(int(plan["steps"]) for _, plan in plans)])
         self._owed.plans = [(reporter, plan) for reporter, plan in plans if int(plan["steps"]) == due_in]
@@ -422,9 +440,10 @@ class Simulation(Displayed, Guarded):
         Notes
         -----
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
-        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`.
+        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`, `OverlapWarning`. The last is of where beads are now.
         """
-        return look(self.context.system, self.context.integrator)
+        context = self.context
+        return look(context.system, context.integrator, context._store.box, context._overlaps())
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
@@ -435,8 +454,10 @@ class Simulation(Displayed, Guarded):
         ----------
         tolerance : float, pN, > 0, optional
             Stop when no force component on a movable bead is larger. Where none is given, 0.01 kT over the shortest
-            edge or link (without any, the mean distance of beads), which heat exceeds a hundred times; without a
-            temperature 0.001 of the root mean square force at the start.
+            edge or link, which heat exceeds a hundred times. Without edges and links: over the distance to which heat
+            brings two beads of a pair force; without such a force, over the mean distance of beads. Without a
+            temperature 0.001 of the root mean square force at the start or, with pair forces that keep beads apart,
+            what moves the lightest bead by 1e-7 of that length in a timestep.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
         progress : bool, optional
@@ -445,8 +466,9 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Minimization
-            A number, the largest force component that is left, pN, with ``converged``, ``tolerance``, ``iterations``,
-            ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small.
+            A number, the largest force component that is left (of points at edges, see below), pN, with ``converged``,
+            ``tolerance``, ``iterations``, ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are
+            not that small: it names the bead with the largest, and the force that is the strongest there.
 
         Raises
         ------
@@ -455,7 +477,15 @@ class Simulation(Displayed, Guarded):
 
         Notes
         -----
-        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
+        Beads may start on top of each other: forces on single beads are cut to 1000 kT over that length until all are
+        parted (without a temperature, to a hundred times those on most beads), and beads in one place are put apart
+        first, in directions drawn with a fixed seed.
+
+        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them. At edges the
+        energy of points has kinks: one that is pushed onto an edge from both of its triangles is at rest where no force
+        along the edge is larger than the tolerance, and one at a vertex where no edge there pulls by more, whatever
+        ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of points that
+        are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
             return minimize(self.context, tolerance, max_iterations, progress)
@@ -660,7 +690,8 @@ class Simulation(Displayed, Guarded):
         with Interrupts(), ExitStack() as stack:
             stack.callback(self._free)
             for reporter in reversed(self.reporters):
-                stack.callback(reporter.close)
+                if hasattr(reporter, "close"):
+                    stack.callback(reporter.close)
 
     def _close_quietly(self) -> None:
         """On the way out with an error."""

@@ -1,11 +1,13 @@
 """Sites: places that forces act on, made of beads."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import images_between
 from medyanpy._tools.quaternions import turned
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, several
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sites"]
 
+# Of Sites.anchors, in this process.
+_CALLS = itertools.count()
 # How far the weights of a site may miss their sum 1, relative to the sum of their sizes.
 _SUM_TOLERANCE = 1e-12
 
@@ -57,7 +61,7 @@ class Sites:
     Sites(2: 1 bead, 1 weighted)
     """
 
-    __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_start", "_weights")
+    __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_made", "_start", "_weights")
 
     _start: np.ndarray
     _beads: np.ndarray
@@ -65,6 +69,8 @@ class Sites:
     _anchors: np.ndarray
     _arms: np.ndarray | None
     _handles: tuple[Handle, ...]
+    #: (a,) of anchors, which call of `Sites.anchors` made each; -1 where that is not known.
+    _made: np.ndarray
 
     def __init__(self) -> None:
         raise ParameterError("Sites: make them by Sites.beads, Sites.weighted or Sites.anchors")
@@ -78,6 +84,7 @@ class Sites:
         anchors: np.ndarray,
         handles: Sequence[Handle] = (),
         arms: np.ndarray | None = None,
+        made: np.ndarray | None = None,
     ) -> "Sites":
         """From arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where none."""
         self = object.__new__(cls)
@@ -89,6 +96,7 @@ class Sites:
         self._start, self._beads = (np.ascontiguousarray(a, dtype=np.int64) for a in (start, beads))
         self._weights, self._anchors = (np.ascontiguousarray(a, dtype=np.float64) for a in (weights, anchors))
         self._arms = arms if arms is None or arms.any() else None
+        self._made = np.full(len(self._anchors), -1) if made is None else made
         for a in (self._start, self._beads, self._weights, self._anchors):
             a.flags.writeable = False
         return self
@@ -165,9 +173,16 @@ class Sites:
         ------
         ParameterError
             Wrong shape, or coordinates that are not finite.
+
+        Notes
+        -----
+        For jumps, anchors with equal coordinates are one site, whichever call made them: their partners are counted
+        together. For sites of their own at one place, put them 0.001 nm apart. `LinkBinding` warns (`SitesWarning`) of
+        jumps that share an anchor which different calls made.
         """
         x = array("Sites.anchors: positions", positions, (None, 3)).copy()
-        return cls._of(np.zeros(len(x) + 1), np.zeros(0), np.zeros(0), x)
+        made = np.full(len(x), next(_CALLS))
+        return cls._of(np.zeros(len(x) + 1), np.zeros(0), np.zeros(0), x, made=made)
 
     @classmethod
     def from_arrays(
@@ -250,6 +265,7 @@ class Sites:
             np.concatenate([np.zeros((0, 3)), *(p._anchors for p in parts)]),
             [handle for p in parts for handle in p._handles],
             arms,
+            np.concatenate([np.zeros(0, np.int64), *(p._made for p in parts)]),
         )
 
     def __add__(self, other: "Sites") -> "Sites":
@@ -299,14 +315,15 @@ class Sites:
         counts = np.diff(self._start)
         start = _starts(counts[chosen])
         row = np.repeat(self._start[:-1][chosen] - start[:-1], counts[chosen]) + np.arange(start[-1])
-        rank = np.cumsum(counts == 0) - 1
+        anchor = (np.cumsum(counts == 0) - 1)[chosen[counts[chosen] == 0]]
         return Sites._of(
             start,
             self._beads[row],
             self._weights[row],
-            self._anchors[rank[chosen[counts[chosen] == 0]]],
+            self._anchors[anchor],
             self._handles,
             None if self._arms is None else self._arms[chosen],
+            self._made[anchor],
         )
 
     def __iter__(self) -> Iterator["Sites"]:
@@ -339,7 +356,7 @@ class Sites:
         Returns
         -------
         (n, 3) float array
-            nm
+            nm; in a periodic box next to the first bead of each site, as forces have it.
 
         Raises
         ------
@@ -355,12 +372,16 @@ class Sites:
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:
-        """As `positions`, of anything with positions and orientations; `row` is that of each bead in the latter."""
+        """As `positions`, of anything with positions, orientations and a box; `row` is that of each bead in the
+        orientations."""
         x, counts = state.positions, np.diff(self._start)
         if len(self._beads) and self._beads.max() >= len(x):
             raise TopologyError(f"Sites: bead {self._beads.max()} does not exist; the state has 0 to {len(x) - 1}")
-        out = np.zeros((len(self), 3))
-        np.add.at(out, np.repeat(np.arange(len(self)), counts), self._weights[:, None] * x[self._beads])
+        out, at = np.zeros((len(self), 3)), x[self._beads]
+        if getattr(state, "box", None) is not None:
+            first = x[self._beads[np.repeat(self._start[:-1], counts)]]
+            at = at - images_between(at - first, state.box)
+        np.add.at(out, np.repeat(np.arange(len(self)), counts), self._weights[:, None] * at)
         out[counts == 0] = self._anchors
         if self._arms is not None:
             with_arm = np.flatnonzero(self._arms.any(axis=1))
@@ -435,7 +456,7 @@ class Sites:
         # bit, so that forces are the derivative of the energy and sum to zero.
         weights[self._start[:-1][has_beads]] = 0.0
         if len(weights):
-            others = np.add.reduceat(weights, self._start[:-1][has_beads])
+            others = _over_sites(weights, counts[has_beads])
             weights[self._start[:-1][has_beads]] = 1.0 - others
         place = layout.internal(self._beads).astype(np.int32)
         oriented = arms = None
@@ -481,12 +502,17 @@ def _not_negative(what: str, number: np.ndarray) -> None:
         raise TopologyError(f"{what}[{place}] = {number[tuple(bad[0])]} but must be >= 0")
 
 
+def _over_sites(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Sums of the values of each site, one after another; sites have so many each."""
+    return np.bincount(np.repeat(np.arange(len(counts)), counts), values, len(counts))
+
+
 def _sum_to_one(what: str, weights: np.ndarray, start: np.ndarray) -> None:
     """Over each site that has beads."""
     has_beads = np.flatnonzero(np.diff(start))
     if not len(has_beads):
         return
-    total, size = (np.add.reduceat(w, start[has_beads]) for w in (weights, np.abs(weights)))
+    total, size = (_over_sites(w, np.diff(start)[has_beads]) for w in (weights, np.abs(weights)))
     bad = np.abs(total - 1.0) > _SUM_TOLERANCE * size
     if bad.any():
         i = int(np.argmax(bad))

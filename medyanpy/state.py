@@ -35,14 +35,15 @@ class BlockCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class InTriangle:
-    """Where the in-triangle points are, in topology order.
+    """Where the in-triangle points of all handles are, in topology order; ``handle.rows`` are the rows of one handle.
 
     Attributes
     ----------
     triangles : (n,) int32 array
-        Faces, numbered as in the mesh of the point's own membrane.
+        Faces, numbered as in the mesh of the point's own membrane; -1 in rows that are asleep. Those of one handle:
+        ``triangles[proteins.rows]``.
     barycentric : (n, 3) float array
-        Weights of the face's corners: all >= 0, sum 1.
+        Weights of the face's corners: all >= 0, sum 1; nan in rows that are asleep.
     """
 
     triangles: np.ndarray
@@ -362,6 +363,10 @@ class State(Displayed, Named):
     @property
     def temperatures(self) -> dict[str, float]:
         return dict(self._part("temperatures", "energy"))
+
+    def __repr__(self) -> str:
+        # Times are products of steps: of these all digits but the last two are meant.
+        return f"State(step={self.step}, time={self.time:.15g})"
 
     def _page(self) -> Page:
         parts = self._parts

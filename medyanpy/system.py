@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from medyanpy._tools.images import Box, checked_box, in_words
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page, Table, amount, named
+from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
 from medyanpy.hydrodynamics import RotnePrager
@@ -178,7 +179,7 @@ class System(Displayed, Guarded):
         taken = (*self._names, *self._jump_names)
         if given in taken:
             raise ParameterError(f"two forces have the name {given!r}")
-        name, k = what.name if given is None else given, 1
+        name, k = what.name if given is None else plain_name("System: name", given), 1
         while name in taken:
             k += 1
             name = f"{what.name} {k}"

@@ -11,7 +11,7 @@ import numpy as np
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page, Table, amount, of_all
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, one_or_many, whole_number
+from medyanpy._tools.validation import array, one_or_many, plain_name, whole_number
 from medyanpy.beads import (
     COLUMNS,
     constraints,
@@ -184,7 +184,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.append(handle.beads, handle._asleep)
             out[rows] = first + np.arange(len(rows))
-            first += len(rows)
+            first += handle.rows_anew
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -315,6 +315,8 @@ class Topology(Displayed, Guarded):
     def _name(self, what: str, name: str | None, default: str) -> str:
         """The name of a handle that is to be added: the one given, or the default with a number."""
         taken = {h.name for h in self._handles}
+        if name is not None:
+            name = plain_name(f"{what}: name", name, error=TopologyError)
         if name is None:
             name, k = default, 1
             while name in taken:
@@ -322,7 +324,7 @@ class Topology(Displayed, Guarded):
                 name = f"{default} {k}"
         elif name in taken:
             raise TopologyError(f"{what}: the name {name!r} is in use")
-        return str(name)
+        return name
 
     def _forget(self, handle: Handle) -> None:
         """Take away a handle without beads that has just been added."""
@@ -463,6 +465,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.arange(first, first + handle.capacity)
             plain &= handle._rows is None and handle._ids is None and handle._first == first
+            plain &= handle.rows_anew == handle.capacity
             plain &= np.array_equal(handle._asleep, rows[len(handle) :])
             first += handle.capacity
         if plain and self._next_id == first:
@@ -478,12 +481,17 @@ class Topology(Displayed, Guarded):
         TopologyError
             Numbers that are not those of these beads: each row must be of one handle, and each id of one bead.
         """
-        what, n, next_id = "numbering", numbering["n_beads"], numbering["next_id"]
+        what = "numbering"
+        if not isinstance(numbering, dict) or not {"n_beads", "next_id", "handles"} <= numbering.keys():
+            raise TopologyError(f"{what} must be a dict with n_beads, next_id and handles, not {shown(numbering)}")
+        n, next_id = numbering["n_beads"], numbering["next_id"]
         n = whole_number(f"{what}: n_beads", n, at_most=MAX_BEADS, error=TopologyError)
         next_id = whole_number(f"{what}: next_id", next_id, at_most=MAX_IDS, error=TopologyError)
         given = numbering["handles"]
         if not isinstance(given, dict) or list(given) != [handle.name for handle in self._handles]:
             raise TopologyError(f"{what}: handles must be those of the topology, in their order")
+        if not all(isinstance(told, dict) for told in given.values()):
+            raise TopologyError(f"{what}: handles must be dicts with beads, ids and asleep")
         taken: list[tuple[Handle, np.ndarray, np.ndarray, np.ndarray]] = []
         for handle in self._handles:
             beads, own, asleep = (
@@ -499,8 +507,9 @@ class Topology(Displayed, Guarded):
         if len(ids) and (ids[0] < 0 or ids[-1] >= next_id or (ids[1:] == ids[:-1]).any()):
             raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
         now = np.empty(self._n_beads, np.int64)
-        for handle, beads, _, asleep in taken:
-            now[np.append(handle.beads, handle._asleep)] = np.append(beads, np.sort(asleep))
+        for handle, beads, _, _ in taken:
+            # Of rows asleep there may be others: directors have as many as links have gone.
+            now[handle.beads] = beads
         self._n_beads, self._next_id, self._beads_with = n, next_id, {}
         for handle, beads, own, asleep in taken:
             if isinstance(handle, Constraints):

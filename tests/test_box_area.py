@@ -1,5 +1,7 @@
 """Boxes that follow a tension or a pressure: their distribution, books, bits and refusals."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -231,3 +233,42 @@ def test_refusals():
         mp.Context(system, mp.SplittingIntegrator("JBABJ", 1.0))
 
 
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"pressure": 0.1}, {"tension": 0.1}, {}, {"pressure": 0.1, "tension": 0.1}, {"pressure": 0.1, "coupling": "area"},
+     {"tension": 0.1, "coupling": "anisotropic"}],
+)  # fmt: skip
+def test_copies_and_documents_are_coupled_as_the_jump_is(arguments):
+    """The default follows from what is given, which a document does not tell from numbers that are 0."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(5.0, 5.0, 5.0))
+    jump = system.add_jump(mp.jumps.BoxArea(rate=1.0, **arguments))
+    integrator = mp.SplittingIntegrator("JBAOABJ", 0.01, kT=KT)
+    again, _ = mp.deserialize(mp.serialize((system, integrator)))
+    assert [copy.copy(jump).coupling, again.jumps[0].coupling] == [jump.coupling] * 2
+    expected = "isotropic" if arguments == {"pressure": 0.1} else arguments.get("coupling", "area")
+    assert jump.coupling == expected
+
+
+def test_a_reach_that_grows_in_a_run_is_known_to_the_box():
+    """Of links that bind, with kT and with the stiffness of the springs: a box below twice that is refused."""
+    rng = np.random.default_rng(1)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.uniform(0.0, 6.0, (20, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(6.0, 6.0, 6.0))
+    springs = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.8))
+    # The box comes first: it must not hold what reached how far before the others were asked.
+    system.add_jump(mp.jumps.BoxArea(pressure=3.0, rate=300.0, step=0.05))
+    binding = system.add_jump(mp.jumps.LinkBinding(springs, beads, off_rate=20.0, on_rate=60.0))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.002, kT=KT, seed=1), threads=1)
+    springs.set(stiffness=15.0)
+    for _ in range(40):
+        context.step(25)
+        assert min(context.get_state().box) >= 2.0 * binding.window(KT)[1]
+    assert min(context.get_state().box) < 2.1 * binding.window(KT)[1]
+    springs.set(stiffness=5.0)
+    with pytest.raises(ParameterError, match=r"LinkBinding reaches .* and the box is"):
+        context.step(1)

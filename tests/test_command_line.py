@@ -18,7 +18,7 @@ import medyanpy as mp
 from medyanpy import forces
 from medyanpy._kernels import selected
 from medyanpy.cli import bench, main
-from medyanpy.cli.codes import EXIT_CODES
+from medyanpy.cli.codes import EXIT_CODES, PIPE_CLOSED, TOO_LITTLE_TIME
 from medyanpy.cli.export import frames_of
 from medyanpy.errors import ParameterError
 from medyanpy.runs import CHECKPOINT
@@ -108,12 +108,74 @@ def test_a_document_is_run_with_the_reporters_that_are_asked_for(here, capsys):
 
 
 def test_time_that_is_up_has_a_code_of_its_own(here, capsys):
-    out = said(capsys, 3, "run", "cell.py", "--until", 10**9, "--walltime", "0.5s")
+    def in_time(*words):
+        """With as much time as a step needs on this machine: where it is busy, that is not said beforehand."""
+        for seconds in (0.5, 4, 30, 200):
+            if main([*words, "--until", str(10**9), "--walltime", f"{seconds}s"]) == 3:
+                out, err = capsys.readouterr()
+                assert err == ""
+                return out
+            assert "the step is saved" in capsys.readouterr().err
+        raise AssertionError("no step in 200 s")
+
+    out = in_time("run", "cell.py")
     step = int(re.fullmatch(r"cell: step (\d+) of 10{9}: time is up, call again for the (\d+) steps .*\n", out)[1])
     assert step > 0
     with mp.Simulation.resume("cell/run.checkpoint") as simulation:
         assert simulation.current_step == step
-    said(capsys, 3, "resume", "cell/run.checkpoint", "--until", 10**9, "--walltime", "0.5")
+    in_time("resume", "cell/run.checkpoint")
+
+
+def test_a_walltime_shorter_than_a_step_has_a_code_of_its_own(here, capsys, monkeypatch):
+    """The step is saved, so that not nothing was changed: 4, of `run` and of `resume`."""
+    write(here / "slow.py", above="import time", force=TRAP)
+    text = (here / "slow.py").read_text().replace("    topology = mp", "    time.sleep(0.3)\n    topology = mp", 1)
+    (here / "slow.py").write_text(text)
+    assert main(["run", "slow.py", "--until", "100", "--walltime", "0.1s"]) == TOO_LITTLE_TIME == 4
+    assert "the step is saved" in capsys.readouterr().err
+    with mp.Simulation.resume(here / "slow" / CHECKPOINT, reporters=False) as simulation:
+        assert simulation.current_step == 1
+    with pytest.raises(mp.WalltimeError):
+        mp.run(here / "again", runpy.run_path("slow.py")["make"], until=100, walltime=0.1)
+    # Walltimes that are none are input that cannot be used.
+    for none in ("-1s", "soon", "0"):
+        assert main(["run", "slow.py", "--until", "100", f"--walltime={none}"]) == 2
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["info", "--json"], ["info"]])
+def test_a_reader_that_ends_early_is_not_an_error(here, words, unbuffered):
+    """As `medyanpy info --json | head -c 1`: nothing on standard error, and the code of an end by SIGPIPE."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import sys; from medyanpy.cli import main; sys.exit(main({words!r}))"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == PIPE_CLOSED == 141
+
+
+def test_advice_is_of_the_shell(here, capsys):
+    """Options stand for arguments of Python, where a command has them."""
+    said(capsys, 0, "run", "cell.py", "--until", 20)
+    Path("out.xyz").write_text("mine")
+    assert main(["export", "cell/run.h5", "out.xyz"]) == 2
+    err = capsys.readouterr().err
+    assert "out.xyz exists; give --overwrite to replace it" in err
+    assert "=True" not in err
+    said(capsys, 0, "export", "cell/run.h5", "out.xyz", "--overwrite")
+
+
+def test_warnings_name_the_command_and_not_a_line_of_it(here, capfd):
+    program = (
+        "import sys, warnings\nfrom medyanpy import cli\nimport medyanpy as mp\n"
+        "def act(options):\n"
+        "    warnings.warn('triangle 7 is a needle', mp.MeshQualityWarning, stacklevel=3)\n    return 0\n"
+        "cli.info.run = act\nsys.exit(cli.main(['info']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "medyanpy: MeshQualityWarning: triangle 7 is a needle\n"
 
 
 def test_sigterm_to_a_whole_process_is_time_that_is_up(here):

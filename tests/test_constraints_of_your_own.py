@@ -751,7 +751,6 @@ def box(n=4):
         (([], [[0]]), mp.ParameterError, "the list of constraints is empty"),
         ((7, [[0]]), mp.ParameterError, "give text, a SymPy expression or a list of such, not int"),
         (([3], [[0]]), mp.ParameterError, "3 is neither text nor a SymPy expression"),
-        (("x1", np.empty((0, 1))), mp.TopologyError, "beads are none"),
     ],
 )  # fmt: skip
 def test_bad_constraints_are_refused(arguments, error, message):

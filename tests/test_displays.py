@@ -274,3 +274,13 @@ def test_long_tables_and_cells_are_cut():
     page = tables.Page("a", "", [table])
     assert len(page.text().splitlines()) == tables.MOST_ROWS + 3
     assert len(Cells(page.html()).rows) == tables.MOST_ROWS + 1
+
+
+@pytest.mark.parametrize("steps", [8000, 3, 7, 12345, 999])
+def test_a_state_shows_its_time_without_rounding_errors(steps):
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(2e-7))
+    context.step(steps)
+    state = context.get_state()
+    assert repr(state) == f"State(step={steps}, time={float(f'{2 * steps}e-7')!r})"

@@ -14,6 +14,7 @@ from medyanpy.cli.demo import DEMOS
 from medyanpy.demo import rod
 from medyanpy.demo.report import OUTPUTS
 from medyanpy.errors import ParameterError
+from medyanpy.files.exports import exporting
 from medyanpy.integrators import parse_word
 from medyanpy.reporters.state_data import COLUMNS
 
@@ -172,3 +173,24 @@ def test_what_additions_cost():
     lines = examples(text_of("docs", "add_a_reporter.md"))[-1]
     assert costs.pop("a reporter") == (max(n for language, _, n in lines if language == "python"), "")
     assert not costs
+
+
+def test_formats_of_export():
+    """One registry, `FORMATS`: the docstring, the command, and the pages name each of its endings, and no other."""
+    endings = set(exporting.FORMATS)
+    assert list(exporting.FORMATS) == sorted(exporting.FORMATS)
+    rows = set(re.findall(r"^    ``(\.\w+)`` ", medyanpy.export.__doc__, re.M))
+    assert rows == endings
+    parser = cli._parser()._subparsers._group_actions[0].choices["export"]
+    assert set(re.findall(r"\.\w+(?=[,.] )", parser.description)) == endings
+    _, _, about = text_of("docs", "command_line.md").partition("## `medyanpy export`")
+    assert set(re.findall(r"`(\.\w+)`", about.partition("\n## ")[0])) == endings
+    page = text_of("docs", "viewers.md")
+    opens = " ".join(cells[1] for cells in table(page, "| | what opens |"))
+    assert set(re.findall(r"\.\w+", opens)) - {".h5", ".h5md"} == endings
+    listed = re.search(r"exports as ([^;]+);", text_of("README.md"))[1]
+    for ending in endings:
+        module = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending]}")
+        title = module.FORMAT.title
+        # That of ParaView is named as what opens it.
+        assert title.lower() in listed.lower() or title == "VTKHDF", f"{title} is not in README"

@@ -377,3 +377,115 @@ def test_sympy_expressions_that_cannot_be_written_are_refused():
             mp.forces.ExternalField([0], given)
     with pytest.raises(mp.ParameterError, match=r"tanh\(x\) is not part of a polynomial"):
         mp.surfaces.Polynomial(sympy.tanh(x))
+
+
+R = "r = sqrt(x^2 + y^2 + z^2)"
+INF, O3, O6, O10 = np.inf, [0.0] * 3, [0.0] * 6, [0.0] * 10
+ISOTROPIC = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
+# Where something is 0 beside what is infinite: three derivatives at the origin, by hand.
+AT_ZERO = {
+    f"max(0, r - 5)^2; {R}": (O3, O6, O10),
+    f"min(0, 5 - r)^2; {R}": (O3, O6, O10),
+    f"step(r - 5)*(r - 5)^2; {R}": (O3, O6, O10),
+    f"(r - 5)*step(r - 5)*(r - 5); {R}": (O3, O6, O10),
+    f"select(step(r - 5), (r - 5)^2, 0); {R}": (O3, O6, O10),
+    f"floor(r/5)*r; {R}": (O3, O6, O10),
+    f"r^2; {R}": (O3, 2 * ISOTROPIC, O10),
+    f"3*r*r; {R}": (O3, 6 * ISOTROPIC, O10),
+    f"r^2 + x + x^3; {R}": ([1.0, 0.0, 0.0], 2 * ISOTROPIC, [6.0, *[0.0] * 9]),
+    f"x*r^2; {R}": (O3, O6, [6.0, 0.0, 0.0, 2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0]),
+    f"r^3; {R}": (O3, O6, O10),
+    f"r^4; {R}": (O3, O6, O10),
+    f"r^2.5; {R}": (O3, O6, None),
+    f"(r^2)^1.25; {R}": (O3, O6, None),
+    "(x^2 + y^2 + z^2)^1.5": (O3, O6, O10),
+    "(x^2 + y^2 + z^2)^1.2": (O3, O6, None),
+    # Of what is odd in r the mean over all directions.
+    f"r; {R}": (O3, O6, O10),
+    f"(r - 5)^2; {R}": (O3, 2 * ISOTROPIC, O10),
+    f"1/(1 + r); {R}": (O3, 2 * ISOTROPIC, O10),
+    f"exp(-r^2/2); {R}": (O3, -ISOTROPIC, O10),
+    f"cos(r); {R}": (O3, -ISOTROPIC, O10),
+    f"tanh(r)^2; {R}": (O3, 2 * ISOTROPIC, O10),
+    f"sin(r)*r; {R}": (O3, 2 * ISOTROPIC, O10),
+    f"sqrt(1 + r^2); {R}": (O3, ISOTROPIC, O10),
+    f"log(2 + r^2); {R}": (O3, ISOTROPIC, O10),
+    "(sqrt(x^2 + y^2) - 3)^2 + z^2": (O3, 2 * ISOTROPIC, O10),
+    "sqrt(x^2 + 4*y^2)^2": (O3, [2.0, 0.0, 0.0, 8.0, 0.0, 0.0], O10),
+    f"(p - r)^2; p = sqrt(x^2 + y^2); {R}": (O3, None, None),
+    # Without a distance.
+    "abs(x)^1.5": (O3, [INF, *[0.0] * 5], None),
+    "abs(x)*sqrt(1 + x)*0": (O3, O6, O10),
+    "step(x - 1)*sqrt(x)": (O3, O6, O10),
+    "(1 - x)*step(x - 1)*sqrt(x)": (O3, O6, O10),
+    "step(x - 1)/(1 + sqrt(x))": (O3, O6, O10),
+    "sqrt(step(x - 1)*x)": (O3, O6, O10),
+    "floor(x)*x^0.3": (O3, O6, O10),
+    "(ceil(x) + floor(x))*x^0.3": (O3, O6, O10),
+    # Infinite in truth.
+    "sqrt(x)": ([INF, 0.0, 0.0], None, None),
+    "sqrt(abs(x))": ([INF, 0.0, 0.0], None, None),
+    "x^0.3 + y": ([INF, 1.0, 0.0], None, None),
+}
+
+
+@pytest.mark.parametrize("text", AT_ZERO)
+def test_a_factor_of_0_beside_an_infinite_derivative_is_0(text):
+    graph, u = graph_of(text)
+    parts = [graph.gradient(u), graph.hessian(u), graph.third(u)]
+    for nodes, right in zip(parts, AT_ZERO[text], strict=True):
+        if right is not None:
+            np.testing.assert_allclose(np.ravel(graph.evaluate(nodes, [np.zeros(1)] * 3)), right, atol=1e-15)
+
+
+@pytest.mark.parametrize("text", AT_ZERO)
+def test_elsewhere_derivatives_are_those_by_rules_to_the_bit(text):
+    """Also on planes and axes through the origin, where single slopes of a distance are 0."""
+    graph, u = graph_of(text)
+    x = np.random.default_rng(4).uniform(0.1, 9.0, (40, 3))
+    x[:20] *= np.random.default_rng(5).integers(0, 2, (20, 3))
+    x = x[(x[:, :2] > 0.0).any(axis=1) & (x.any(axis=1))]
+    plain, nodes = [u], [[u]]
+    for order in range(3):
+        plain = [graph.derivative(node, i) for node in plain for i in range(3)]
+        nodes += [[graph.along(u, *by) for by in np.ndindex(*[3] * (order + 1))], plain]
+    one, same = (graph.evaluate([n for part in nodes[k::2] for n in part], list(x.T)) for k in (1, 2))
+    told = np.isfinite(same)
+    assert told.mean() > 0.9
+    np.testing.assert_array_equal(np.array(one)[told], np.array(same)[told])
+
+
+@pytest.mark.parametrize("k", [0.0, 1.0])
+def test_a_number_of_a_bead_that_is_0_beside_an_infinite_derivative_is_0(k):
+    graph, u = graph_of("k*x^0.5", "k")
+    zero = np.zeros(1)
+    slope = np.ravel(graph.evaluate(graph.gradient(u), [zero, zero, zero, zero + k]))
+    assert slope.tolist() == [np.inf if k else 0.0, 0.0, 0.0]
+
+
+JUMPS = ["step(r)", "floor(r)", "ceil(2*r)", "3*step(r)*floor(r) + 1", "select(step(r), 1, 2)", "max(step(r), 0.5)",
+         "step(r)^2", "sqrt(step(r))", "abs(floor(r))", "floor(r + 0.5)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", JUMPS)
+def test_what_is_constant_but_for_jumps_is_refused_as_such(text):
+    topology = mp.Topology()
+    beads = topology.add_beads([[0.0, 0, 0], [1, 0, 0]], mass=1.0)
+    cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)
+    points = topology.add_intriangle_points(cell, 2, mass=1.0, seed=1)
+    for make in (
+        lambda t: mp.forces.ExternalField(beads, f"{t}; r = x + y"),
+        lambda t: mp.forces.CustomBonds([[0, 1]], t),
+        lambda t: mp.forces.CustomPair(beads, beads, t, cutoff=3.0),
+        lambda t: mp.forces.CustomMembraneField(points, t, r=np.arange(12.0)),
+    ):
+        with pytest.raises(mp.ParameterError, match=r"is constant but for jumps.*: it has no force"):
+            make(text)
+        make(f"r + {text}")
+    for make in (
+        lambda t: mp.forces.ExternalField(beads, t),
+        lambda t: mp.forces.CustomBonds([[0, 1]], t),
+        lambda t: mp.forces.CustomPair(beads, beads, t, cutoff=3.0),
+    ):
+        with pytest.raises(mp.ParameterError, match="does not depend on"):
+            make("3*step(2)")

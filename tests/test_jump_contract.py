@@ -1,14 +1,19 @@
 """The contract of jumps, on links that bind; and that each of its clauses notices what it is for."""
 
 import itertools
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
 from medyanpy.engine import jumping, work
-from medyanpy.testing import JumpCase, check_jump
+from medyanpy.testing import JumpCase, check_jump, check_jumps_together
 from medyanpy.testing.jumps import check_balance, check_bits, check_books, check_time
+
+sys.path.insert(0, str(Path(__file__).parent))
+from pairs_of_jumps import JUMPS, PAIRS, STEPS, advance, built, together
 
 K_OFF, K_ON, STIFFNESS, LENGTH = 1.0, 2.5, 1.0, 10.0
 # Two sites on either side: four distances that differ.
@@ -223,3 +228,56 @@ def test_other_random_numbers_for_other_threads_are_seen():
 
     with pytest.raises(AssertionError, match="threads: other"):
         check_bits(JumpCase("x", make, case.states, case.rates, case.energies))
+
+
+# Beside each other ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pair", [pair for pair, parts in PAIRS.items() if set(parts) <= set(JUMPS)])
+def test_jumps_keep_the_contract_beside_each_other(pair):
+    check_jumps_together(pair, lambda threads: together(*PAIRS[pair], threads=threads)[0])
+
+
+@pytest.mark.parametrize("pair", [pair for pair, parts in PAIRS.items() if set(parts) & set(JUMPS)])
+def test_the_books_close_whatever_changes_beside_jumps(pair):
+    """Edits, boxes and numbers that change are protocol work."""
+    simulation, changes = together(*PAIRS[pair])
+    simulation.report_work = True
+    start = simulation.context.get_state(energy=True)
+    advance(simulation, changes, STEPS)
+    end = simulation.context.get_state(energy=True)
+    booked = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
+    largest = max(map(abs, [*booked, start.total_energy, end.total_energy]))
+    assert abs(end.total_energy - start.total_energy - sum(booked)) <= 1e-12 * largest
+
+
+def test_jumps_that_see_a_box_of_before_are_seen(monkeypatch):
+    """As links were weighed once: in the box of now, though they had been listed in another."""
+    from medyanpy.testing import jumps as contract
+
+    def look(simulation):
+        state = seen(simulation)
+        simulation.context._schedule.jumping.operations[0].forget_all()
+        return state
+
+    seen = contract._look
+    monkeypatch.setattr(contract, "_look", look)
+    with pytest.raises(AssertionError, match="looks between"):
+        check_jumps_together("links + box", lambda threads: together("links", "box", threads=threads)[0])
+
+
+@pytest.mark.parametrize("what", ["links", "bonds"])
+def test_beads_that_come_and_go_are_not_named_by_their_rows(what):
+    """A link would stay at a row of which another bead may take possession."""
+    system, _ = built("creation")
+    balls, beads = system.topology["balls"], system.topology["beads"]
+    with system.topology.edit():
+        balls.add([[0.0, 0.0, 2.0], [0.5, 0.0, 2.0]])
+    if what == "bonds":
+        system.add_force(mp.forces.HarmonicBonds([[balls.beads[0], beads.beads[0]]], 1.0, 1.0))
+    else:
+        springs = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.8))
+        sites = mp.Sites.beads(balls) + mp.Sites.beads(beads)
+        system.add_jump(mp.jumps.LinkBinding(springs, sites, off_rate=1.0, on_rate=1.0))
+    with pytest.raises(mp.ParameterError, match=r"cannot bear or kill beads of 'balls': .* names one by its row"):
+        mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 0.01, kT=1.0), threads=1)

@@ -783,6 +783,31 @@ def test_warning_of_kicks_that_heat(word, friction, says):
             mp.Context(coil(5, friction), mp.SplittingIntegrator(word, 0.05, kick=kick, kT=kT), threads=1)
 
 
+@pytest.mark.parametrize(
+    ("dt", "kT", "warns"), [(0.05, 0.1, False), (0.06, 0.1, True), (0.2, 0.007, False), (0.2, 0.01, True)]
+)
+def test_warning_where_heat_moves_stiff_links_too_far(dt, kT, warns):
+    """√(βh²kT/m) against a hundredth of the length, beyond which `ZhangSkeel` loses runs and the others do not."""
+    kicks = [ZhangSkeel(0.35, True), ZhangSkeelSimplified(0.35, True), PushForwardNewmark(0.35), Explicit()]
+    for kick in kicks:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            integrator = mp.SplittingIntegrator("BAOAB", dt, kT=kT, seed=3, kick=kick)
+            mp.Context(coil(60, friction=0.2), integrator, threads=1)
+        told = [str(w.message) for w in caught if "ZhangSkeel: √(βh²kT/m)" in str(w.message)]
+        assert len(told) == (warns and kick is kicks[0])
+        for text in told:
+            assert re.search(r"beads \d+ and \d+, which 'HarmonicBonds' joins", text)
+            longest = float(re.search(r"timestep below ([\d.e-]+) s", text)[1])
+            assert longest == pytest.approx(0.01 / np.sqrt(0.35 * kT), rel=0.01)
+    # Of soft links the method changes little, and none has a length in a word without temperature.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mp.TimestepWarning)
+        soft = coil(60, friction=0.2, stiffness=1.0)
+        mp.Context(soft, mp.SplittingIntegrator("BAOAB", dt, kT=kT, kick=kicks[0]), threads=1)
+        mp.Context(coil(60), mp.SplittingIntegrator("BAB", dt, kick=kicks[0]), threads=1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["Zhang-Skeel", "simplified", "Newmark"])
 def test_stationary_laws(rule):
@@ -901,6 +926,7 @@ def test_slow_modes(name):
     check_mean("cos²", each, law, sees=0.028)
 
 
+@pytest.mark.filterwarnings("ignore:ZhangSkeel. √:medyanpy.errors.TimestepWarning")
 def test_bits():
     """The same on any number of threads, through a checkpoint, and however steps are cut."""
     _, system = network(7, 60.0)

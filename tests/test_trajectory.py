@@ -103,7 +103,7 @@ def test_what_is_no_trajectory_is_refused(tmp_path, run):
     foreign = tmp_path / "foreign.h5"
     with h5py.File(foreign, "w", libver="latest") as file:
         file["a"] = 1
-    with pytest.raises(mp.ParameterError, match="no trajectory of medyanpy"):
+    with pytest.raises(mp.ParameterError, match="not a medyanpy trajectory"):
         Trajectory(foreign)
     later = tmp_path / "later.h5"
     later.write_bytes(run[0].read_bytes())

@@ -31,7 +31,7 @@ from medyanpy._kernels.elementary cimport acos_
 from medyanpy._kernels.implicit cimport Function, WIDTH, evaluate as evaluate_program, prepare
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
-from medyanpy._kernels.program cimport NO_GEODESIC, Operation, OUT_OF_MEMORY, TOO_CURVED, World
+from medyanpy._kernels.program cimport LOST_COUNT, NO_GEODESIC, Operation, OUT_OF_MEMORY, TOO_CURVED, World
 from medyanpy._kernels.radial cimport evaluate
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
@@ -563,7 +563,7 @@ cdef class PairsAlongSurface(Operation):
     cdef Function function
     cdef list arrays
     cdef double* partial
-    cdef long long built
+    cdef long long built      # `builds` of the list that the pairs are of; -1: of none
     cdef Py_ssize_t room      # for so many entries there is memory
 
     def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites, program,
@@ -719,8 +719,10 @@ cdef class PairsAlongSurface(Operation):
                             low = middle
                         else:
                             high = middle
-                    while theirs[low] != s:
+                    while low >= 0 and theirs[low] != s:
                         low -= 1
+                    if low < 0:
+                        return record_fault(world, LOST_COUNT, near.row[s], -1)
                     t.pair_of[t.first[s] + e] = t.pair_of[t.first[o] + low]
             row += near.count[s]
         self.built = near.builds

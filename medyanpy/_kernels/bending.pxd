@@ -1,10 +1,11 @@
-"""What both forms of the bending energy of a membrane share: second and third derivatives. Notation: membrane.pxd.
+"""What the forms of the bending energy of a membrane share: second and third derivatives. Notation: membrane.pxd.
 
-Either form is a sum of squares,
+Each form is a sum of squares,
 
     E = sum_v r_v^2/2,   r_v = 2 sqrt(kappa_v S_v) (H_v - c_v)
 
-so that of g(y) = sum_v y_v dr_v/dx, a sum over vertices with weights y, the gradient of E is g(r). A form finds g from
+(of vectors r_v in the vertex form: membrane_bending.pyx), so that of g(y) = sum_v y_v dr_v/dx, a sum over vertices with
+weights y, the gradient of E is g(r). A form finds g from
 
     u_v = y_v sqrt(kappa_v/S_v),   dr_v sqrt(kappa_v/S_v) = 2 kappa_v [dH_v + (H_v - c_v) dS_v/(2 S_v)]
 
@@ -42,6 +43,8 @@ cdef struct BendingTask:
     const double* kappa       # (V,)
     const double* c0          # (V,)
     double* turn              # (F, 3) of the dihedral form
+    bint projected            # the vertex form by H, not by the vector of curvature
+    int component             # of the residuals of each vertex: which one weighs 1, if ONES
     double* response          # (V, order + 1, width) what the energy of each vertex hands to its faces
     double* rows              # (F, 3, 3) dE/dx of each corner, or its highest coefficient along a line
     double* partial           # energy of each block of vertices
@@ -93,7 +96,7 @@ cdef inline void follow(
 cdef inline void weights(
     const int order, const int what, double kappa, double c0, const double* h, const double* area, double* u,
 ) noexcept nogil:
-    """u of a vertex; of CHANGES, h and area reach to the coefficient of t at least."""
+    """u of a vertex, of a form by H; of CHANGES, h and area reach to the coefficient of t at least."""
     cdef int k
     if what == ONES:
         u[0] = sqrt(kappa / area[0])
@@ -115,8 +118,10 @@ cdef class Bending(MembraneForce):
     cdef double[::1] partial
     cdef int width            # numbers of a response
     cdef int line             # SHORT or LONG
+    cdef int components       # of the residual of a vertex
     cdef Loops loops[KINDS]
     cdef BlockFunction ones   # the responses of the form with y = 1
+    cdef BlockFunction vertices    # those of the force
     cdef BlockFunction faces  # its rows, of responses without lines
     # Made when they are first asked for.
     cdef double* lines        # (F, 2, line)

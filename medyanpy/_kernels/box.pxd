@@ -7,6 +7,14 @@ cdef struct Box:
     double[3] inverse         # 1/nm; 0 likewise
 
 
+# The longest edge, along each axis, that may flip or come to be by a flip, as a share of the box.
+cdef extern from *:
+    """
+    #define MEDYANPY_LONGEST_FLIPPED 0.45
+    """
+    const double LONGEST_FLIPPED "MEDYANPY_LONGEST_FLIPPED"
+
+
 cdef inline double nearest_whole(double y) noexcept nogil:
     """Of |y| < 2^51; of two, the even one."""
     # 3 * 2^51, added and taken away again: the same on any processor, in the time of two sums.
@@ -75,6 +83,11 @@ cdef inline void set_lengths(Box* box, const double* length) noexcept nogil:
         box.length[c] = length[c]
         box.inverse[c] = 1.0 / length[c] if length[c] > 0.0 else 0.0
         box.periodic |= length[c] > 0.0
+
+
+cdef inline bint has_lengths(const Box* box, const double* length) noexcept nogil:
+    """Whether these are its lengths: what was listed in a box of others is stale, though no bead has moved."""
+    return box.length[0] == length[0] and box.length[1] == length[1] and box.length[2] == length[2]
 
 
 cdef inline void sides_of(const Box* box, Box* out) noexcept nogil:

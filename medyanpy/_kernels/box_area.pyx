@@ -41,11 +41,13 @@ cdef class BoxArea(JumpOperation):
         Places of all beads.
     momenta : sequence of int
         How many numbers there are of each of the momenta beside m v.
+    least : (1,) float, nm
+        What no side of the box may be shorter than; read at each trial.
     """
     cdef double rate
     cdef double tension
     cdef double pressure
-    cdef double least         # nm; no side of the box is shorter
+    cdef const double[::1] least    # (1,) nm; no side of the box is shorter: as forces and jumps have it by now
     cdef int n_moves
     cdef int32_t[::1] moves   # which directions go together, as bits
     cdef double[::1] steps    # the largest change of the measure of each
@@ -55,27 +57,26 @@ cdef class BoxArea(JumpOperation):
     cdef double[:, ::1] kept_v
     cdef Sequence forces
     cdef WorkSpace space
-    # For who made it: where beads are, and the box at the start.
-    cdef public object layout
+    # For who made it: the box at the start.
     cdef public object start
 
     def __init__(self, str name, double kT, int every, const int32_t[::1] starts, const int32_t[::1] beads,
-                 Py_ssize_t n, momenta):
+                 Py_ssize_t n, momenta, const double[::1] least):
         self.describe(name, kT, False, every)
         self.starts = np.array(starts)
         self.beads = np.array(beads)
         self.kept_x = np.empty((n + 1, 3))
         self.kept_v = np.empty((n + 1, 3))
         self.space = WorkSpace(n, momenta)
+        self.least = least
         self.take_forces([])
 
-    def set(self, double kT, double rate, double tension, double pressure, double least, moves, steps):
+    def set(self, double kT, double rate, double tension, double pressure, moves, steps):
         """Numbers as they are now; moves as bits, and the largest change of the measure of each."""
         self.kT = kT
         self.rate = rate
         self.tension = tension
         self.pressure = pressure
-        self.least = least
         self.moves = np.array([*moves, 0], np.int32)
         self.steps = np.array([*steps, 0.0])
         self.n_moves = len(moves)
@@ -156,7 +157,7 @@ cdef class BoxArea(JumpOperation):
             if directions >> c & 1:
                 growth[c] = factor
                 length[c] = factor * before[c]
-                if length[c] < self.least:
+                if length[c] < self.least[0]:
                     return 0
         memcpy(&self.kept_x[0, 0], world.x, 3 * world.n * sizeof(double))
         memcpy(&self.kept_v[0, 0], world.v, 3 * world.n * sizeof(double))

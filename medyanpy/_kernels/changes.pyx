@@ -10,9 +10,10 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.parallel cimport record_fault
 from medyanpy._kernels.points cimport place, place_one
 from medyanpy._kernels.program cimport (
-    Change, mark_moved, Operation, Program, Quad, World,
+    Change, LOST_COUNT, mark_moved, Operation, Program, Quad, World,
 )
 from medyanpy._kernels.triangles cimport CAN_FLIP, NO_EDGE, Triangles
 from medyanpy._kernels.vec3 cimport cross, dot
@@ -113,6 +114,8 @@ cdef int swap(World* world, Change* change) noexcept nogil:
     cdef bint placed = world.placed == before
     for i in range(change.n_flips):
         (<Triangles> change.triangles).flip(quads + i)
+        if (<Triangles> change.triangles).lost:
+            return record_fault(world, LOST_COUNT, quads[i].c, quads[i].first)
     for i in range(change.n_points):
         p = change.points[i]
         world.triangle[p], change.triangle[i] = change.triangle[i], world.triangle[p]

@@ -358,7 +358,7 @@ cdef class CoarseForces(KickRule):
     cdef double[:, ::1] a          # (n, 3) by place, 0 of beads that are not solved for
     cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
     cdef double[:, ::1] g          # (n, 3) the force to kick by
-    cdef long long solved_at
+    cdef long long solved_at       # the value of world.positions that g and a are of
 
     def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
                  const int32_t[::1] start, const int32_t[::1] width, double tolerance, bint positive=False):

@@ -24,7 +24,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.box cimport LONGEST_FLIPPED, displacement
 from medyanpy._kernels.changes cimport carry, keep_point, swap
 from medyanpy._kernels.elementary cimport exp_, sincos_
 from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
@@ -32,7 +32,7 @@ from medyanpy._kernels.membrane cimport faces_of_flip
 from medyanpy._kernels.parallel cimport record_fault
 from medyanpy._kernels.points cimport place
 from medyanpy._kernels.program cimport (
-    Change, NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, is_there,
+    Change, LOST_COUNT, NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, is_there,
 )
 from medyanpy._kernels.triangles cimport CAN_FLIP, Triangles
 from medyanpy._kernels.vec3 cimport dot
@@ -44,9 +44,6 @@ cpdef enum Ask:
     OF_POINTS = 1             # it depends on where points are
     DIFFERENCE = 2            # it knows itself what a flip does to it, and mends what it holds
     ANEW = 3                  # it holds what it cannot mend: it is bound anew
-
-# The longest edge, along each axis, as a share of the box.
-cdef double LONGEST = 0.45
 
 # How many of these there have been.
 cdef long long made = 0
@@ -250,7 +247,7 @@ cdef class EdgeFlips(JumpOperation):
         displacement(&world.box, c, b, cb)
         displacement(&world.box, c, d, cd)
         for i in range(3):
-            limit = LONGEST * world.box.length[i]
+            limit = LONGEST_FLIPPED * world.box.length[i]
             # Images are whole lengths of the box apart.
             if limit > 0.0 and (fabs(ab[i]) > limit or fabs(cd[i]) > limit or fabs(ac[i] + cb[i] - ab[i]) > limit):
                 return False
@@ -309,6 +306,8 @@ cdef class EdgeFlips(JumpOperation):
         change.n_points = 0
         if world.n_points > 0:
             kinetic = self.take_points(world)
+            if change.n_points < 0:
+                return record_fault(world, LOST_COUNT, quad.c, quad.first)
         # Those that take longest last: what is impossible need not be asked further.
         for i in range(2 * self.n_forces if self.n_anew > 0 else self.n_forces):
             late = i >= self.n_forces
@@ -353,7 +352,8 @@ cdef class EdgeFlips(JumpOperation):
                              energy + kinetic, kinetic, 0.0)
 
     cdef double take_points(self, World* world) noexcept nogil:
-        """Carry the points of the two triangles along, and what that does to their kinetic energy."""
+        """Carry the points of the two triangles along, and what that does to their kinetic energy. There are -1 points
+        where the lists of points have no end."""
         cdef Change* change = &self.change
         cdef int32_t* points = &self.points[0]
         cdef double* v
@@ -364,6 +364,9 @@ cdef class EdgeFlips(JumpOperation):
         for k in range(2):
             p = self.head[(self.quad.second if k else self.quad.first) - self.first_face]
             while p >= 0:
+                if n == world.n_points:
+                    change.n_points = -1
+                    return 0.0
                 # In ascending order, whatever face they are in.
                 i = n
                 while i > 0 and points[i - 1] > p:

@@ -10,7 +10,7 @@ E E^T is the friction of each by itself, so that B is near 1, and M^(1/2) is E^-
 
 Numbers of a body are in its own frame. Derived in docs/theory/hydrodynamic_interactions.md.
 """
-from libc.math cimport NAN, fabs, sqrt
+from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset

@@ -20,22 +20,30 @@ same in any order. Links, of which there are fewer, are measured.
 
 State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
 other random numbers would be drawn: where sites were when pairs were listed is part of the state.
+
+Caches, and what makes them stale:
+
+    where sites were (state)  a site that is further than half the skin from there, in the box of now; numbers that
+                              are set to others, and links that are set from outside
+    pairs and their weights   the same; a box of other lengths (they are made anew from where sites were, with the box
+                              of now, as after a restart); arrays of the state that are written to; another World
+    rates of letting go       another value of `World.positions`; links that have changed; and what is above
 """
 import numpy as np
 
 from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector
-from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.box cimport displacement, has_lengths
 from medyanpy._kernels.elementary cimport exp_, log_
 from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
-from medyanpy._kernels.parallel cimport n_blocks, over_blocks
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.points cimport place
-from medyanpy._kernels.program cimport OUT_OF_MEMORY, AddBlock, Operation, World
+from medyanpy._kernels.program cimport LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.radial cimport evaluate
 from medyanpy._kernels.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
 from medyanpy._kernels.vec3 cimport add_scaled, dot
@@ -297,6 +305,8 @@ cdef class LinkBinding(JumpOperation):
     cdef readonly bint on_points
     # Of its sites, what tells them apart: whoever takes over from this one finds its own among them.
     cdef public object table
+    # Whose box its reach has to fit into.
+    cdef public object layout
     cdef NeighborList neighbors
     cdef Binding task
     cdef list held
@@ -316,6 +326,7 @@ cdef class LinkBinding(JumpOperation):
     cdef long long world          # of which world, and as of which state of it, all that is cached here is
     cdef long long written
     cdef bint made                # pairs and weights are those of `built`
+    cdef double[3] made_in        # nm; in a box of these lengths
     cdef long long rated_at       # positions for which rates of letting go are known
     cdef double off_rate
     cdef double most_off          # that a link can ever have
@@ -413,9 +424,11 @@ cdef class LinkBinding(JumpOperation):
                  double catch):
         """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT."""
         cdef Rule* rule = &self.task.rule
+        cdef Rule before
+        cdef bint is_same = self.neighbors is not None and self.kT == kT
+        # Byte by byte, what is between its numbers included.
+        memcpy(&before, rule, sizeof(Rule))
         self.kT = kT
-        self.neighbors = neighbors
-        self.task.near = &neighbors.list
         rule.kind = kind
         rule.p[0], rule.p[1] = parameters
         rule.low = low
@@ -428,6 +441,11 @@ cdef class LinkBinding(JumpOperation):
         rule.slip = slip
         rule.catch = catch
         rule.driven = self.driven
+        if is_same and memcmp(&before, rule, sizeof(Rule)) == 0:
+            # Who sets numbers to what they are, as a ramp does where a run is cut, changes nothing.
+            return
+        self.neighbors = neighbors
+        self.task.near = &neighbors.list
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
@@ -734,6 +752,7 @@ cdef class LinkBinding(JumpOperation):
         cdef int32_t* partner
         for b in range(n_blocks(t.n_watched, BLOCK)):
             stale |= t.stale[b]
+        self.made &= has_lengths(&world.box, self.made_in)
         if not stale and self.made:
             return 0
         if stale:
@@ -762,6 +781,7 @@ cdef class LinkBinding(JumpOperation):
         self.weight = 0
         for b in range(n_blocks(t.n, BLOCK)):
             self.weight += t.sums[b]
+        memcpy(self.made_in, world.box.length, sizeof(self.made_in))
         self.made = True
         return 0
 
@@ -769,28 +789,30 @@ cdef class LinkBinding(JumpOperation):
         """Try a pair in reach: the one at which the sum of weights passes `which`."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
-        cdef Py_ssize_t b = 0, i, j
-        cdef int32_t weight
+        cdef Py_ssize_t b = 0, i, j = -1
+        cdef int32_t weight = 0
         cdef long long k
         cdef double u[2]
         cdef double r, energy, tension, back, share, there
         draw_two(draws, u)
         which = min(which, self.weight - 1)
-        while which >= task.sums[b]:
+        while b < n_blocks(task.n, BLOCK) and which >= task.sums[b]:
             which -= task.sums[b]
             b += 1
         i = BLOCK * b
-        while which >= task.weights[i]:
+        while i < task.n and which >= task.weights[i]:
             which -= task.weights[i]
             i += 1
-        k = task.start[i]
-        while True:
+        if i >= task.n:
+            return self.lost(world)
+        for k in range(task.start[i], task.start[i + 1]):
             weight = _weight(task, world, i, task.partner[k])
             if which < weight:
+                j = task.partner[k]
                 break
             which -= weight
-            k += 1
-        j = task.partner[k]
+        if j < 0:
+            return self.lost(world)
         r = _distance(task, world, i, j)
         if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
@@ -807,6 +829,10 @@ cdef class LinkBinding(JumpOperation):
             world, t, BIND, i, j, energy, 0.0,
             self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
+    cdef int lost(self, World* world) noexcept nogil:
+        """The end of a walk that should have stopped before: sums are not those of what is walked."""
+        return record_fault(world, LOST_COUNT, -1, -1)
+
     cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
         """The link at which the sum of rates passes x."""
         cdef const Rule* rule = &self.task.rule
@@ -821,6 +847,8 @@ cdef class LinkBinding(JumpOperation):
                 if x < rates[b]:
                     break
                 x -= rates[b]
+        if last < 0:
+            return self.lost(world)
         b = last
         last = -1
         i = BLOCK * b
@@ -837,6 +865,8 @@ cdef class LinkBinding(JumpOperation):
                     break
                 x -= rate[s]
             s += 1
+        if last < 0:
+            return self.lost(world)
         i = last // task.partners
         j = task.other[last]
         r = _distance(task, world, i, j)

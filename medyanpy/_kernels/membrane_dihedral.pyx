@@ -41,10 +41,10 @@ from medyanpy._kernels.bending cimport (
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    area_vector_of, bend_no_area, corners_of, FACE_BLOCK, Facet, facet_of, Geometry, HESSIAN, Membrane, NORMALS,
-    STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VERTEX_BLOCK,
+    area_vector_of, bend_no_area, corners_of, Facet, facet_of, Geometry, HESSIAN, Membrane, NORMALS, STIFFNESS, THIRD,
+    THIRD_OF_STIFFNESS, VERTEX_BLOCK,
 )
-from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.parallel cimport BlockFunction, n_blocks, over_blocks
 from medyanpy._kernels.prefetch cimport FACES_AHEAD, prefetch, prefetch_doubles, VERTICES_AHEAD
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.series cimport add_scaled_at, crosses, dots, product, quotient, root
@@ -57,6 +57,7 @@ cdef enum:
     BATCH = 64
     # What the energy of one vertex hands to its faces, for each power of t: m and s/6.
     WIDTH = 2
+    CORNERS = 0
 
 
 cdef struct EdgeTask:
@@ -312,14 +313,7 @@ cdef inline int _rows(
 
 # Compiled for each order --------------------------------------------------------------------------------------
 
-cdef int _lines_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    follow(1, False, <BendingTask*> task, world, first, last)
-    return 0
-
-
-cdef int _lines_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    follow(2, False, <BendingTask*> task, world, first, last)
-    return 0
+include "bending_loops.pxi"
 
 
 cdef int _turns_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -330,48 +324,6 @@ cdef int _turns_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
 cdef int _turns_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     _turns(2, <BendingTask*> task, world, first, last)
     return 0
-
-
-cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    _respond(0, 0, RESIDUALS, <BendingTask*> task, first, last)
-    return 0
-
-
-cdef int _vertices_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    _respond(1, 1, RESIDUALS, <BendingTask*> task, first, last)
-    return 0
-
-
-cdef int _vertices_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    _respond(2, 2, RESIDUALS, <BendingTask*> task, first, last)
-    return 0
-
-
-cdef int _vertices_of_changes(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    _respond(1, 0, CHANGES, <BendingTask*> task, first, last)
-    return 0
-
-
-cdef int _vertices_of_changes_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    _respond(1, 1, CHANGES, <BendingTask*> task, first, last)
-    return 0
-
-
-cdef int _vertices_of_ones(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    _respond(0, 0, ONES, <BendingTask*> task, first, last)
-    return 0
-
-
-cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    return _rows(0, <BendingTask*> task, world, first, last)
-
-
-cdef int _faces_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    return _rows(1, <BendingTask*> task, world, first, last)
-
-
-cdef int _faces_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    return _rows(2, <BendingTask*> task, world, first, last)
 
 
 cdef class DihedralBending(Bending):
@@ -387,12 +339,7 @@ cdef class DihedralBending(Bending):
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
         Bending.__init__(self, name, geometry, kappa, c0, NORMALS, WIDTH, SHORT)
-        self.ones = _vertices_of_ones
-        self.faces = _faces
-        self.loops[HESSIAN] = Loops(1.0, _lines_1, _turns_1, _vertices_1, _faces_1)
-        self.loops[STIFFNESS] = Loops(1.0, _lines_1, _turns_1, _vertices_of_changes, _faces)
-        self.loops[THIRD] = Loops(2.0, _lines_2, _turns_2, _vertices_2, _faces_2)
-        self.loops[THIRD_OF_STIFFNESS] = Loops(2.0, _lines_1, _turns_1, _vertices_of_changes_1, _faces_1)
+        _set_loops(self, _turns_1, _turns_2)
         self.pairs = np.zeros((3 * self.membrane.n_faces // 2 + 1, 2), np.int32)
         self.flips = -1
         self.world = -1
@@ -415,21 +362,6 @@ cdef class DihedralBending(Bending):
         edges.pairs = &self.pairs[0, 0]
         edges.turn = task.turn
         over_blocks(_edges, &edges, world, self.n_pairs, EDGE_BLOCK)
-
-    cdef int run(self, World* world) noexcept nogil:
-        cdef BendingTask task
-        cdef int fault
-        self.energy = 0.0
-        self.task_of(&task)
-        self.measured(world, &task)
-        over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
-        fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
-        if fault != 0:
-            return fault
-        self.gather(world, task.rows, NULL, -1.0, world.f)
-        if world.want_energy:
-            self.energy = ordered_sum(task.partial, self.partial.shape[0])
-        return 0
 
     cdef void find_pairs(self, World* world, int32_t* pairs, double* turn) noexcept nogil:
         """The corners of edges with two faces, lower number first and ascending; l phi is 0 at a border."""

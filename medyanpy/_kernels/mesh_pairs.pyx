@@ -42,7 +42,7 @@ from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.neighbors cimport NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Operation, World,
+    DEGENERATE_TRIANGLE, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Operation, World,
 )
 from medyanpy._kernels.radial cimport END, SOFT_SPHERE, WCA, evaluate, lennard_jones_end
 from medyanpy._kernels.sites cimport SiteTable
@@ -58,6 +58,7 @@ cdef enum:
     BORDER = 0
     HALF_TURN = 1
     FULL_TURN = 2
+    ENDLESS = 3               # neither within as many steps as there are faces
 
 cdef extern from * nogil:
     """
@@ -353,8 +354,9 @@ cdef int _turn(const World* world, int32_t first, bint left, double c, double s,
     cdef double n[3]
     cdef double cc, ss, length
     cdef int32_t corner = first, across
+    cdef Py_ssize_t _k
     out.steps = 0
-    while True:
+    for _k in range(world.n_faces + 1):
         out.corner = corner
         across = world.opposite[corner_at(corner, 1 if left else 2)]
         if across < 0:
@@ -380,6 +382,7 @@ cdef int _turn(const World* world, int32_t first, bint left, double c, double s,
         length = c * cc - s * ss
         s = s * cc + c * ss
         c = length
+    return ENDLESS
 
 
 cdef int _around(
@@ -392,8 +395,11 @@ cdef int _around(
     cdef double right[2]
     cdef double left[2]
     cdef int32_t corner = first
+    cdef Py_ssize_t _k
     cdef int fault
-    while corner >= 0:
+    for _k in range(world.n_faces + 1):
+        if corner < 0:
+            return 0
         fault = _lay(s, world, corner, at)
         if fault != 0:
             return fault
@@ -423,7 +429,7 @@ cdef int _around(
             corner = corner_at(corner, 1)
         if corner == first:
             return 0
-    return 0
+    return record_fault(world, LOST_COUNT, s.point, first // 3)
 
 
 cdef int _bend(Search* s, World* world, int32_t number, int c) noexcept nogil:
@@ -461,11 +467,13 @@ cdef int _bend(Search* s, World* world, int32_t number, int c) noexcept nogil:
     found_right = _turn(world, corner, False, along(e, back) / length, max(turn(e, back), 0.0) / length, &right)
     if found_left == FULL_TURN or found_right == FULL_TURN:
         return 0
+    if found_left == ENDLESS or found_right == ENDLESS:
+        return record_fault(world, LOST_COUNT, s.point, corner // 3)
     if found_left == HALF_TURN and found_right == HALF_TURN:
         # From the left, on to where it began; or to a border.
         walk = left.corner
         steps = 0
-        while walk >= 0 and walk != corner and walk != right.corner:
+        while walk >= 0 and walk != corner and walk != right.corner and steps <= world.n_faces:
             walk = world.opposite[corner_at(walk, 1)]
             walk = corner_at(walk, 1) if walk >= 0 else walk
             steps += 1
@@ -490,11 +498,14 @@ cdef int _bend(Search* s, World* world, int32_t number, int c) noexcept nogil:
 cdef int32_t _rightmost(const World* world, int32_t corner) noexcept nogil:
     """The corner of the same vertex that is farthest clockwise: at a border, or this one after a full turn."""
     cdef int32_t walk = corner, across
-    while True:
+    cdef Py_ssize_t _k
+    for _k in range(world.n_faces + 1):
         across = world.opposite[corner_at(walk, 2)]
         if across < 0 or corner_at(across, 2) == corner:
             return walk
         walk = corner_at(across, 2)
+    # Whoever goes round from there finds no end either, and says so.
+    return walk
 
 
 # The search ---------------------------------------------------------------------------------------------------------
@@ -672,12 +683,16 @@ cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, 
     cdef double right, left, share
     cdef Py_ssize_t points = world.n_vertices - world.n_cartesian
     cdef int32_t corner
+    cdef Py_ssize_t _k
     cdef int fault
     place[0] = target.place[0]
     place[1] = target.place[1]
     _tangent(world, node, place, tangent)
     fault = _push(s, world, points + other, -tension, tangent)
-    while fault == 0:
+    # Each step leads to a node that was made before.
+    for _k in range(2 * MOST_NODES):
+        if fault != 0:
+            break
         if node.parent >= 0:
             # Over the edge between the second and the third corner.
             corner = node.corner
@@ -716,6 +731,7 @@ cdef bint _turned(
     cdef double n[3]
     cdef double cc, ss, length
     cdef int32_t vertex = world.faces[after.corner], own, corner
+    cdef Py_ssize_t _k
     cdef int c = 0
     while c < 2 and world.faces[corner_at(before.corner, c)] != vertex:
         c += 1
@@ -730,7 +746,9 @@ cdef bint _turned(
     p[0], p[1] = 1.0, 0.0
     come[0] = go[0] = 1.0
     come[1] = go[1] = 0.0
-    while corner >= 0:
+    for _k in range(world.n_faces + 1):
+        if corner < 0:
+            break
         if corner == own:
             come[0], come[1] = along(e, back), turn(e, back)
             unit(come, come)
@@ -770,6 +788,7 @@ cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
     cdef double z[2]
     cdef double u[2]          # the direction of a piece, as seen from that of the last
     cdef double length
+    cdef Py_ssize_t _k
     if lengths == NULL:
         return world.fault.code
     s.lengths = lengths
@@ -783,9 +802,10 @@ cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
     _tangent(world, node, place, lengths.axis + 3)
     lengths.hop[0], lengths.hop[1] = length, 0.0
     u[0], u[1] = 1.0, 0.0
-    while True:
-        while node.parent >= 0:
+    for _k in range(2 * MOST_NODES):
+        if node.parent >= 0:
             node = s.nodes + node.parent
+            continue
         source = s.sources + node.source
         if source.node < 0:
             break

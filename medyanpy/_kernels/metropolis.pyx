@@ -24,7 +24,7 @@ from medyanpy._kernels.kick cimport ForceSum
 from medyanpy._kernels.philox cimport METROPOLIS, counter_word2, counter_word3, philox4x32
 from medyanpy._kernels.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, LOST_SURFACE, NO_FAULT, NO_GEODESIC, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED,
-    PYTHON_EXCEPTION, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, Operation, Sequence, World, mark_moved,
+    PYTHON_EXCEPTION, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, TOO_WIDE, Operation, Sequence, World, mark_moved,
 )
 
 
@@ -257,7 +257,7 @@ cdef class Metropolis(Operation):
         as well."""
         if fault in (TOO_MANY_CROSSINGS, DEGENERATE_TRIANGLE, NOT_CONVERGED, LOST_SURFACE, CONSTRAINTS_LOST):
             return False
-        if fault in (NOT_FINITE, NOT_SOLVED, TOO_FAR, NO_GEODESIC, TOO_CURVED):
+        if fault in (NOT_FINITE, NOT_SOLVED, TOO_FAR, NO_GEODESIC, TOO_CURVED, TOO_WIDE):
             return world.positions == start
         if fault == PYTHON_EXCEPTION:
             return world.positions == start or not self.returned_no_number(world)

@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from libc.stdint cimport uintptr_t
 
-from medyanpy._kernels.box cimport Box, nearest_image, set_lengths
+from medyanpy._kernels.box cimport Box, has_lengths, nearest_image, set_lengths
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep
@@ -524,9 +524,8 @@ cdef class NeighborList:
             return 0
         near.sites = sites[0]
         near.follows += 1
-        for b in range(3):
-            # Images of who has not moved are elsewhere.
-            stale |= world.box.length[b] != near.length[b]
+        # Images of who has not moved are elsewhere.
+        stale |= not has_lengths(&world.box, near.length)
         if not stale:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
@@ -610,9 +609,9 @@ cdef class NeighborList:
         return out
 
 
-def near_pairs(const double[:, ::1] x, double reach):
+def near_pairs(const double[:, ::1] x, double reach, const double[::1] box=None):
     """(P, 2) int32: rows of x (n, 3) that are nearer to each other than `reach` (to 1e-8 of it), each pair once,
-    the lower row first.
+    the lower row first; in a box of these lengths, 0 in open directions, by nearest images.
 
     MemoryError: there is no room for so many. ValueError: an x that is not finite.
     """
@@ -632,6 +631,8 @@ def near_pairs(const double[:, ::1] x, double reach):
     memset(&world, 0, sizeof(World))
     world.threads = 1
     world.fault.bead = -1
+    if box is not None:
+        set_lengths(&world.box, &box[0])
     memset(&sites, 0, sizeof(SiteArrays))
     sites.x = &x[0, 0]
     sites.id = &number[0]

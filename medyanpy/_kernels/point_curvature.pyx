@@ -736,11 +736,18 @@ cdef class PointCurvature(WeightForce):
         self.next[k] = self.head[face]
         self.head[face] = <int32_t> k
 
-    cdef void leave(self, Py_ssize_t k, Py_ssize_t face) noexcept nogil:
+    cdef bint leave(self, Py_ssize_t k, Py_ssize_t face) noexcept nogil:
+        """Whether it was there."""
         cdef int32_t* at = &self.head[face]
-        while at[0] != k:
+        cdef Py_ssize_t _i
+        for _i in range(self.n):
+            if at[0] == k:
+                at[0] = self.next[k]
+                return True
+            if at[0] < 0:
+                break
             at = &self.next[at[0]]
-        at[0] = self.next[k]
+        return False
 
     cdef double curvature_at(self, World* world, Py_ssize_t v) noexcept nogil:
         """H of a vertex in this state, measured once; inf where it cannot be."""
@@ -824,7 +831,7 @@ cdef class PointCurvature(WeightForce):
         for i in range(self.geometry.n_faces_touched):
             face = self.geometry.faces[i]
             k = self.head[face]
-            while k >= 0:
+            while k >= 0 and self.n_near < self.n:
                 if is_there(world, t.field.place[k]):
                     self.near[self.n_near] = <int32_t> k
                     self.n_near += 1
@@ -862,7 +869,9 @@ cdef class PointCurvature(WeightForce):
             k = self.number[change.points[i]]
             if k >= 0:
                 # The change holds what was.
-                self.leave(k, change.triangle[i] - t.m.first_face)
+                if not self.leave(k, change.triangle[i] - t.m.first_face):
+                    self.positions = -1
+                    return True
                 self.enter(k, world.triangle[change.points[i]] - t.m.first_face)
         self.positions = world.positions
         return True

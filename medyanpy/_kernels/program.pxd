@@ -30,6 +30,8 @@ cdef enum FaultCode:
     NO_GEODESIC = 16          # two beads whose distance is not known; `triangle` of the fault is the other's place
     TOO_CURVED = 17           # a bead where its surface is too curved for the cutoff of a force along it
     OUT_OF_TETHER = 18        # an edge longer or shorter than its tether; `triangle` of the fault is the other place
+    LOST_COUNT = 19           # a walk over what is listed that has not ended where its sums say
+    TOO_WIDE = 20             # an edge of a mesh about as long as half of the box; as OUT_OF_TETHER
 
 
 cdef struct Fault:

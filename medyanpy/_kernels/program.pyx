@@ -11,9 +11,9 @@ from libc.string cimport memcpy
 
 from medyanpy._kernels.box cimport set_lengths
 from medyanpy._kernels.program cimport (
-    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT, NOT_CONVERGED,
-    NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR,
-    TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
+    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_COUNT, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT,
+    NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR,
+    TOO_MANY_CROSSINGS, TOO_MANY_JUMPS, TOO_WIDE,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -58,6 +58,8 @@ FAULTS = {
     NO_GEODESIC: "no geodesic",
     TOO_CURVED: "too curved",
     OUT_OF_TETHER: "out of tether",
+    LOST_COUNT: "lost count",
+    TOO_WIDE: "too wide",
 }
 
 

@@ -35,6 +35,17 @@ cdef inline void quotient(int order, const double* a, const double* b, double* o
         out[2] = (a[2] - (out[0] * b[2] + out[1] * b[1])) / b[0]
 
 
+cdef inline void divided(int order, const double* v, const double* s, double* out) noexcept nogil:
+    """out (3,) = v / s, a vector by a number; out may be v."""
+    cdef int c, i, k
+    for k in range(order + 1):
+        for c in range(3):
+            out[3 * k + c] = v[3 * k + c]
+            for i in range(1, k + 1):
+                out[3 * k + c] -= s[i] * out[3 * (k - i) + c]
+            out[3 * k + c] /= s[0]
+
+
 cdef inline double dot_at(int k, const double* a, const double* b) noexcept nogil:
     """The coefficient of t^k of the scalar product."""
     if k == 0:

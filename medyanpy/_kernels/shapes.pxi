@@ -9,10 +9,10 @@ import numpy as np
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
-from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.box cimport displacement, has_lengths
 from medyanpy._kernels.closest cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport (
@@ -341,6 +341,7 @@ cdef class OfShapes(Operation):
     cdef list arrays
     cdef bint valid
     cdef long long living     # `World.living` when the lists were made
+    cdef double[3] length     # nm, of the box then
     cdef readonly long long builds
     cdef readonly long long runs
 
@@ -381,6 +382,7 @@ cdef class OfShapes(Operation):
         cdef bint stale = not self.valid or (world.living != NULL and world.living[0] != self.living)
         cdef Py_ssize_t b
         cdef int fault
+        stale |= not has_lengths(&world.box, self.length)
         if not stale:
             over_blocks(_compare, t, world, t.n, BLOCK)
             for b in range(n_blocks(t.n, BLOCK)):
@@ -389,6 +391,7 @@ cdef class OfShapes(Operation):
             return 0
         self.valid = False
         self.living = 0 if world.living == NULL else world.living[0]
+        memcpy(self.length, world.box.length, sizeof(self.length))
         over_blocks(_remember, t, world, t.n, BLOCK)
         fault = self.first.build(world)
         if fault == 0:

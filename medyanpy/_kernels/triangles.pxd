@@ -32,12 +32,13 @@ cdef class Triangles:
     cdef int32_t[:, ::1] opposite
     cdef int32_t* limits      # (n_vertices,) where the room of each ring ends
     cdef readonly long long flips   # raised whenever faces change
+    cdef readonly bint lost         # whether a ring has been found to be another than faces say
 
     cdef Py_ssize_t corner_of(self, int32_t c, int32_t d) noexcept nogil
     cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil
     cdef void make_room(self, const Quad* quad) noexcept nogil
     cdef void flip(self, const Quad* quad) noexcept nogil
-    cdef void leave(self, int32_t vertex, int32_t corner) noexcept nogil
+    cdef bint leave(self, int32_t vertex, int32_t corner) noexcept nogil
     cdef void enter(self, int32_t vertex, int32_t corner) noexcept nogil
     cdef void lay_out(self) noexcept nogil
     cdef bint follow(self) noexcept nogil

@@ -131,7 +131,7 @@ cdef class Triangles:
             new[0], new[1], new[2], beyond[1], beyond[2] = quad.c, quad.b, quad.a, around[1], around[2]
             new[3], new[4], new[5], beyond[4], beyond[5] = quad.d, quad.a, quad.b, around[3], around[0]
         for i in range(6):
-            self.leave(old[i], <int32_t> at[i])
+            self.lost |= not self.leave(old[i], <int32_t> at[i])
         for i in range(6):
             faces[at[i]] = new[i]
             self.enter(new[i], <int32_t> at[i])
@@ -141,13 +141,16 @@ cdef class Triangles:
                     opposite[beyond[i]] = <int32_t> at[i]
         self.flips += 1
 
-    cdef void leave(self, int32_t vertex, int32_t corner) noexcept nogil:
+    cdef bint leave(self, int32_t vertex, int32_t corner) noexcept nogil:
+        """Whether it was there."""
         cdef int32_t* corners = self.rings.corners
-        cdef Py_ssize_t s = self.rings.starts[vertex]
-        while corners[s] != corner:
-            s += 1
-        self.rings.ends[vertex] -= 1
-        memmove(corners + s, corners + s + 1, (self.rings.ends[vertex] - s) * sizeof(int32_t))
+        cdef Py_ssize_t s
+        for s in range(self.rings.starts[vertex], self.rings.ends[vertex]):
+            if corners[s] == corner:
+                self.rings.ends[vertex] -= 1
+                memmove(corners + s, corners + s + 1, (self.rings.ends[vertex] - s) * sizeof(int32_t))
+                return True
+        return False
 
     cdef void enter(self, int32_t vertex, int32_t corner) noexcept nogil:
         cdef int32_t* corners = self.rings.corners

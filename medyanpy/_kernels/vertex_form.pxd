@@ -1,6 +1,14 @@
-"""Formulas of the vertex form of curvature, which its bending energy shares with points that are curved.
+"""Formulas that forces share whose energy depends on the sums a, G and S round each vertex (membrane.pxd).
 
-The curvature of a vertex is H = 3 a.G/(G.G); see membrane_bending.pyx for the derivation of all that is here.
+What an energy gains from small changes of these, p.da + q.dG + s dS of each vertex, is its response. With responses
+held fixed it is a sum over faces of sum_i [p_i.(n x e_i)/2 + q_i.N + s_i |N|/6], i over the corners. Its first part is
+n.T, T = sum_i e_i x p_i/2, so that a face contributes to the gradient at its corner i
+
+    C x e_i + (p_(i+1) - p_(i+2)) x n / 2,   C = (T - (n.T) n)/|N| + sum_i q_i + n sum_i s_i/6
+
+where C collects what comes with dN (through n, N and |N|) and the rest is dT at fixed n.
+
+The curvature of a vertex is H = a.g/(2 g.g) = 3 a.G/(G.G), with g = dV/dx = G/6.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
@@ -17,19 +25,17 @@ cdef enum:
     WIDTH = 8
 
 
-cdef inline double curvature_now(const Membrane* m, const World* world, Py_ssize_t v, double* area) noexcept nogil:
-    """H of one vertex inside, and its area, measured now from the faces at it; the area is < 0 where one of these has
-    none."""
+cdef inline double sums_now(const Membrane* m, const World* world, Py_ssize_t v, double* a, double* g) noexcept nogil:
+    """Sum of |N| over the faces at a vertex, measured now, with a (3,) and G (3,); < 0 where one of these has no
+    area."""
     cdef const int32_t* beads
-    cdef double a[3]
-    cdef double g[3]
     cdef double e[9]
     cdef double big_n[3]
     cdef double u[3]
-    cdef double length, gg
+    cdef double length, lengths = 0.0
     cdef Py_ssize_t s, face
     cdef int corner
-    a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = area[0] = 0.0
+    a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = 0.0
     for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
         face = m.rings.corners[s] // 3 - m.first_face
         corner = m.rings.corners[s] % 3
@@ -38,15 +44,28 @@ cdef inline double curvature_now(const Membrane* m, const World* world, Py_ssize
         cross(e, e + 3, big_n)
         length = sqrt(dot(big_n, big_n))
         if length == 0.0:
-            area[0] = -1.0
-            return 0.0
+            return -1.0
         cross(big_n, e + 3 * corner, u)
         add_scaled(0.5 / length, u, a)
         add_scaled(1.0, big_n, g)
-        area[0] += length
-    area[0] *= 1.0 / 6.0
-    gg = dot(g, g)
+        lengths += length
+    return lengths
+
+
+cdef inline double curvature_of(const double* a, const double* g) noexcept nogil:
+    """H of a vertex. A vertex whose faces' normals cancel (a cone closed to a spike, a ring folded flat) has no normal,
+    so that H has no sign, and grows without bound towards it: its mean, zero, is taken."""
+    cdef double gg = dot(g, g)
     return 3.0 * dot(a, g) / gg if gg > 0.0 else 0.0
+
+
+cdef inline double curvature_now(const Membrane* m, const World* world, Py_ssize_t v, double* area) noexcept nogil:
+    """H of one vertex inside, and its area, measured now from the faces at it; the area is < 0 where one of these has
+    none."""
+    cdef double a[3]
+    cdef double g[3]
+    area[0] = sums_now(m, world, v, a, g) * (1.0 / 6.0)
+    return curvature_of(a, g) if area[0] >= 0.0 else 0.0
 
 
 cdef inline int rows_of_faces(

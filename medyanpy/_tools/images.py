@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import number
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 
 __all__ = [
-    "Box", "box_lengths", "box_shown", "checked_box", "expect_room", "images_between", "in_words", "nearest_image",
-    "wrapped",
+    "Box", "box_lengths", "box_shown", "checked_box", "displacement", "expect_near", "expect_room", "images_between",
+    "images_within", "in_words", "nearest_image", "next_to_each_other", "wrapped",
 ]  # fmt: skip
 
 #: nm; None in directions that are open.
@@ -52,17 +52,62 @@ def box_shown(lengths: np.ndarray | None) -> Box | None:
 
 
 def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) what is to be taken away from vectors d to have their nearest images: whole numbers of lengths."""
-    lengths = box_lengths(box)
-    inverse = np.divide(1.0, lengths, out=np.zeros(3), where=lengths > 0.0)
+    """(..., 3) what is to be taken away from vectors d to have their nearest images: whole numbers of lengths. Of boxes
+    that are not all the same the box is (..., 3), 0 in open directions."""
+    lengths = box if isinstance(box, np.ndarray) and box.ndim > 1 else box_lengths(box)
+    inverse = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
     # By the inverse, as kernels have it: the same of two at half a box.
     out: np.ndarray = lengths * np.rint(d * inverse)
     return out
 
 
+def displacement(start: np.ndarray, end: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) nm; vectors from places to others, in a box to the nearest images. All Python that asks how far two
+    beads are apart asks here, as kernels ask `_kernels.box.displacement`."""
+    return nearest_image(end - start, box)
+
+
 def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
     """(..., 3) vectors, each the image of d with the shortest components: those themselves in open directions."""
     return d if box is None else d - images_between(d, box)
+
+
+def images_within(
+    x: np.ndarray, low: np.ndarray, high: np.ndarray, box: Sequence[float | None] | np.ndarray | None
+) -> np.ndarray:
+    """(k, 3) all images of a place (3,) from `low` to `high`, (3,) nm each; the place itself where it is there, in open
+    directions."""
+    sides = []
+    for at, least, most, side in zip(x, low, high, box_lengths(box), strict=True):
+        first = at if side == 0.0 else at + side * np.ceil((least - at) / side)
+        number = int(first <= most) if side == 0.0 else int(np.floor((most - first) / side)) + 1
+        sides.append(first + side * np.arange(number) if first >= least else np.empty(0))
+    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def next_to_each_other(
+    x: np.ndarray, joined: np.ndarray, box: Sequence[float | None] | np.ndarray | None
+) -> np.ndarray:
+    """(n, 3) of each place the image that is next to one that it is joined to, from the first of those that hang
+    together on; pairs (k, 2). Where these close through the sides of the box, some still lie across them."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components, dijkstra
+
+    if box is None or not len(joined):
+        return x
+    n = len(x)
+    graph = coo_array((np.ones(len(joined)), (joined[:, 0], joined[:, 1])), shape=(n, n)).tocsr()
+    _, label = connected_components(graph, directed=False)
+    first = np.unique(label, return_index=True)[1]
+    depth, before, _ = dijkstra(
+        graph, directed=False, indices=first, unweighted=True, min_only=True, return_predecessors=True
+    )
+    out: np.ndarray = np.array(x, np.float64)
+    # Those at one distance at once, since each is placed by one that is nearer.
+    order = np.argsort(depth, kind="stable")
+    for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
+        out[ring] -= images_between(out[ring] - out[before[ring]], box)
+    return out
 
 
 def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
@@ -89,6 +134,29 @@ def expect_room(what: str, reach: float, box: Sequence[float | None] | np.ndarra
         raise ParameterError(
             f"{what} = {reach:g} but must be at most half of the box, {half:g}: beyond it a bead is near several "
             "images of another"
+        )
+
+
+def expect_near(
+    what: str, x: np.ndarray, slopes: np.ndarray, box: Sequence[float | None] | np.ndarray | None
+) -> None:
+    """Refuse terms that are functions of positions as they are, with gradients (m, k, 3), whose beads at (m, k, 3) are
+    not next to each other: along a direction that counts they are within half of the box.
+
+    Raises
+    ------
+    TopologyError
+    """
+    lengths = box_lengths(box)
+    counts = (slopes != 0.0) & (lengths > 0.0)
+    spread = x.max(axis=1, where=counts, initial=-np.inf) - x.min(axis=1, where=counts, initial=np.inf)
+    far = spread > 0.5 * lengths
+    if far.any():
+        i, c = (int(one) for one in np.argwhere(far)[0])
+        raise TopologyError(
+            f"{what}: the beads of row {i} are {spread[i, c]:.6g} nm apart along {'xyz'[c]}, more than half of the box "
+            f"of {lengths[c]:.6g} nm: it is a function of positions as they are, so give images that are next to each "
+            "other"
         )
 
 

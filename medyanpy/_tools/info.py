@@ -15,7 +15,6 @@ __all__ = ["information", "told"]
 _PARTS = {
     "scipy": "statistics, large meshes",
     "networkx": "mesh preparation",
-    "trimesh": "mesh files",
     "h5py": "trajectories",
     "matplotlib": "pictures",
     "tqdm": "progress bars",

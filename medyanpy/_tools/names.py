@@ -17,7 +17,7 @@ import numpy as np
 
 from medyanpy.errors import ArgumentError, ParameterError, PublicNameError, shown
 
-__all__ = ["OPENMM", "Guarded", "Named", "did_you_mean", "look_up", "module_names", "plainly_called"]
+__all__ = ["OPENMM", "Guarded", "Named", "bound_call", "did_you_mean", "look_up", "module_names", "plainly_called"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -199,6 +199,24 @@ def plainly_called(function: _Function) -> _Function:
         return function(*args, **kwargs)
 
     return cast(_Function, call)
+
+
+def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]) -> inspect.BoundArguments:
+    """The arguments of a function, all by name and with its defaults, that another takes for it.
+
+    Raises
+    ------
+    ParameterError
+        Others than it has, or what their annotations exclude.
+    """
+    signature = inspect.signature(function)
+    _PlainArguments(what, signature).check((), named)
+    try:
+        call = signature.bind(**named)
+    except TypeError:
+        raise ArgumentError(_wrong_call(what, signature, (), named, "")) from None
+    call.apply_defaults()
+    return call
 
 
 def _spoken(function: FunctionType) -> Callable[..., Any]:

@@ -16,8 +16,9 @@ from medyanpy._tools.validation import file_path
 from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 __all__ = [
-    "Lock", "beside", "check_in_place", "check_replaceable", "hold", "holds_no_file", "in_place", "is_lock", "let_go",
-    "made_beside", "new_file", "remove_left_over", "reserve", "unwritable", "write_atomically", "writing",
+    "Lock", "check_in_place", "check_replaceable", "folder_path", "hold", "holds_no_file", "in_place", "is_lock",
+    "let_go", "made_beside", "new_file", "opened_beside", "remove_left_over", "reserve", "unwritable",
+    "write_atomically", "writing",
 ]  # fmt: skip
 
 _REMEDIES = {
@@ -55,9 +56,21 @@ def writing(what: str, path: Path, then: str = "") -> Iterator[None]:
         raise unwritable(what, path, cause, then) from cause
 
 
-def beside(path: Path) -> Path:
-    """Where this process makes what will be `path`."""
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def _unforeseen() -> str:
+    return os.urandom(8).hex()
+
+
+def opened_beside(path: Path) -> tuple[Path, int]:
+    """A new file beside `path`, which this process makes it in: its name, and its descriptor to write and read.
+
+    Others who may write into the folder cannot foresee the name, and no link of theirs is followed.
+
+    Raises
+    ------
+    OSError
+    """
+    made = path.with_name(f".{path.name}.{os.getpid()}.{_unforeseen()}.tmp")
+    return made, os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def holds_no_file(path: Path) -> bool:
@@ -67,9 +80,9 @@ def holds_no_file(path: Path) -> bool:
 
 
 @contextmanager
-def made_beside(what: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Names of files to be made inside, beside those that are meant: once all are there they are made safe on disk, and
-    given these names.
+def made_beside(what: str, paths: Sequence[Path], *, links: bool = True) -> Iterator[list[Path]]:
+    """Empty files to be written inside, beside those that are meant: once all are whole they are made safe on disk, and
+    given these names. Without `links`, one that has such a name is replaced instead of followed.
 
     Raises
     ------
@@ -77,18 +90,21 @@ def made_beside(what: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
         They cannot be written; what was there before is as it was.
     """
     # A link stays a link.
-    places = [Path(os.path.realpath(path)) for path in paths]
-    temporary = [beside(place) for place in places]
+    places = [Path(os.path.realpath(path)) for path in paths] if links else list(paths)
+    temporary: list[Path] = []
     try:
         with writing(what, paths[0], "what was there before is as it was"):
             for place in places:
                 if holds_no_file(place):
                     # The superuser's rename would take a device away from the whole machine.
                     raise OSError(errno.EINVAL, "there is something else than a file, which no file can replace")
+                made, file = opened_beside(place)
+                temporary.append(made)
+                os.close(file)
             yield temporary
             for made in temporary:
-                with open(made, "rb") as file:
-                    os.fsync(file.fileno())
+                with open(made, "rb") as whole:
+                    os.fsync(whole.fileno())
             for made, place in zip(temporary, places, strict=True):
                 os.replace(made, place)
     finally:
@@ -97,16 +113,29 @@ def made_beside(what: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
                 made.unlink(missing_ok=True)
 
 
-def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None:
-    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name.
+def write_atomically(what: str, path: Path, write: Callable[[Any], Any], *, links: bool = True) -> None:
+    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name; `links` as `made_beside`.
 
     Raises
     ------
     OutputError
         The file cannot be written; what was there before is as it was.
     """
-    with made_beside(what, [path]) as (made,), open(made, "w+b") as file:
+    with made_beside(what, [path], links=links) as (made,), open(made, "w+b") as file:
         write(file)
+
+
+def folder_path(what: str, directory: Any, called: str = "a folder") -> Path:
+    """Where a folder is or is to be, as an absolute path; a file, or a link that leads nowhere, is refused.
+
+    Raises
+    ------
+    ParameterError
+    """
+    folder = Path(os.path.abspath(file_path(f"{what}: directory", directory)))
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ParameterError(f"{what}: {folder} is a file, not {called}")
+    return folder
 
 
 def new_file(
@@ -169,7 +198,7 @@ def check_replaceable(what: str, path: Path) -> None:
 
 def remove_left_over(path: Path) -> None:
     """Remove what processes that were killed have left beside a file; a * in its name stands for any text."""
-    name = re.compile(r"\.{}\.(\d+)\.tmp".format(".*".join(map(re.escape, path.name.split("*")))))
+    name = re.compile(r"\.{}\.(\d+)(?:\.[0-9a-f]+)?\.tmp".format(".*".join(map(re.escape, path.name.split("*")))))
     with suppress(OSError):
         for file in path.parent.iterdir():
             found = name.fullmatch(file.name)
@@ -261,7 +290,7 @@ class Lock:
         self._file = None
         with writing(what, path):
             while self._file is None:
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
                 try:
                     hold(what, path, file)
                     # Whoever had it may have removed the file in between: then its lock is worth nothing.

@@ -11,6 +11,7 @@ from medyanpy._tools.described import Described, scalar_if_one
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
 from medyanpy._tools.tables import Displayed, Page, Table, of_all
+from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError
 
 __all__ = ["Parameterized"]
@@ -35,7 +36,9 @@ class Parameterized(Displayed, Described, Guarded, ABC):
             cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
-        self.name: str = type(self).__name__ if name is None else name
+        self.name: str = type(self).__name__
+        if name is not None:
+            self.name = plain_name(f"{self.name}: name", name)
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
         self._values: dict[str, Any] = {}
         self._belong: dict[str, np.ndarray] = {}

@@ -1,5 +1,6 @@
 """Checks of what users pass in. Each returns it clean, or says what, where, which and the bound."""
 
+import errno
 import operator
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,8 @@ from medyanpy import units
 from medyanpy.errors import ParameterError, shown
 
 __all__ = [
-    "array", "bounds_in_words", "dimensions", "file_path", "number", "one_or_many", "per_item", "seed", "several",
+    "array", "bounds_in_words", "dimensions", "file_path", "number", "one_or_many", "per_item", "plain_name", "seed",
+    "several",
     "thermal_energy", "vector", "vectors", "whole_number", "words",
 ]  # fmt: skip
 
@@ -211,12 +213,27 @@ def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError)
     """Where a file is, or is to be: text, or what ``os.fspath`` makes text of. It need not be there."""
     try:
         out = Path(value)
-        name = os.fsencode(out)
+        name = str(out).encode()
     except Exception as cause:  # Of objects of others, anything.
         raise _refuse(what, f"must be a path, not {shown(value)}", error) from cause
     if b"\0" in name or not out.name:
         raise _refuse(what, f"= {shown(value)} but must name a file", error)
+    try:
+        os.lstat(out)
+    except OSError as cause:
+        if cause.errno == errno.ENAMETOOLONG:
+            raise _refuse(what, f"= {shown(value)} is too long a name", error) from cause
     return out
+
+
+def plain_name(what: str, value: Any, *, error: type[Exception] = ParameterError) -> str:
+    """A name that every file can hold: text without the character NUL, and without halves of characters."""
+    try:
+        if isinstance(value, str) and b"\0" not in value.encode():
+            return str(value)
+    except UnicodeEncodeError:
+        pass
+    raise _refuse(what, f"= {shown(value)} but must be text that UTF-8 can hold, without NUL", error)
 
 
 def thermal_energy(temperature: float | None, kT: float | None, what: str = "") -> float | None:

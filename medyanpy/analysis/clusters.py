@@ -7,7 +7,7 @@ import numpy as np
 
 from medyanpy._tools.images import expect_room
 from medyanpy._tools.validation import array, dimensions, number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
 from medyanpy.analysis.frames import Source, tree
 from medyanpy.errors import ParameterError, TopologyError
 
@@ -164,6 +164,9 @@ def cluster_sizes(
         np.column_stack([beads_there, each @ size**2, largest]),
         np.column_stack([count, beads_there, np.ones(len(found))]),
     )
+    if len(found) > 1 and np.isnan(summary[1]).any():
+        why = "the data are too few parts that do not depend on each other"
+        warn_of_no_error(frames.what, float(summary[0][0]), why)
     mean, weighted, widest = (Estimate(float(value), float(error)) for value, error in zip(*summary, strict=True))
     return ClusterSizes(size, *ratio(each, np.ones_like(each)), mean, weighted, widest)
 

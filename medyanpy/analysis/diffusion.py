@@ -6,8 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths, displacement, images_between
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array, number, one_or_many, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
@@ -88,6 +90,7 @@ class _Parts:
         return sums, counts
 
 
+@plainly_called
 def mean_square_displacement(
     source: Any,
     beads: Any = None,
@@ -96,6 +99,8 @@ def mean_square_displacement(
     axes: str = "xyz",
     interval: float | None = None,
     sphere: Any = None,
+    box: Any = None,
+    scaled: bool = False,
 ) -> MeanSquareDisplacement:
     r"""How far beads get in a time, squared: :math:`\langle |x(s + t) - x(s)|^2\rangle` over beads and origins s.
 
@@ -115,7 +120,13 @@ def mean_square_displacement(
     sphere : (3,) or (m, 3) float, nm, optional
         Middle of a sphere, at rest or in each frame, on which beads are: then displacements are arcs of great circles,
         the angle between both places times the mean of their distances from the middle. On a vesicle that fluctuates
-        these are the arcs of its mean sphere.
+        these are the arcs of its mean sphere. In a box, places are those nearest to the middle.
+    box : (3,) float or None, nm, or one for each frame, optional
+        Lengths of the periodic box of arrays of positions, which may then be wrapped: from one frame to the next, beads
+        get to the nearest image. States and trajectories have a box, and positions that say how far beads have got.
+    scaled : bool
+        Of a box that changes, displacements in units of its lengths, times :math:`\langle L^{-2}\rangle^{-1/2}` over
+        all frames. What moves with the box alone is then at rest, and what diffuses with D in it gets :math:`2dDt` far.
 
     Returns
     -------
@@ -124,7 +135,10 @@ def mean_square_displacement(
     Raises
     ------
     ParameterError
-        One frame, frames at unequal distances, lags beyond the frames, an array without interval.
+        One frame, frames at unequal distances, lags beyond the frames, an array without interval; a box that changes
+        along these axes, without `scaled` (or a middle of the sphere in each frame): beads are moved with it, by more
+        the further they are from the origin. A box that is given to frames which have their own, ``scaled=True``
+        without a box or with a sphere.
     TopologyError
         Rows that there are not, or that are named twice; beads without places in space.
 
@@ -143,7 +157,10 @@ def mean_square_displacement(
     Along a surface: of a sheet that is nearly flat take ``axes="xy"``; of a sphere the arcs (`sphere`), each lag of
     which costs as much as a look at all frames. There, with diffusion alone, :math:`\langle\cos\theta\rangle =
     e^{-2Dt/R^2}`, so that squares of arcs are :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at
-    :math:`R^2(\pi^2/2 - 2)`. In a box, positions are where beads have got to, and are not to be wrapped.
+    :math:`R^2(\pi^2/2 - 2)`.
+
+    In units of a box that changes, nodes of filaments and rods keep a little motion of their own, since these are moved
+    as they are, by their centres: a share of what the length of the box changes by, of their distance from there.
 
     References
     ----------
@@ -174,7 +191,10 @@ def mean_square_displacement(
         middle = np.broadcast_to(middle, (m, 3))
     if not len(rows):
         raise ParameterError(f"{what}: there are no beads")
-    return averaged(frames, rows, wanted, dt, axes, chosen, middle)
+    # With a middle in each frame it is known where beads are relative to that.
+    fixed = sphere is None or np.ndim(sphere) == 1
+    paths = _in_boxes(frames, box, chosen, middle, scaled, fixed)
+    return averaged(paths, rows, wanted, dt, axes, chosen, sphere is not None)
 
 
 def lags_of(what: str, lags: Any, frames: int) -> np.ndarray:
@@ -198,11 +218,11 @@ def averaged(
     interval: float,
     axes: str,
     columns: list[int],
-    middle: np.ndarray | None = None,
+    arcs: bool = False,
 ) -> MeanSquareDisplacement:
     """Averages over beads and origins, with their errors: of the numbered columns of the coordinates of paths, or of
-    arcs about a middle (m, 3)."""
-    parts = _sums(paths, rows, lags, columns, middle)
+    arcs about the origin."""
+    parts = _sums(paths, rows, lags, columns, arcs)
     counts = parts.counts.sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
         value = parts.sums.sum(axis=(0, 1)) / counts
@@ -218,6 +238,7 @@ def averaged(
     return MeanSquareDisplacement(lags, interval * lags, value, error, counts.astype(np.int64), axes, parts)
 
 
+@plainly_called
 def diffusion_coefficient(
     moved: MeanSquareDisplacement,
     shortest: float = 0.0,
@@ -297,6 +318,10 @@ def diffusion_coefficient(
     value = float(slope[used] @ (total / n)) / (2.0 * d)
     parts_there = int((counts > 0).all(axis=1).sum())
     if parts_there < _FEWEST_PARTS:
+        warn_of_no_error(
+            "diffusion_coefficient", value,
+            f"it comes of {parts_there} parts of the data, and {_FEWEST_PARTS} are needed"
+        )  # fmt: skip
         return Estimate(value, np.nan)
     _, spread = jackknife(sums, counts, lambda total, n: (total / n) @ slope[used])
     return Estimate(value, float(spread) / (2.0 * d))
@@ -312,8 +337,74 @@ def axes_of(what: str, axes: Any) -> list[int]:
     return ["xyz".index(axis) for axis in axes]
 
 
+def _in_boxes(
+    frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool
+) -> Paths:
+    """Paths as frames have them, or what becomes of these in a periodic box; `fixed`: about one place, if any."""
+    what = frames.what
+    if box is not None and frames.times is not None:
+        raise ParameterError(f"{what}: box is for arrays of positions: these frames have their own")
+    boxes = frames.boxes(box)
+    if scaled and middle is not None:
+        raise ParameterError(f"{what}: arcs about a middle are not measured in units of the box: give no scaled=")
+    if scaled and all(cell is None for cell in boxes):
+        raise ParameterError(f"{what}: scaled is of a periodic box, and these frames have none")
+    lengths = np.array([box_lengths(cell) for cell in boxes])
+    changed = (lengths != lengths[0])[:, axes]
+    if fixed and not scaled and changed.any():
+        k = int(np.argmax(changed.any(axis=1)))
+        c = axes[int(np.argmax(changed[k]))]
+        remedy = "sphere= with a middle in each frame" if middle is not None else "scaled=True, which leaves that out"
+        raise ParameterError(
+            f"{what}: the box is {lengths[0, c]:.6g} nm long along {'xyz'[c]} in frame 0 and {lengths[k, c]:.6g} in "
+            f"frame {k}, and beads are moved with it, by more the further they are from the origin: give {remedy}"
+        )
+    if middle is not None:
+        return _FromMiddle(frames, middle, lengths)
+    wrapped = frames.times is None and box is not None
+    return _InBoxes(frames, lengths, scaled, wrapped) if scaled or wrapped else frames
+
+
+class _FromMiddle:
+    """Paths from middles (m, 3), in boxes of lengths (m, 3) by the images nearest to these."""
+
+    def __init__(self, frames: Source, middle: np.ndarray, lengths: np.ndarray) -> None:
+        self._frames, self._middle, self._lengths = frames, middle[:, None], lengths[:, None]
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+        for some, x, ids in self._frames.columns(rows):
+            yield some, displacement(self._middle, x, self._lengths), ids
+
+
+class _InBoxes:
+    """Paths in boxes of lengths (m, 3): in units of these, or as they are; and, where positions are wrapped, from one
+    frame to the next to the nearest image."""
+
+    def __init__(self, frames: Source, lengths: np.ndarray, scaled: bool, wrapped: bool) -> None:
+        self._frames, self._wrapped = frames, wrapped
+        periodic = lengths[0] > 0.0
+        mean = np.mean(np.where(periodic, lengths, 1.0) ** -2.0, axis=0) ** -0.5 if scaled else lengths[0]
+        self._side = np.where(periodic, mean, 0.0)
+        self._growth = np.divide(self._side, lengths, out=np.ones_like(lengths), where=scaled & periodic)[:, None]
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+        for some, x, ids in self._frames.columns(rows):
+            out = x * self._growth
+            if self._wrapped:
+                # Where beads are not there they go nowhere.
+                steps = np.nan_to_num(images_between(np.diff(out, axis=0), self._side))
+                out[1:] -= np.cumsum(steps, axis=0)
+            yield some, out, ids
+
+
 def _sums(
-    frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], middle: np.ndarray | None = None
+    frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], arcs: bool = False
 ) -> _Parts:
     m, k = len(frames), len(rows)
     if k < PARTS:
@@ -332,12 +423,11 @@ def _sums(
     for some, x, ids in frames.columns(rows):
         for first in range(0, x.shape[1], step):
             few = slice(first, first + step)
-            chosen = x[:, few] if middle is None else x[:, few] - middle[:, None]
-            coordinates, there, own = _paths(chosen, None if ids is None else ids[:, few], axes, middle is None)
+            coordinates, there, own = _paths(x[:, few], None if ids is None else ids[:, few], axes, not arcs)
             # Paths are in the order of their rows, so that those of a part follow each other.
             which, begin = np.unique(part_of[some][few][own], return_index=True)
             for b, (start, end) in enumerate(origins):
-                summed = _convolved if middle is None else _arcs
+                summed = _arcs if arcs else _convolved
                 for into, found in zip((sums, counts), summed(coordinates, there, start, end, lags), strict=True):
                     found = np.broadcast_to(found, (len(own), len(lags)))
                     into[which, b] += np.add.reduceat(found, begin, axis=0)
@@ -352,8 +442,6 @@ def _paths(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of positions (m, k, 3), (q, d, m) coordinates of q paths (from their middles), 0 where nobody is; (q, m) who is
     there, or (1, m) where everybody is always; (q,) the beads' numbers. Who takes another's row has a path of his own.
-
-    Places are where beads have got to: in a box, positions are not wrapped.
     """
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
     # What is nan in one coordinate is so in the sum.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.series import statistical_inefficiency
-from medyanpy._tools.validation import array, whole_number
-from medyanpy.errors import ParameterError
+from medyanpy._tools.validation import array, dimensions, whole_number
+from medyanpy.errors import ParameterError, StatisticsWarning, warn_outside
 
 __all__ = ["PARTS", "Estimate", "autocorrelation", "average", "cuts", "jackknife", "statistical_inefficiency"]
 
@@ -23,8 +23,9 @@ class Estimate:
 
     Attributes
     ----------
-    value, error : float, finite
-        In the unit of what was measured.
+    value, error : float
+        In the unit of what was measured. The error is nan where the data do not tell it; a `StatisticsWarning` says so
+        when the estimate is made.
     """
 
     value: float
@@ -65,6 +66,11 @@ def average(samples: Any) -> Estimate:
     >>> mp.analysis.average([1.0, 3.0, 2.0, 2.0])
     Estimate(2 ± 0.41)
     """
+    return mean_of(samples)
+
+
+def mean_of(samples: Any, warn: bool = True) -> Estimate:
+    """See `average`; `warn` of an error that is not a number."""
     values = array("average: samples", samples, (None,))
     if len(values) < 2:
         raise ParameterError(f"average: {len(values)} samples tell no error: give two or more")
@@ -72,7 +78,20 @@ def average(samples: Any) -> Estimate:
     share = inefficiency / len(values)
     known = inefficiency == 1.0 or share < 0.2
     error = np.sqrt(share * values.var() / (1.0 - share)) if known else np.nan
+    if warn and np.isnan(error):
+        warn_of_no_error(
+            "average", values.mean(), f"{len(values)} samples remember each other for {inefficiency:.3g} of them: the "
+            "run is too short to tell it"
+        )
     return Estimate(float(values.mean()), float(error))
+
+
+def warn_of_no_error(what: str, value: float, why: str) -> None:
+    """StatisticsWarning of an estimate without an error."""
+    warn_outside(
+        f"{what}: the error of {value:.6g} is not a number, as {why}. How far the value is off is not known",
+        StatisticsWarning,
+    )
 
 
 def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
@@ -108,7 +127,8 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
     from scipy import fft
 
     what = "autocorrelation"
-    x = array(f"{what}: samples", samples, (None,) if np.ndim(samples) == 1 else (None, None))
+    one = dimensions(f"{what}: samples", samples, "(n,) or (n, k)") == 1
+    x = array(f"{what}: samples", samples, (None,) if one else (None, None))
     if not x.size:
         raise ParameterError(f"{what}: there are no samples")
     n = len(x)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import displacement, images_between
 from medyanpy._tools.validation import array, number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
-from medyanpy.analysis.frames import are_frames
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
+from medyanpy.analysis.frames import Source
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.files.trajectory import Frames, Trajectory
@@ -48,7 +49,7 @@ class TangentCorrelation:
     pairs: np.ndarray
 
 
-def end_to_end(source: Any, filaments: Filaments) -> np.ndarray:
+def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndarray:
     """From the first to the last node of every filament.
 
     Parameters
@@ -56,6 +57,8 @@ def end_to_end(source: Any, filaments: Filaments) -> np.ndarray:
     source : frames; see the module
     filaments : Filaments
         Of f filaments; not rings.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: links are those to the nearest images.
 
     Returns
     -------
@@ -79,10 +82,20 @@ def end_to_end(source: Any, filaments: Filaments) -> np.ndarray:
     """
     filaments = _open("end_to_end", filaments)
     first, last = filaments.starts[:-1], filaments.starts[1:] - 1
-    return _collect(source, "end_to_end", filaments, lambda x: x[last] - x[first])
+    a, b = filaments.links.T
+
+    def between(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
+        ends: np.ndarray = x[last] - x[first]
+        if lengths is None:
+            return ends
+        # Link by link: a filament may be longer than the box.
+        whole = np.add.reduceat(images_between(x[b] - x[a], lengths), filaments.link_starts[:-1])
+        return np.asarray(ends - whole)
+
+    return _collect(source, "end_to_end", filaments, box, between)
 
 
-def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
+def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndarray:
     r"""Curvature at every inner node (of rings: at every node).
 
     .. math:: \kappa = \frac{|t_b - t_a|}{\ell} = \frac{2 \sin(\theta/2)}{\ell}
@@ -94,6 +107,8 @@ def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
     ----------
     source : frames; see the module
     filaments : Filaments
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: links are those to the nearest images.
 
     Returns
     -------
@@ -108,16 +123,18 @@ def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
     filaments = _filaments("contour_curvature", filaments)
     before, after = filaments.links_at_joints
 
-    def at_joints(x: np.ndarray) -> np.ndarray:
-        tangent, length = _tangents(x, filaments)
+    def at_joints(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
+        tangent, length = _tangents(x, filaments, lengths)
         turned = np.linalg.norm(tangent[after] - tangent[before], axis=1)
         curvature: np.ndarray = turned / (0.5 * (length[before] + length[after]))
         return curvature
 
-    return _collect(source, "contour_curvature", filaments, at_joints)
+    return _collect(source, "contour_curvature", filaments, box, at_joints)
 
 
-def tangent_correlation(source: Any, filaments: Filaments, max_separation: float | None = None) -> TangentCorrelation:
+def tangent_correlation(
+    source: Any, filaments: Filaments, max_separation: float | None = None, *, box: Any = None
+) -> TangentCorrelation:
     """How much of its direction a filament keeps along its contour.
 
     Parameters
@@ -127,6 +144,8 @@ def tangent_correlation(source: Any, filaments: Filaments, max_separation: float
         Of any lengths. Links of rings are counted both ways round.
     max_separation : float, nm, optional
         Separations with a larger mean are left out; none where none is given.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: links are those to the nearest images.
 
     Returns
     -------
@@ -144,12 +163,14 @@ def tangent_correlation(source: Any, filaments: Filaments, max_separation: float
     than 20 filaments, over blocks of successive frames of each. Filaments, and blocks, are taken to be
     independent: give frames that are far enough apart, or so many that a block is longer than what it remembers.
     """
-    sums, counts, separation, pairs = _pair_sums("tangent_correlation", source, filaments, max_separation)
+    sums, counts, separation, pairs = _pair_sums("tangent_correlation", source, filaments, max_separation, box)
     lost, error = jackknife(sums, counts, lambda total, n: total / n)
     return TangentCorrelation(separation, 1.0 - lost, error, pairs)
 
 
-def persistence_length(source: Any, filaments: Filaments, max_separation: float | None = None) -> Estimate:
+def persistence_length(
+    source: Any, filaments: Filaments, max_separation: float | None = None, *, box: Any = None
+) -> Estimate:
     r"""Persistence length, from tangent correlations in three dimensions.
 
     The least-squares fit of :math:`\ln\langle t_i \cdot t_{i+k}\rangle = -s_k/\ell_p` over the separations s, with
@@ -163,6 +184,8 @@ def persistence_length(source: Any, filaments: Filaments, max_separation: float 
     max_separation : float, nm, optional
         The longest separation that is used. Where none is given: up to where the correlation falls to 1/e, or is no
         longer known to 20 %.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: links are those to the nearest images.
 
     Returns
     -------
@@ -206,7 +229,7 @@ def persistence_length(source: Any, filaments: Filaments, max_separation: float 
     """
     what = "persistence_length"
     filaments = _open(what, filaments)
-    sums, counts, separation, _ = _pair_sums(what, source, filaments, max_separation)
+    sums, counts, separation, _ = _pair_sums(what, source, filaments, max_separation, box)
     lost, error = jackknife(sums, counts, lambda total, n: total / n)
     use = np.arange(1, len(separation))
     if max_separation is None:
@@ -235,6 +258,8 @@ def persistence_length(source: Any, filaments: Filaments, max_separation: float 
         return fit
 
     value, spread = jackknife(sums, counts, fitted, correct_bias=True)
+    if np.isnan(spread):
+        warn_of_no_error(what, float(value), "the data are too few parts that do not depend on each other")
     return Estimate(float(value), float(spread))
 
 
@@ -254,19 +279,16 @@ def _open(what: str, filaments: Any) -> Filaments:
     return checked
 
 
-def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterator[np.ndarray]]:
-    """Whether there is one frame only; and the positions of the nodes in every frame."""
-    if isinstance(source, Trajectory | Frames):
-        return False, (_nodes_of(frame, what, filaments) for frame in source)
-    if hasattr(source, "positions"):
-        return True, iter([_nodes_of(source, what, filaments)])
-    if are_frames(source):
-        return False, (_nodes_of(frame, what, filaments) for frame in source)
-    x = np.asarray(source)
-    if x.ndim == 2:
-        return True, iter([_nodes(x, what, filaments)])
-    x = array(f"{what}: positions", source, (None, None, 3), nan=True)
-    return False, (_nodes(frame, what, filaments) for frame in x)
+def _frames(
+    source: Any, what: str, filaments: Filaments, box: Any
+) -> tuple[bool, Iterator[tuple[np.ndarray, np.ndarray | None]]]:
+    """Whether there is one frame only; and the positions of the nodes and the lengths of the box in every frame."""
+    frames = Source(what, source)
+    if isinstance(source, Trajectory | Frames) or frames.states() is not None:
+        each = (_nodes_of(frame, what, filaments) for frame in ([source] if frames.one else source))
+    else:
+        each = (_nodes(x, what, filaments) for x in frames.each(np.arange(frames.n_rows)))
+    return frames.one, zip(each, frames.boxes(box), strict=True)
 
 
 def _nodes_of(frame: Any, what: str, filaments: Filaments) -> np.ndarray:
@@ -294,19 +316,19 @@ def _nodes(x: Any, what: str, filaments: Filaments) -> np.ndarray:
 
 
 def _collect(
-    source: Any, what: str, filaments: Filaments, compute: Callable[[np.ndarray], np.ndarray]
+    source: Any, what: str, filaments: Filaments, box: Any, compute: Callable[[np.ndarray, Any], np.ndarray]
 ) -> np.ndarray:
-    one, frames = _frames(source, what, filaments)
-    rows = [compute(x) for x in frames]
+    one, frames = _frames(source, what, filaments, box)
+    rows = [compute(x, lengths) for x, lengths in frames]
     if not rows:
         raise ParameterError(f"{what}: there are no frames")
     return rows[0] if one else np.stack(rows)
 
 
-def _tangents(x: np.ndarray, filaments: Filaments) -> tuple[np.ndarray, np.ndarray]:
-    """(l, 3) and (l,): unit vectors and lengths of the links."""
+def _tangents(x: np.ndarray, filaments: Filaments, lengths: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """(l, 3) and (l,): unit vectors and lengths of the links, in a box to the nearest images."""
     a, b = filaments.links.T
-    d = x[b] - x[a]
+    d = displacement(x[a], x[b], lengths)
     length = np.linalg.norm(d, axis=1)
     return d / length[:, None], length
 
@@ -344,7 +366,7 @@ class _Pairs:
 
 
 def _pair_sums(
-    what: str, source: Any, filaments: Any, max_separation: float | None
+    what: str, source: Any, filaments: Any, max_separation: float | None, box: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(parts, K) sums of 1 - t·t and numbers of pairs, in independent parts of the data; (K,) mean separations and
     pairs in a frame."""
@@ -357,10 +379,10 @@ def _pair_sums(
         if separation[-1] > longest * (1.0 + 1e-12):
             separation.pop()
             break
-    _, frames = _frames(source, what, filaments)
+    _, frames = _frames(source, what, filaments, box)
     per_frame = []
-    for x in frames:
-        tangent, _ = _tangents(x, filaments)
+    for x, lengths in frames:
+        tangent, _ = _tangents(x, filaments, lengths)
         sums = np.empty((n_filaments, len(separation)))
         for k in range(len(separation)):
             i, j = pairs.at(k)

@@ -10,42 +10,42 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, checked_box, nearest_image, wrapped
+from medyanpy._tools.images import box_lengths, box_shown, checked_box, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frames, Trajectory
 from medyanpy.handles import Handle
+from medyanpy.mesh.connectivity import sides_of
 
-__all__ = ["Source", "are_frames", "displacement", "lengths_of", "tree"]
+__all__ = ["Source", "are_frames", "lengths_of", "tree"]
 
 #: Coordinates that are read at once: 32 MiB where frames follow each other; 256 where all frames of some beads are
 #: wanted, since a file is unpacked for all beads each time.
 _AT_ONCE = 1 << 22
 _AT_ONCE_OF_ALL_FRAMES = 1 << 25
-
-
-def displacement(start: np.ndarray, end: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(..., 3) from places to others, nm; in a box to the nearest image. The only place that knows this, beside
-    `tree`."""
-    return nearest_image(end - start, box)
+#: What names beads, beside their rows.
+_KINDS = Handle | TrajectoryHandle | str
 
 
 def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
     """The k-d tree of SciPy of places (n, 3), in which neighbours are looked up; distances are those of
-    `displacement`."""
+    `_tools.images.displacement`."""
     from scipy.spatial import KDTree
 
     return KDTree(x) if box is None else KDTree(wrapped(x, box), boxsize=box)
 
 
 def lengths_of(what: str, box: Any) -> np.ndarray | None:
-    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open."""
+    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open, but
+    not three of them, which are lengths that went wrong."""
     if box is None:
         return None
     if isinstance(box, np.ndarray | list | tuple):
         sides = [None if one is None or (isinstance(one, float) and np.isnan(one)) else one for one in box]
+        if len(sides) and all(one is None for one in sides) and any(one is not None for one in box):
+            raise ParameterError(f"{what}: box = {shown(list(box))} has no length; without a box it is None")
         box = [*sides, None] if len(sides) == 2 else sides
     found = checked_box(what, box)
     return None if found is None else box_lengths(found)
@@ -116,7 +116,9 @@ class Source:
         frames: Any = self._trajectory if self._trajectory is not None else self._frames
         if frames is None or getattr(frames[0], "box", None) is None:
             return [None] * len(self)
-        return [lengths_of(f"{self.what}: frame {k}", frames[k].box) for k in range(len(self))]
+        # Of a file all at once.
+        each = [frame.box for frame in frames] if self._trajectory is None else map(box_shown, frames.read("box"))
+        return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
 
     def interval(self, given: float | None) -> float:
         """s; between successive frames, which must be evenly spaced: as they say, or of arrays as is given."""
@@ -148,9 +150,8 @@ class Source:
                 return np.arange(self.n_rows)
             elsewhere = [handle.beads for handle in self._handles(what).values() if not handle.in_space]
             return np.delete(np.arange(self.n_rows), np.concatenate([np.empty(0, np.int64), *elsewhere]))
-        kinds = Handle | TrajectoryHandle | str
-        handles = [beads] if isinstance(beads, kinds) else beads
-        if isinstance(handles, list | tuple) and handles and isinstance(handles[0], kinds):
+        handles = [beads] if isinstance(beads, _KINDS) else beads
+        if isinstance(handles, list | tuple) and handles and isinstance(handles[0], _KINDS):
             rows = np.concatenate([self._rows_of(what, handle) for handle in handles])
         else:
             rows = one_or_many(what, beads, dtype=np.int64, error=TopologyError)
@@ -162,6 +163,25 @@ class Source:
         if (count > 1).any():
             raise TopologyError(f"{what}: bead {found[np.argmax(count > 1)]} is named twice")
         return rows
+
+    def joined(self, beads: Any, k: int) -> np.ndarray:
+        """(e, 2) rows of beads that are neighbours in meshes and chains in frame k, of handles as `rows` takes them; of
+        rows given by number, or none, those of the handles that frames know."""
+        what = f"{self.what}: beads"
+        handles = [beads] if isinstance(beads, _KINDS) else beads
+        if not (isinstance(handles, list | tuple) and handles and isinstance(handles[0], _KINDS)):
+            knows = self._trajectory is not None or (self._frames and hasattr(self._frames[-1], "handles"))
+            handles = list(self._handles(what)) if knows else []
+        frames: Any = self._trajectory if self._trajectory is not None else self._frames
+        faces = {} if frames is None else getattr(frames[k], "faces", {})
+        pairs = [np.empty((0, 2), np.int64)]
+        for handle in handles:
+            one = look_up(self._handles(what), handle, "handle", TopologyError) if isinstance(handle, str) else handle
+            # Where edges flip, those of the frame.
+            own = sides_of(faces[one.name]) if one.name in faces else one.joined
+            pairs.append(one.beads[own])
+        found = np.concatenate(pairs)
+        return found[(found < self.n_rows).all(axis=1)]
 
     def _handles(self, what: str) -> dict[str, TrajectoryHandle]:
         """By name, of what knows names."""

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.images import expect_room, wrapped
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import number, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
 from medyanpy.analysis.frames import Source, tree
 from medyanpy.errors import ParameterError, TopologyError
 
@@ -91,6 +92,7 @@ class ContactTimes:
     lifetime: Estimate
 
 
+@plainly_called
 def radial_distribution(
     source: Any,
     a: Any = None,
@@ -416,6 +418,7 @@ def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
     if not ends:
         return Estimate(np.nan, np.nan)
     if ends == looks:
+        warn_of_no_error("contact_times", 0.0, "all contacts were gone at the next look: look more often")
         return Estimate(0.0, np.nan)
     gone = ends / looks
     rate = -np.log1p(-gone) / dt

@@ -15,6 +15,8 @@ def constraint_multipliers(
     positions: Any,
     penalty: LinkLengthPenalty | RigidTrianglePenalty | OrthonormalFramePenalty | ConstraintPenalty,
     window: int = 1,
+    *,
+    box: Any = None,
 ) -> np.ndarray:
     r"""Lagrange multipliers of the constraints that a penalty stands for.
 
@@ -32,6 +34,9 @@ def constraint_multipliers(
     penalty : LinkLengthPenalty, RigidTrianglePenalty, OrthonormalFramePenalty or ConstraintPenalty
     window : int, >= 1
         Frames in each mean.
+    box : (3,) of float, nm, > 0, or None, optional
+        Of a `LinkLengthPenalty` or a `RigidTrianglePenalty` in a periodic box, whose distances are those of nearest
+        images. The other two are functions of positions as they are, whatever the box.
 
     Returns
     -------
@@ -42,7 +47,8 @@ def constraint_multipliers(
     Raises
     ------
     ParameterError
-        No penalty, positions of another shape, fewer frames than a window.
+        No penalty, positions of another shape, fewer frames than a window; a box that is none, or of a penalty that
+        knows none.
 
     References
     ----------
@@ -64,6 +70,11 @@ def constraint_multipliers(
     last = int(getattr(penalty, named).max(initial=0))
     if last >= x.shape[1]:
         raise ParameterError(f"{what}: positions have {x.shape[1]} rows, but {penalty.name} acts on bead {last}")
-    values = penalty.multipliers(x)
+    if box is None:
+        values = penalty.multipliers(x)
+    elif isinstance(penalty, LinkLengthPenalty | RigidTrianglePenalty):
+        values = penalty.multipliers(x, box)
+    else:
+        raise ParameterError(f"{what}: {penalty.name} is a function of positions as they are, and knows no box")
     means: np.ndarray = np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
     return means

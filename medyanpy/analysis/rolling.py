@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, expect_room, wrapped
-from medyanpy._tools.names import look_up
+from medyanpy._tools.images import box_lengths, displacement, expect_room, wrapped
+from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.validation import number
 from medyanpy.analysis.diffusion import MeanSquareDisplacement, averaged, lags_of
-from medyanpy.analysis.frames import displacement, tree
+from medyanpy.analysis.frames import tree
 from medyanpy.analysis.paths import Look, Places, Points
 from medyanpy.analysis.surfaces import Patch
 from medyanpy.errors import ParameterError, SimulationError
@@ -21,6 +21,7 @@ __all__ = ["surface_mean_square_displacement"]
 _AT_CORNER = 1e-11
 
 
+@plainly_called
 def surface_mean_square_displacement(
     source: Any, points: Any, lags: Any = None, *, reach: float, relative_to: str = "membrane"
 ) -> MeanSquareDisplacement:

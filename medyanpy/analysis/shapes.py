@@ -4,14 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import box_shown, images_between, in_words, next_to_each_other
+from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import per_item
-from medyanpy.analysis.frames import Source, displacement
+from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
+from medyanpy.mesh.connectivity import connected
 
 __all__ = ["gyration_tensor", "radius_of_gyration"]
 
 
-def gyration_tensor(source: Any, beads: Any = None, *, weights: Any = None) -> np.ndarray:
+def gyration_tensor(
+    source: Any, beads: Any = None, *, weights: Any = None, box: Any = None, images: str = "near"
+) -> np.ndarray:
     r"""How a group of beads spreads in space.
 
     .. math:: S = \sum_i w_i\,(x_i - \bar x) \otimes (x_i - \bar x), \qquad \bar x = \sum_i w_i x_i,
@@ -24,6 +29,12 @@ def gyration_tensor(source: Any, beads: Any = None, *, weights: Any = None) -> n
         Which beads; all, where none are given. Those that are not there in a frame do not count in it.
     weights : (k,) float, > 0, optional
         Of the beads, such as their masses, in any unit; all the same where none are given.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`.
+    images : {"near", "given"}
+        In a periodic box, in which beads are in all of their images at once, those that count. ``"near"``: of beads
+        that are joined in a mesh or a chain those next to each other, and of all others those nearest to the first;
+        all must then be within half of the box. ``"given"``: positions as they are.
 
     Returns
     -------
@@ -34,7 +45,9 @@ def gyration_tensor(source: Any, beads: Any = None, *, weights: Any = None) -> n
     Raises
     ------
     ParameterError, TopologyError
-        As `mean_square_displacement`; no beads, or weights that are none.
+        As `mean_square_displacement`; no beads, or weights that are none. In a box, beads that are not all joined and
+        reach over half of it, or that are joined through its sides: such a group has no shape, unless it is said by
+        ``images="given"``.
 
     Examples
     --------
@@ -47,25 +60,34 @@ def gyration_tensor(source: Any, beads: Any = None, *, weights: Any = None) -> n
     rows = frames.rows("beads", beads)
     if not len(rows):
         raise ParameterError(f"{what}: there are no beads")
+    near = look_up({"near": True, "given": False}, images, f"{what}: images", ParameterError)
+    boxes = frames.boxes(box)
+    number = np.full(frames.n_rows, -1)
+    number[rows] = np.arange(len(rows))
     weight = per_item(f"{what}: weights", 1.0 if weights is None else weights, len(rows), above=0.0)
     found = np.full((len(frames), 3, 3), np.nan)
     for k, x in enumerate(frames.each(rows)):
         here = ~np.isnan(x).any(axis=1)
         if here.any():
             w = weight[here] / weight[here].sum()
+            if near and boxes[k] is not None:
+                joined = number[frames.joined(beads, k)]
+                x = _near(f"{what}: frame {k}", x, here, joined[(joined >= 0).all(axis=1)], boxes[k])
             # From one of them, so that places far from the origin keep their digits.
-            off = displacement(x[here][0], x[here])
+            off = x[here] - x[here][0]
             off = off - w @ off
             found[k] = (w * off.T) @ off
     return found[0] if frames.one else found
 
 
-def radius_of_gyration(source: Any, beads: Any = None, *, weights: Any = None) -> np.ndarray:
+def radius_of_gyration(
+    source: Any, beads: Any = None, *, weights: Any = None, box: Any = None, images: str = "near"
+) -> np.ndarray:
     """The root mean square distance of beads from their middle: of filaments, clusters or whole cells.
 
     Parameters
     ----------
-    source, beads, weights
+    source, beads, weights, box, images
         As of `gyration_tensor`.
 
     Returns
@@ -84,4 +106,33 @@ def radius_of_gyration(source: Any, beads: Any = None, *, weights: Any = None) -
     >>> float(mp.analysis.radius_of_gyration([[3.0, 0, 0], [-3, 0, 0]]))
     3.0
     """
-    return np.asarray(np.sqrt(np.trace(gyration_tensor(source, beads, weights=weights), axis1=-2, axis2=-1)))
+    tensor = gyration_tensor(source, beads, weights=weights, box=box, images=images)
+    return np.asarray(np.sqrt(np.trace(tensor, axis1=-2, axis2=-1)))
+
+
+def _near(what: str, x: np.ndarray, here: np.ndarray, joined: np.ndarray, box: Any) -> np.ndarray:
+    """(n, 3) the images, in a box, of beads of which some are there that make one group; ParameterError where nothing
+    says which these are."""
+    joined = joined[here[joined].all(axis=1)]
+    x = next_to_each_other(x, joined, box)
+    piece = connected(len(x), joined[:, 0], joined[:, 1])
+    first = np.unique(piece, return_index=True)[1]
+    start = x[first]
+    x = x - images_between(start - x[here][0], box)[piece]
+    room = f"{what}: in the box of {in_words(box_shown(box) or (None, None, None))} nm "
+    a, b = x[joined[:, 0]], x[joined[:, 1]]
+    across = (images_between(b - a, box) != 0.0).any(axis=0)
+    if across.any():
+        raise ParameterError(
+            f"{room}these beads are joined through the sides along {'xyz'[int(np.argmax(across))]}, so that they have "
+            'no middle: images="given" takes positions as they are'
+        )
+    size = np.ptp(x[here], axis=0)
+    wide = (box > 0.0) & (size >= 0.5 * box)
+    if wide.any() and len(np.unique(piece[here])) > 1:
+        c = int(np.argmax(wide))
+        raise ParameterError(
+            f"{room}beads that are not joined are {size[c]:.6g} nm apart along {'xyz'[c]}, half of it or more, and "
+            'nothing says which of their images are one group: images="given" takes positions as they are'
+        )
+    return np.asarray(x)

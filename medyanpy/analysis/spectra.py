@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.series import statistical_inefficiency
-from medyanpy._tools.validation import number, required_thermal_energy, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, average, cuts, jackknife
+from medyanpy._tools.validation import number, one_or_many, required_thermal_energy, whole_number
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, mean_of, warn_of_no_error
 from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
 from medyanpy.errors import ParameterError
 
@@ -18,6 +19,8 @@ __all__ = [
 
 # Waves shorter than those that are asked for are fitted along, so that these do not look like those.
 _ALONG = 1.5
+# How much of the box a patch may leave open, seen along z: roundings of positions in files.
+_COVERED = 1e-3
 # Conjugate gradients end at this share of what they began with.
 _CLOSE = 1e-10
 _MOST_ITERATIONS = 200
@@ -169,7 +172,8 @@ def patch_spectrum(
     Raises
     ------
     ParameterError, TopologyError
-        As of `curvatures`; no box in x and y, a q_max below the longest wave, or beyond 2/3 of π/a.
+        As of `curvatures`; no box in x and y, a membrane that does not cover it once or closes through it along z, a
+        q_max below the longest wave, or beyond 2/3 of π/a.
 
     Notes
     -----
@@ -213,7 +217,15 @@ def patch_spectrum(
     own = size <= longest * (1.0 + 1e-9)
     power = np.empty((len(surfaces), int(own.sum())))
     for k, patch in enumerate(surfaces):
-        z = patch.x[:, 2]
+        if patch.closes_through[2]:
+            raise ParameterError(f"{what}: the membrane closes through the box along z, so that it has no height")
+        covered = abs(float(patch.area_vectors[:, 2].sum())) / boxes[k].prod()
+        if abs(covered - 1.0) > _COVERED:
+            raise ParameterError(
+                f"{what}: seen along z, the membrane of frame {k} covers {covered:.3g} of its box but must cover it "
+                "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
+            )
+        z = patch.whole[:, 2]
         found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
         # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.
@@ -231,7 +243,7 @@ def patch_spectrum(
 
 
 def vesicle_spectrum(
-    source: Any, membrane: Any = None, *, faces: Any = None, l_max: int = 8
+    source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None, l_max: int = 8
 ) -> VesicleSpectrum:
     r"""The fluctuations of a nearly spherical vesicle in spherical harmonics.
 
@@ -243,8 +255,8 @@ def vesicle_spectrum(
 
     Parameters
     ----------
-    source, membrane, faces
-        As of `curvatures`; a closed membrane, and positions that are not wrapped into a box.
+    source, membrane, faces, box
+        As of `curvatures`; a closed membrane.
     l_max : int, >= 2
         The largest degree. Degrees up to half as many again are fitted along.
 
@@ -255,7 +267,8 @@ def vesicle_spectrum(
     Raises
     ------
     ParameterError, TopologyError
-        As of `curvatures`; a membrane with borders, an l_max for which there are too few vertices.
+        As of `curvatures`; a membrane with borders, or one that closes through the box, an l_max for which there are
+        too few vertices.
 
     Notes
     -----
@@ -268,7 +281,7 @@ def vesicle_spectrum(
     S. T. Milner, S. A. Safran, Phys. Rev. A 36, 4371 (1987).
     """
     what = "vesicle_spectrum"
-    surfaces = Surfaces(what, source, membrane, faces, None)
+    surfaces = Surfaces(what, source, membrane, faces, box)
     top = whole_number(f"{what}: l_max", l_max, at_least=2)
     along, n = int(np.ceil(_ALONG * top)), len(surfaces.rows)
     if 3 * (along + 1) ** 2 > n:
@@ -277,8 +290,10 @@ def vesicle_spectrum(
     power, radii, areas = np.empty((len(surfaces), top - 1)), [], []
     for k, patch in enumerate(surfaces):
         patch.expect_closed()
+        if k == 0:
+            patch.expect_one_side()
         radius = (3.0 * abs(patch.volume) / (4.0 * np.pi)) ** (1.0 / 3.0)
-        off = patch.x - patch.centroid
+        off = patch.whole - patch.centroid
         r = np.linalg.norm(off, axis=1)
         directions = off / r[:, None]
         weight = np.abs(np.einsum("vi,vi->v", patch.vertex_vectors(), directions)) / r**2
@@ -292,6 +307,7 @@ def vesicle_spectrum(
     return VesicleSpectrum(np.arange(2, top + 1), value, error, power, float(np.mean(radii)), spacing)
 
 
+@plainly_called
 def fit_spectrum(
     spectrum: PatchSpectrum | VesicleSpectrum,
     *,
@@ -342,7 +358,7 @@ def fit_spectrum(
     longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. So they know
     what frames remember, and whether modes depend on each other.
 
-    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (both
+    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (all
     forms) is half of a Laplacian whose symbol is
 
     .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)
@@ -404,6 +420,12 @@ def fit_spectrum(
         value, error = jackknife(sums, counts, estimate)
     else:
         value, error = estimate(sums[0], counts[0]), np.full(3, np.nan)
+    if np.isnan(error[0]):
+        warn_of_no_error(
+            what, value[0],
+            f"the spectrum is of {parts} part{'s' * (parts != 1)} that do not depend on each other: the run is too "
+            "short for its slowest mode"
+        )  # fmt: skip
     modulus, pull, ratio = (Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True))
     fitted = 1.0 / (terms @ value[:needed] + offset)
     return SpectrumFit(modulus, pull, ratio, q, fitted, parts)
@@ -434,7 +456,9 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     from scipy import special
 
     a = number("discrete_wave_number: spacing", spacing, above=0.0)
-    return 2.0 / a * np.sqrt(1.0 - special.j0(np.asarray(q, float) * a))
+    waves = one_or_many("discrete_wave_number: q", q)
+    found = 2.0 / a * np.sqrt(1.0 - special.j0(waves * a))
+    return found if np.ndim(q) else found[0]
 
 
 # How it is done -----------------------------------------------------------------------------------------------
@@ -560,7 +584,7 @@ def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(K,) means of series (m, K), and their errors; nan of one frame."""
     if len(series) < 2:
         return series.mean(axis=0), np.full(series.shape[1], np.nan)
-    found = [average(one) for one in series.T]
+    found = [mean_of(one, warn=False) for one in series.T]
     return np.array([one.value for one in found]), np.array([one.error for one in found])
 
 

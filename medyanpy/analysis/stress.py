@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import displacement
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number, vector, words
-from medyanpy.analysis.frames import Source, displacement, lengths_of
+from medyanpy.analysis.frames import Source, lengths_of
 from medyanpy.analysis.surfaces import Surfaces
 from medyanpy.beads import Membrane
 from medyanpy.context import Context
@@ -255,18 +256,21 @@ def surface_tension(
     return SurfaceTension(forces, constraints, part(stress.kinetic), area)
 
 
-def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
-    """The force with which something pulls on what holds it: a tether on its trap, or on beads that are fixed.
+def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = None) -> np.ndarray:
+    """The force with which a tether is held: by its trap, or by what keeps beads fixed.
 
     Parameters
     ----------
     source : frames; see `radial_distribution`
         For beads that are fixed, a state or a list of states with ``forces=True``.
     held : HarmonicTrap, or a handle, (k,) int or int
-        The trap that holds, in which it is the force on the trap, k (x - center) of all of its beads; or fixed beads,
-        on which the forces of all others are what their holder bears.
+        The trap that holds: its force on all of its beads, k (center - x); or fixed beads, which their holder pulls
+        against the forces of all others.
     direction : (3,) float, not zero, optional
-        Of the component that is wanted, of any length; from what is held towards where it is pulled it is positive.
+        Of the component that is wanted, of any length. Give the direction from what is held towards where it is
+        pulled, and a pull is positive.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: a trap holds the nearest image.
 
     Returns
     -------
@@ -286,7 +290,7 @@ def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
-    >>> trap = mp.forces.HarmonicTrap([1], 2.0, [2.5, 0.0, 0.0])
+    >>> trap = mp.forces.HarmonicTrap([1], 2.0, [3.5, 0.0, 0.0])
     >>> mp.analysis.tether_force([[0.0, 0, 0], [3.0, 0, 0]], trap, direction=[1, 0, 0]).item()
     1.0
     """
@@ -294,13 +298,16 @@ def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
     frames = Source(what, source)
     if isinstance(held, HarmonicTrap):
         rows = frames.rows("held", held.beads)
-        found = np.array([(held.stiffness * (x - held.center)).sum(axis=0) for x in frames.each(rows)])
+        found = np.array([
+            (held.stiffness * displacement(x, held.center, cell)).sum(axis=0)
+            for x, cell in zip(frames.each(rows), frames.boxes(box), strict=True)
+        ])  # fmt: skip
     else:
         rows = frames.rows("held", held)
         states = frames.states()
         if states is None:
             raise ParameterError(f"{what}: give states with forces=True, or the HarmonicTrap that holds")
-        found = np.array([state.forces[rows].sum(axis=0) for state in states])
+        found = np.array([-state.forces[rows].sum(axis=0) for state in states])
     if direction is not None:
         along = vector(f"{what}: direction", direction)
         if not along.any():
@@ -325,6 +332,6 @@ def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | Non
         _, slope = one.form.at(x, one.own)
         force = -(values / one.share)[:, None, None] * slope
         # About a bead of each, so that places far from the origin keep their digits.
-        virial += np.einsum("mka,mkb->ab", displacement(x[:, :1], x), force)
+        virial += np.einsum("mka,mkb->ab", x - x[:, :1], force)
         virial += np.einsum("ma,mkb->ab", x[:, 0], force)
     return virial

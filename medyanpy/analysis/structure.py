@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.diffusion import axes_of
-from medyanpy.analysis.estimates import average
+from medyanpy.analysis.estimates import mean_of
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
@@ -38,6 +39,7 @@ class StructureFactor:
     modes: np.ndarray
 
 
+@plainly_called
 def structure_factor(
     source: Any, beads: Any = None, *, q_max: float, bins: int = 50, box: Any = None, axes: str = "xyz"
 ) -> StructureFactor:
@@ -45,7 +47,8 @@ def structure_factor(
 
     .. math:: S(q) = \frac1N \Bigl\langle \Bigl|\sum_j e^{-i q \cdot x_j}\Bigr|^2 \Bigr\rangle
 
-    In a periodic box, over its wave vectors :math:`q_i = 2\pi n_i/L_i`, without 0. In open space, over all directions
+    In a periodic box, over its wave vectors :math:`q_i = 2\pi n_i/L_i`, without 0; in one that changes, with wave
+    numbers in the mean box. In open space, over all directions
     (Debye): :math:`S(q) = 1 + \frac1N \sum_{i \ne j} \frac{\sin q r_{ij}}{q r_{ij}}`, with :math:`J_0(q r)` for two
     axes and :math:`\cos q r` for one; there, a group has the scattering of its shape as well.
 
@@ -118,7 +121,7 @@ def structure_factor(
     series = np.array(found)
     if len(series) < 2:
         return StructureFactor(q, series[0], np.full(len(q), np.nan), modes)
-    means = [average(one) for one in series.T]
+    means = [mean_of(one, warn=False) for one in series.T]
     return StructureFactor(q, np.array([m.value for m in means]), np.array([m.error for m in means]), modes)
 
 

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import next_to_each_other
+from medyanpy._tools.sums import total
 from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.mesh import TriangleMesh, geometry
+from medyanpy.mesh import TriangleMesh, geometry, orientation
+from medyanpy.mesh.connectivity import Connectivity, sides_of
+from medyanpy.mesh.images import crossing
 
 __all__ = [
     "Curvatures", "MeshOrder", "Patch", "Surfaces", "curvatures", "mesh_order", "reduced_volume", "vertex_spacing",
@@ -55,9 +60,8 @@ class MeshOrder:
 def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> Curvatures:
     r"""Mean and Gaussian curvature at the vertices of a membrane, with its triangles as they are in each frame.
 
-    Those of `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`, which are what `MembraneBending` in
-    its vertex form sees: :math:`\sum_v 2\kappa H_v^2 A_v` is its energy, and :math:`\sum_v K_v A_v = 2\pi\chi` over a
-    closed mesh.
+    Those of `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`; :math:`\sum_v K_v A_v = 2\pi\chi`
+    over a closed mesh.
 
     Parameters
     ----------
@@ -92,15 +96,15 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     return Curvatures(*(surfaces.stacked([one[i] for one in found]) for i in range(3)))
 
 
-def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> np.ndarray:
+def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> np.ndarray:
     r"""Volume of a closed membrane over that of a sphere of its area.
 
     .. math:: v = \frac{3 V}{4\pi\,(A/4\pi)^{3/2}}
 
     Parameters
     ----------
-    source, membrane, faces
-        As of `curvatures`. In a box, positions must not be wrapped: those of states and trajectories are not.
+    source, membrane, faces, box
+        As of `curvatures`.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> n
     Raises
     ------
     ParameterError
-        A membrane with borders, which encloses nothing; and as of `curvatures`.
+        A membrane with borders, or one that closes through the box, which enclose nothing; and as of `curvatures`.
     TopologyError
         As of `curvatures`.
 
@@ -125,10 +129,12 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> n
     >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.red_blood_cell()).round(2))
     0.64
     """
-    surfaces = Surfaces("reduced_volume", source, membrane, faces, None)
+    surfaces = Surfaces("reduced_volume", source, membrane, faces, box)
     found = []
-    for patch in surfaces:
+    for k, patch in enumerate(surfaces):
         patch.expect_closed()
+        if k == 0:
+            patch.expect_one_side()
         found.append(abs(patch.volume) * 3.0 / (4.0 * np.pi * (patch.face_areas.sum() / (4.0 * np.pi)) ** 1.5))
     return surfaces.stacked([np.asarray(one) for one in found])
 
@@ -201,6 +207,16 @@ class Patch:
         self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
 
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """(V, 3) of each vertex the image that is next to its neighbours."""
+        return self.x if self.box is None else next_to_each_other(self.x, sides_of(self.faces), self.box)
+
+    @cached_property
+    def closes_through(self) -> np.ndarray:
+        """(3,) bool: along which axes it closes through the sides of the box."""
+        return np.asarray(crossing(self.whole, self.faces, self.box).any(axis=0))
+
     def sums(self, values: np.ndarray) -> np.ndarray:
         """(V, ...) over the corners (F, 3, ...) at each vertex."""
         return geometry.corner_sums(self.x, self.faces, values)
@@ -211,19 +227,34 @@ class Patch:
 
     @property
     def volume(self) -> float:
-        return float(geometry.signed_volumes(self.x, self.faces).sum())
+        return total(geometry.signed_volumes(self.whole, self.faces))
 
     @property
     def centroid(self) -> np.ndarray:
         """(3,) of the enclosed volume."""
-        middle = self.x.mean(axis=0)
-        corners = self.corners - middle
+        middle = self.whole.mean(axis=0)
+        corners = self.whole[self.faces] - middle
         volumes = np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
         return np.asarray(middle + volumes @ corners.sum(axis=1) / (4.0 * volumes.sum()))
 
     def expect_closed(self) -> None:
         if geometry.unpaired(self.faces).any():
             raise ParameterError(f"{self.what}: the membrane has borders, so that it encloses nothing")
+        if self.closes_through.any():
+            raise ParameterError(
+                f"{self.what}: the membrane closes through the sides of the box, so that it encloses nothing"
+            )
+
+    def expect_one_side(self) -> None:
+        """Refuse a part that is turned inside out beside others that are not: volumes of the two do not add up."""
+        c = Connectivity(np.ascontiguousarray(self.faces, np.int32), len(self.x))
+        wrong = orientation.inside_out(self.whole, c, self.box)
+        n = len(c.components)
+        if wrong and len(wrong) < n:
+            raise ParameterError(
+                f"{self.what}: part {wrong[0]} of {n} of the membrane ({len(c.components[wrong[0]])} faces) is turned "
+                f"inside out, and its volume counts as negative: mesh.flipped([{wrong[0]}]) turns it"
+            )
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(V,) mean and Gaussian curvatures, and areas."""
@@ -242,8 +273,7 @@ class Patch:
     def neighbors(self) -> np.ndarray:
         """(V,) edges at each vertex."""
         # Each side inside is seen from both of its faces, each at a border from one.
-        sides = np.stack([self.faces, np.roll(self.faces, -1, axis=1)], axis=-1).reshape(-1, 2)
-        edges = np.unique(np.sort(sides, axis=1), axis=0)
+        edges = np.unique(np.sort(sides_of(self.faces), axis=1), axis=0)
         return np.bincount(edges.ravel(), minlength=len(self.x))
 
     def hexatic(self) -> np.ndarray:

@@ -200,7 +200,7 @@ def constrain(
         Several are several constraints for each row.
     beads : (m, k) int, (k,) int, or handle
         The k beads of each of m constraints, rows of the topology: ``handle.beads`` gives them. Free beads, balls,
-        nodes of filaments and beads on surfaces. Of a handle each bead alone.
+        nodes of filaments and beads on surfaces. Of a handle each bead alone. m may be 0, k may not.
     length : float or (m,) float, nm, > 0, optional
         What tolerances are relative to. By default the largest distance between the beads of a row where they start
         (of one bead: from the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
@@ -254,6 +254,8 @@ def constrain(
     name = topology._name(what, name, "constraints")
     made = Constraints(topology, name, texts, members, given, lengths, tolerance)
     topology._keep(made)
+    if not made.count:
+        return made
     try:
         cast(Joint, topology.joint).check(what, made, REACH / tolerance)
     except BaseException:
@@ -272,7 +274,7 @@ def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]
     if not handles and np.ndim(given) == 1:
         given = [given]
     members = array(f"{what}: beads", given, (None, None), dtype=np.int64, error=TopologyError).copy()
-    if not members.size:
+    if not members.shape[1]:
         raise TopologyError(f"{what}: beads are none")
     outside = ((members < 0) | (members >= topology.n_beads)).any(axis=1)
     if outside.any():

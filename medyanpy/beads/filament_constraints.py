@@ -83,8 +83,9 @@ class FilamentFlow(Flow):
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
         old = cast(FilamentFlow, before)
-        if self._coefficients is not None and old._coefficients is not None:
-            self._coefficients[:, now] = old._coefficients[:, then]
+        mine, theirs = self._coefficients, old._coefficients
+        if mine is not None and theirs is not None and self._made_for == old._made_for:
+            mine[:, now] = theirs[:, then]
 
     @cached_property
     def _is_even(self) -> bool:

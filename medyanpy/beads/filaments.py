@@ -97,6 +97,8 @@ class Filaments(Chains, Beads):
         node_friction_along: Numbers | None = None,
         link_lengths: Numbers | None = None,
         fixed_nodes: Numbers = (),
+        constrained: bool | None = None,
+        closed: bool | None = None,
     ) -> np.ndarray:
         """Add filaments to these: to a running simulation inside ``with topology.edit():``.
 
@@ -115,6 +117,8 @@ class Filaments(Chains, Beads):
             where none are given.
         starts, link_lengths, fixed_nodes
             As of `Topology.add_filaments`, of the new filaments alone.
+        constrained, closed : bool, optional
+            As of those that are there: for ``add(**actin.arguments(...))``.
 
         Returns
         -------
@@ -129,27 +133,32 @@ class Filaments(Chains, Beads):
         """
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
+        for name, given, own in (
+            ("constrained", constrained, self.constrained), ("closed", closed, self.closed),
+        ):  # fmt: skip
+            if given is not None and bool(given) != own:
+                raise ParameterError(f"{what}: {name} = {given}, but those of {self.name!r} have {name} = {own}")
         if starts is None and isinstance(nodes, np.ndarray | list | tuple) and len(nodes) and np.ndim(nodes[0]) == 1:
             nodes = [nodes]
         x, starts = chains_of(what, nodes, starts)
         turning, along_links = self.directors, None
         if turning is not None:
             along_links = "parallel" if directors is None else joined(f"{what}: directors", directors, 3)
-            director_mass = turning._number_for(what, "mass", director_mass)
-            director_friction = turning._number_for(what, "friction", director_friction)
+            director_mass = turning._number_for(what, "mass", director_mass, "director_")
+            director_friction = turning._number_for(what, "friction", director_friction, "director_")
         elif directors is not None:
             raise TopologyError(f"{what}: directors are given, but the filaments of {self.name!r} have none")
         if isinstance(node_friction, tuple):
             node_friction_along, node_friction = node_friction
         if self.friction_along is not None:
-            node_friction_along = self._number_for(what, "friction_along", node_friction_along)
+            node_friction_along = self._number_for(what, "friction_along", node_friction_along, "node_")
         elif node_friction_along is not None:
             raise ParameterError(f"{what}: the nodes of {self.name!r} have one friction, along and across")
         other, its_directors = _filaments(
-            self.topology, what, x, starts, self._number_for(what, "mass", node_mass),
-            self._number_for(what, "friction", node_friction), node_friction_along, self.constrained, self.closed,
-            link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, along_links, director_mass,
-            director_friction,
+            self.topology, what, x, starts, self._number_for(what, "mass", node_mass, "node_"),
+            self._number_for(what, "friction", node_friction, "node_"), node_friction_along, self.constrained,
+            self.closed, link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, along_links,
+            director_mass, director_friction,
         )  # fmt: skip
         new = np.arange(self.n_filaments, self.n_filaments + other.n_filaments)
         self.topology._grow(self, other)
@@ -433,6 +442,11 @@ class Directors(Beads):
     @property
     def moves_with(self) -> Filaments:
         return self.filaments
+
+    @property
+    def rows_anew(self) -> int:
+        # As many as nodes, where these have room.
+        return self.filaments.capacity if len(self.filaments._asleep) else len(self)
 
     @property
     def step_lengths(self) -> np.ndarray:

@@ -281,7 +281,7 @@ class OrientedFlow(Flow):
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
         old = cast(OrientedFlow, before)
-        if self._matrices is not None and old._matrices is not None:
+        if self._matrices is not None and old._matrices is not None and self._made_for == old._made_for:
             self._matrices[self._kinds[now]] = old._matrices[old._kinds[then]]
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from medyanpy._tools.described import kept
+from medyanpy._tools.images import Box, checked_box, displacement
 from medyanpy._tools.quaternions import matrices, product, turned
 from medyanpy._tools.types import Number, Numbers
 from medyanpy._tools.validation import array, per_item, whole_number
@@ -176,7 +177,11 @@ class Rods(Chains, OrientedBeads):
         return (self.starts[1:] - 1 if last else self.starts[:-1]), arm
 
     def strains(
-        self, positions: Numbers | None = None, orientations: Numbers | None = None
+        self,
+        positions: Numbers | None = None,
+        orientations: Numbers | None = None,
+        *,
+        box: Sequence[float | None] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Shear and stretch Γ, bending and twist Ω of every segment.
 
@@ -186,6 +191,8 @@ class Rods(Chains, OrientedBeads):
             Of the handle's nodes: ``state.positions[rods.beads]``. As they were added where none are given.
         orientations : (n, 4) float, optional
             Unit quaternions: ``state.orientations[rods.rows]``.
+        box : (3,) of float, nm, > 0, or None, optional
+            ``state.box``: segments are then those to the nearest images.
 
         Returns
         -------
@@ -195,7 +202,7 @@ class Rods(Chains, OrientedBeads):
         Raises
         ------
         ParameterError
-            Arrays of another shape.
+            Arrays of another shape; a box that is none.
 
         Examples
         --------
@@ -208,7 +215,7 @@ class Rods(Chains, OrientedBeads):
         """
         x = self.positions if positions is None else array("strains: positions", positions, (len(self), 3))
         q = self.orientations if orientations is None else array("strains: orientations", orientations, (len(self), 4))
-        return strains(self.links, self.joint_lengths, x, q)
+        return strains(self.links, self.joint_lengths, x, q, checked_box("strains", box))
 
     def _arguments_now(self) -> dict[str, Any]:
         return {
@@ -406,7 +413,7 @@ def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
 
 
 def strains(
-    links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray
+    links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray, box: Box | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """(J, 3), (J, 3) Γ and Ω of joints of lengths (J,), as _kernels/rods.pyx has them."""
     a, b = orientations[links.T]
@@ -414,7 +421,7 @@ def strains(
     mean = a + b
     mean /= np.linalg.norm(mean, axis=1)[:, None]
     back = mean * [1.0, -1.0, -1.0, -1.0]
-    d = positions[links[:, 1]] - positions[links[:, 0]]
+    d = displacement(positions[links[:, 0]], positions[links[:, 1]], box)
     return turned(back, d) / length[:, None], 2.0 * product(back, b - a)[:, 1:] / length[:, None]
 
 

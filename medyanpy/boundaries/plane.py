@@ -1,10 +1,13 @@
 """Boundaries of the space that beads have, and the plane."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from medyanpy._tools.described import Described
+from medyanpy._tools.images import box_lengths, checked_box, displacement
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, vector
@@ -27,12 +30,15 @@ class Boundary(Described, Guarded, ABC):
     _remedy = "make a new boundary"
 
     @abstractmethod
-    def distance(self, positions: "Numbers") -> np.ndarray:
+    def distance(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
         """How far places are from the wall.
 
         Parameters
         ----------
         positions : (n, 3) float, nm
+        box : (3,) of float, nm, > 0, or None, optional
+            Lengths of the periodic box in which the places are, None in open directions: distances are then those of
+            nearest images, as forces have them.
 
         Returns
         -------
@@ -42,16 +48,19 @@ class Boundary(Described, Guarded, ABC):
         Raises
         ------
         ParameterError
-            Places of another shape, or that are not finite.
+            Places of another shape, or that are not finite; a box that is none, or a plane across one of its periodic
+            directions.
         """
 
     @abstractmethod
-    def normals(self, positions: "Numbers") -> np.ndarray:
+    def normals(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
         """Which way leads from the wall to where things are to be: the gradient of the distance.
 
         Parameters
         ----------
         positions : (n, 3) float, nm
+        box : (3,) of float, nm, > 0, or None, optional
+            As of `distance`.
 
         Returns
         -------
@@ -61,13 +70,29 @@ class Boundary(Described, Guarded, ABC):
         Raises
         ------
         ParameterError
-            Places of another shape, or that are not finite.
+            As `distance`.
         """
 
     @property
     @abstractmethod
     def _shape(self) -> Shape:
         """What a kernel is told."""
+
+    @property
+    def _reach(self) -> float:
+        """nm; how far it is at most from the place that its kernel counts from."""
+        return np.inf
+
+    def _expect_space_behind(self, what: str, lengths: np.ndarray) -> None:
+        """Refuse a box of these lengths, (3,) nm, in which there is nothing behind it; ParameterError."""
+
+    def _from_start(self, method: str, start: np.ndarray, positions: "Numbers", box: Any) -> np.ndarray:
+        """(n, 3) from a place of the wall to others."""
+        what = f"{type(self).__name__}.{method}"
+        x = array(f"{what}: positions", positions, (None, 3))
+        lengths = box_lengths(checked_box(what, box))
+        self._expect_space_behind(what, lengths)
+        return displacement(start, x, lengths)
 
 
 class Plane(Boundary):
@@ -126,13 +151,21 @@ class Plane(Boundary):
     def __repr__(self) -> str:
         return f"Plane(point={self._point.tolist()}, normal={self._normal.tolist()})"
 
-    def distance(self, positions: "Numbers") -> np.ndarray:
-        out: np.ndarray = (array("Plane.distance: positions", positions, (None, 3)) - self._point) @ self._normal
+    def distance(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
+        out: np.ndarray = self._from_start("distance", self._point, positions, box) @ self._normal
         return out
 
-    def normals(self, positions: "Numbers") -> np.ndarray:
-        shape = array("Plane.normals: positions", positions, (None, 3)).shape
+    def normals(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
+        shape = self._from_start("normals", self._point, positions, box).shape
         return np.broadcast_to(self._normal, shape).copy()
+
+    def _expect_space_behind(self, what: str, lengths: np.ndarray) -> None:
+        across = np.flatnonzero(lengths * self._normal)
+        if len(across):
+            raise ParameterError(
+                f"{what}: the box is periodic along {'xyz'[across[0]]}, so that there is nothing behind a wall with "
+                f"normal {self._normal.tolist()}: open that direction (None)"
+            )
 
     @property
     def _shape(self) -> Shape:

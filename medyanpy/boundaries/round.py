@@ -1,11 +1,13 @@
 """Round boundaries: the sphere and the capsule, from inside or outside."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, number, vector
+from medyanpy._tools.validation import number, vector
 from medyanpy.boundaries.plane import ROUND, Boundary, Shape
 from medyanpy.errors import ParameterError
 
@@ -26,6 +28,10 @@ class _Round(Boundary):
         """Where it starts, and the way to its other end."""
 
     @property
+    def _reach(self) -> float:
+        return float(np.linalg.norm(self._segment[1])) + self._radius
+
+    @property
     def radius(self) -> float:
         """nm."""
         return self._radius
@@ -35,22 +41,22 @@ class _Round(Boundary):
         """Whether things are to be inside."""
         return self._inside
 
-    def _from_segment(self, what: str, positions: "Numbers") -> np.ndarray:
+    def _from_segment(self, method: str, positions: "Numbers", box: Any) -> np.ndarray:
         """(n, 3) ways from the nearest place of the segment."""
         start, way = self._segment
-        d: np.ndarray = array(f"{type(self).__name__}.{what}: positions", positions, (None, 3)) - start
+        d = self._from_start(method, start, positions, box)
         square = way @ way
         if square > 0.0:
             d = d - np.clip(d @ way / square, 0.0, 1.0)[:, None] * way
         return d
 
-    def distance(self, positions: "Numbers") -> np.ndarray:
-        beyond = np.linalg.norm(self._from_segment("distance", positions), axis=1) - self._radius
+    def distance(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
+        beyond = np.linalg.norm(self._from_segment("distance", positions, box), axis=1) - self._radius
         out: np.ndarray = -beyond if self._inside else beyond
         return out
 
-    def normals(self, positions: "Numbers") -> np.ndarray:
-        d = self._from_segment("normals", positions)
+    def normals(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
+        d = self._from_segment("normals", positions, box)
         r = np.linalg.norm(d, axis=1)[:, None]
         out: np.ndarray = np.divide(-d if self._inside else d, r, out=np.zeros_like(d), where=r > 0.0)
         return out

@@ -3,13 +3,24 @@
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from medyanpy._version import __version__
 from medyanpy.cli import bench, demo, export, figures, info, installation, run
-from medyanpy.cli.codes import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED
-from medyanpy.errors import MedyanError, SimulationError
+from medyanpy.cli.codes import (
+    BAD_INPUT,
+    DONE,
+    EXIT_CODES,
+    FAILED,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    TOO_LITTLE_TIME,
+)
+from medyanpy.errors import MedyanError, OutputError, SimulationError, WalltimeError
 
 __all__ = ["main"]
 
@@ -59,9 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 for a run that failed, or a demo, figure or test that found something else than is expected; 2 for input
-        that cannot be used; 3 for a run that ended in time, before it was done: call it again; 130 for Ctrl-C. One line
-        on standard error says why.
+        One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error says why it is not 0.
     """
     parser = _parser()
     _complete(parser)
@@ -70,13 +79,44 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return DONE
     try:
-        return int(options.act(options))
+        with _plain_warnings():
+            code = int(options.act(options))
+            # Here, where a reader that is gone can be told from a failure.
+            sys.stdout.flush()
+            return code
     except SimulationError as error:
-        print(f"medyanpy: the run failed: {error}", file=sys.stderr)
-        return FAILED
+        return _said(f"the run failed: {error}", FAILED)
+    except OutputError as error:
+        return _said(str(error), FAILED)
+    except BrokenPipeError:
+        with suppress(OSError, ValueError):
+            # Python writes what is left when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except WalltimeError as error:
+        return _said(str(error), TOO_LITTLE_TIME)
     except (MedyanError, ImportError, OSError) as error:
-        print(f"medyanpy: {error}", file=sys.stderr)
-        return BAD_INPUT
+        # What is an argument in Python is an option here.
+        text = re.sub(
+            r"\b(\w+)=True\b", lambda found: f"--{found[1]}" if hasattr(options, found[1]) else found[0], str(error)
+        )
+        return _said(text, BAD_INPUT)
     except KeyboardInterrupt:
-        print("medyanpy: interrupted; what was reported so far is in the output files", file=sys.stderr)
-        return INTERRUPTED
+        return _said("interrupted; what was reported so far is in the output files", INTERRUPTED)
+
+
+def _said(text: str, code: int) -> int:
+    """The exit code, once standard error has the reason."""
+    print(f"medyanpy: {text}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings without the line of the script that started the command."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, category, *where: f"medyanpy: {category.__name__}: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before

@@ -4,6 +4,7 @@ import argparse
 
 from medyanpy.cli.codes import DONE
 from medyanpy.errors import ParameterError
+from medyanpy.files.exports.exporting import FORMATS
 
 __all__ = ["add", "frames_of", "run"]
 
@@ -13,8 +14,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
     parser = commands.add_parser(
         "export",
         help="write a trajectory in the format of other programs",
-        description="Writes the frames of a trajectory in another format, which the ending of OUT says: .gsd, "
-        ".pdb, .ply, .simularium, .vtkhdf, .xyz. What the format cannot hold is named.",
+        description="Writes the frames of a trajectory in another format, which the ending of OUT says: "
+        f"{', '.join(FORMATS)}. What the format cannot hold is named.",
     )
     parser.add_argument("source", metavar="RUN.h5", help="a file of TrajectoryReporter")
     parser.add_argument("out", metavar="OUT", help="the file to write")

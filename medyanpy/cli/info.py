@@ -80,6 +80,7 @@ def _trajectory(path: Path) -> dict[str, Any]:
         return {
             "kind": "trajectory",
             "files": [str(part) for part in trajectory.paths],
+            **({"missing": trajectory.missing} if trajectory.missing else {}),
             "frames": len(trajectory),
             "steps": [int(step) for step in trajectory.steps[[0, -1]]] if len(trajectory) else [],
             "times": [float(time) for time in trajectory.times[[0, -1]]] if len(trajectory) else [],

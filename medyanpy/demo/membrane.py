@@ -5,9 +5,9 @@ import numpy as np
 from medyanpy import units
 from medyanpy.beads import Membrane
 from medyanpy.demo.report import TEMPERATURE
-from medyanpy.engine.needles import heights as heights_of
 from medyanpy.forces import MembraneArea, MembraneBending, MembraneVolume
 from medyanpy.mesh import TriangleMesh
+from medyanpy.mesh.geometry import heights as heights_of
 from medyanpy.system import System
 
 # 20 kT: lipid bilayers.

@@ -73,7 +73,7 @@ CAP, LONG = 30.0, 60.0
 # Of it, where the neck is not felt: the radius is measured there.
 EVEN = 40.0
 # Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
-STIFFER = 0.2
+STIFFER = 0.104
 # Shares of the steps: until the trap begins to move, until it stands still, until looks count.
 BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
 LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30
@@ -177,7 +177,7 @@ def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
 
 
 class _Watch(Reporter):
-    """Looks at the force on the trap, the shape of the tube and of the body, and where proteins are."""
+    """Looks at the force of the trap, the shape of the tube and of the body, and where proteins are."""
 
     include = ("positions",)
 
@@ -308,7 +308,7 @@ def _picture(watch: _Watch, simulation: Simulation, path: Any, *, overwrite: boo
     if len(time):
         last = {name: values[len(time) // 2 :] for name, values in t.items()}
         upper.plot(time, t["force"], lw=0.4, color="0.7")
-        upper.plot(time, _smooth(t["force"]), lw=1.0, label="on the trap")
+        upper.plot(time, _smooth(t["force"]), lw=1.0, label="of the trap")
         expected = 2.0 * pi * sqrt(2.0 * BENDING_MODULUS * max(0.0, _tension(last)))
         upper.axhline(expected, color="k", ls="--", lw=0.8, label="2π√(2κσ)")
         for name, area, label in (("on_tube", "tube", "tube"), ("on_body", "body", "body")):

@@ -10,6 +10,7 @@ from medyanpy.engine.needles import Degradation
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import WorkMeter
+from medyanpy.integrators import SplittingIntegrator
 from medyanpy.system import System
 
 __all__ = ["Engine", "Undo", "describe_the_living", "edited"]
@@ -26,18 +27,18 @@ class Engine(NamedTuple):
 
 
 class Undo:
-    """A block in which topology and system may change; all of it is taken back where the block raises."""
+    """A block in which topology, system and integrator may change; all of it is taken back where the block raises."""
 
     #: What adding and removing change.
     _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts", "_joint")
     _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics")
 
-    def __init__(self, system: System) -> None:
-        self._system, self._topology = system, system.topology
+    def __init__(self, system: System, integrator: SplittingIntegrator) -> None:
+        self._system, self._topology, self._integrator = system, system.topology, integrator
 
     def __enter__(self) -> None:
         # Handles grow and shrink, and what names beads loses terms; arrays are never written into.
-        self._whole = (*self._topology.handles, *self._system.forces, *self._system.jumps)
+        self._whole = (*self._topology.handles, *self._system.forces, *self._system.jumps, self._integrator)
         parts = [(self._topology, self._of_topology), (self._system, self._of_system)]
         parts += [(one, tuple(vars(one))) for one in self._whole]
         self._before = [(one, {name: _copied(vars(one)[name]) for name in names}) for one, names in parts]
@@ -93,13 +94,15 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
     store.box[:] = before.box
+    # What has been added is bound to the box of the start.
+    store.layout.check_widths(store.box)
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
     _carry_faces(before, new)
     new_here = np.ones(store.layout.n, bool)
     new_here[carried.now] = False
     if schedule.integrator.kT is not None and new_here.any():
-        # Each bead has random numbers of its own, and is born once.
+        # Each bead has random numbers of its own, and is added once.
         store.draw_momenta(schedule.integrator.kT, store.seed, new_here)
     schedule.admit_velocities()
     # To the bit: also what letters and looks have computed before.
@@ -118,15 +121,14 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         if handle in handles:
             block, then = store.layout.block_of(handle), before.layout.block_of(handle)
             stayed = len(carried.within(then, block)[0])
-            # A temperature is that of the last O where nobody has come or gone since.
-            if stayed == before.living(then) == store.living(block):
+            # A temperature is that of the last O where no bead and no constraint has come or gone since.
+            if stayed == before.living(then) == store.living(block) and before.held == store.held:
                 store.after_o[k] = before.after_o[handles[handle]]
     schedule.jumping.took_over()
     schedule.account.close()
-    schedule.since = old.schedule.since
     store.program.changed()
     store.program.step = before.step
-    schedule.wind()
+    schedule.go_on_from(old.schedule)
     if energies is not None:
         schedule.meter = WorkMeter(store.ranges, schedule.integrator.overdamped, schedule.jumping.operations)
         schedule.compile()

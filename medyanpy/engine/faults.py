@@ -10,10 +10,15 @@ from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
-from medyanpy.engine.needles import flattest, heights
+from medyanpy.beads import InTrianglePoints, Membrane
+from medyanpy.engine.needles import flattest, keepers
+from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
+from medyanpy.forces._written import WrittenForce
+from medyanpy.jumps import EdgeFlips
+from medyanpy.mesh.geometry import heights
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle
@@ -25,8 +30,7 @@ _CAUSES = {
     "stiffest force, or beads start on top of each other: try a smaller timestep or minimize_energy() first",
     "too many crossings": "an in-triangle point crosses edges without end. Its speed times the timestep is far "
     "larger than a triangle: try a smaller timestep, or a larger mass",
-    "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
-    "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
+    "degenerate triangle": "a triangle here has lost its area. The membrane needs {keep} or a smaller timestep",
     "not solved": "the equations of a linearly implicit kick have no solution here, or Newton's method does not find "
     "it. The timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick "
     "(positive_definite=True)",
@@ -61,21 +65,33 @@ _CAUSES = {
     "shorter range, keep beads away from here, or give the surface a bounding_box, in which it is looked at beforehand",
     "out of tether": "its edge to {row} is longer or shorter than its tether allows: it was carried across the wall of "
     "the tether in one step. Try a smaller timestep, or a larger mass",
+    "too wide": "its edge to {row} is {value:.4g} nm long along {axis}, more than half of the box there, {half:.4g} "
+    "nm: nearest images would take it for another edge, and the sheet would be torn. Hold edges shorter "
+    "(MembraneTether, stiffer MembraneEdgeSprings), take finer triangles or a larger box, or a smaller timestep",
+    "lost count": "a walk over what it has listed has not ended where the sums of the list say. This is a fault of "
+    "medyanpy: please report it, with the script",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, paths along a surface, the Hessian or the events of jumps: are "
     "the beads far denser than the cutoff suggests?",
 }
 
+#: What beads that overlap can end as.
+_OF_OVERLAPS = {
+    "not finite", "too many crossings", "degenerate triangle", "not converged", "lost surface", "constraints lost",
+    "runaway", "out of tether", "not solved",
+}  # fmt: skip
+_INFINITE = (
+    "this force is no finite number where the bead is: its energy or its slope is infinite there, or has no value"
+)
+
 #: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
 _SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
 _MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
 _RUNAWAYS = {
-    (False, False): f"{_SMALLER}, a larger mass, or a force that keeps triangles in shape (MembraneEdgeSprings, "
-    f"MembraneArea(per_triangle=True)){_MEANT}",
+    (False, False): f"{_SMALLER}, a larger mass, or {{keep}}{_MEANT}",
     (False, True): f"{_SMALLER}, or minimize_energy() first{_MEANT}",
     (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is "
-    "not large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps "
-    f"triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
+    f"not large against speeds times the timestep. Try a smaller timestep, a larger mass, or {{keep}}{_MEANT}",
     (True, True): f"{_SMALLER}{_MEANT}",
 }
 
@@ -87,6 +103,8 @@ class Faults:
         self.store = store
         self.turn = turn
         self.schedule: Schedule
+        #: Whether pairs overlapped when the run started; None after a change, when that is not known.
+        self.overlapping: bool | None = None
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -122,16 +140,45 @@ class Faults:
             culprits = [self._strongest(culprits, fault.bead)]
         back = f". The simulation is back at step {self.store.step}, "
         back += "the last good state" if repeatable else "the last state that was kept"
-        return self._explain(fault, culprits, back)
+        return self._explain(fault, culprits, back, self._overlap(fault))
 
-    def _explain(self, fault: ProgramFault, culprits: list[str], back: str = "") -> SimulationError:
+    def _overlap(self, fault: ProgramFault) -> Overlap | None:
+        """The pair that overlaps at the last good state, if what failed can come of it."""
+        if fault.kind not in _OF_OVERLAPS:
+            return None
+        try:
+            found = overlaps_now(self.schedule)
+        except (SimulationError, ProgramFault, MemoryError):
+            return None
+        concerned = [one for one in found if self._concerns(one, fault.bead)]
+        # Of a run that did not start with any, those elsewhere say nothing.
+        told = concerned if concerned or self.overlapping is False else found
+        return told[0] if told else None
+
+    def _concerns(self, one: Overlap, place: int) -> bool:
+        """Whether a bead is one of those that overlap, or carries one."""
+        layout = self.store.layout
+        places = layout.rank[one.all_beads]
+        riders = places[places >= layout.n_cartesian] - layout.n_cartesian
+        if len(riders) and len(self.store.faces):
+            riders = riders[riders < len(self.store.triangle)]
+            places = np.concatenate([places, self.store.faces[self.store.triangle[riders]].ravel()])
+        return bool((places == place).any())
+
+    def _explain(
+        self, fault: ProgramFault, culprits: list[str], back: str = "", overlap: Overlap | None = None
+    ) -> SimulationError:
         """The fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
         bead: int | None = None
         handle: Handle | None = None
         triangle: int | None = None
         row = fault.operation.names(fault.triangle) if fault.kind == "constraints lost" else ""
-        if fault.kind in ("no geodesic", "out of tether"):
+        axis, half = "", np.nan
+        if fault.kind == "too wide":
+            edges = fault.operation.edges
+            axis, half = "xyz"[edges.axis], edges.half
+        if fault.kind in ("no geodesic", "out of tether", "too wide"):
             row = f"bead {self.store.layout.order[fault.triangle]}"
         if fault.bead >= 0:
             bead = int(self.store.layout.order[fault.bead])
@@ -143,7 +190,11 @@ class Faults:
         of_force = "" if force is None else f", force {force}"
         of_jump = "" if jump is None else f", jump {jump}"
         error = f"{type(fault.cause).__name__}: {fault.cause}"
-        if fault.kind == "runaway":
+        started = overlap is not None and (self.overlapping or (self.overlapping is None and self._first))
+        if overlap is not None:
+            force = overlap.force
+            of_force = f", force {force}"
+        if fault.kind == "runaway" and not started:
             layout = self.store.layout
             box = layout.box if layout.is_periodic else None
             point = fault.bead - layout.n_cartesian
@@ -159,11 +210,21 @@ class Faults:
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
         room = 0 if handle is None else handle.capacity
+        of_shape = fault.kind == "degenerate triangle"
+        keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
         cause = _CAUSES.get(fault.kind, fault.kind).format(
-            value=fault.value, error=error, energy=energy, room=room, row=row
+            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep, axis=axis, half=half
         )
-        if fault.kind == "runaway":
-            cause += _RUNAWAYS[force is None, triangle is None]
+        if started and overlap is not None:
+            cause = f"{overlap.text}: {MINIMISE}"
+        elif fault.kind == "runaway":
+            cause += _RUNAWAYS[force is None, triangle is None].format(keep=self._keep(fault.bead))
+        elif fault.kind == "not finite" and back and force is not None and overlap is None and fault.bead >= 0:
+            of = dict(zip(self.schedule.bound_forces, self.schedule.system.forces, strict=True))
+            written = isinstance(of[force], WrittenForce)
+            cause = _INFINITE if written and np.isinf(self._strength(force, fault.bead)) else cause
+        if overlap is not None and not started:
+            cause += f". They have come too near each other: {overlap.text}"
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"
         return SimulationError(
             message,
@@ -174,6 +235,22 @@ class Faults:
             triangle=triangle,
             jump=jump,
         )
+
+    def _keep(self, place: int) -> str:
+        """What would hold the triangles at a bead in shape."""
+        layout, system = self.store.layout, self.schedule.system
+        membrane: Membrane | None = None
+        if place >= 0:
+            handle = layout.topology.handle_of(int(layout.order[place]))
+            membrane = handle if isinstance(handle, Membrane) else None
+            membrane = handle.membrane if isinstance(handle, InTrianglePoints) else membrane
+        flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
+        return keepers(system.forces, membrane, flows)
+
+    @property
+    def _first(self) -> bool:
+        """Whether no step has been taken since the last change from outside."""
+        return self.store.step == self.schedule.started
 
     def _in_words(self, energy: float) -> str:
         kT = self.schedule.integrator.kT
@@ -200,6 +277,11 @@ class Faults:
 
     def _strongest(self, names: list[str], place: int) -> str:
         return max(names, key=lambda name: self._strength(name, place))
+
+    def strongest(self, bead: int) -> str | None:
+        """The force that alone pulls most at a bead, by its number in the topology."""
+        names = list(self.schedule.bound_forces)
+        return self._strongest(names, int(self.store.layout.rank[bead])) if names else None
 
     def _culprits(self, fault: ProgramFault) -> list[str]:
         """The force that failed; or those that, computed alone, give the bead a force that is not finite."""

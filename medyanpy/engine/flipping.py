@@ -10,6 +10,7 @@ from medyanpy._kernels.changes import Proposal
 from medyanpy._kernels.edge_flips import Ask, can_mend
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
+from medyanpy.engine.space import check_sheets
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ class Flipping:
         """Flip edges of a membrane, (k, 2) of its vertices; returns those in their places. See `Context.flip_edges`."""
         change = self.proposal(what, membrane, edges)
         self.swap(membrane, change)
+        store = self._schedule.store
         try:
+            if store.is_periodic:
+                check_sheets(what, store, store.x, store.box)
             self.follow([membrane], change)
         except BaseException:
             self.swap(membrane, change)

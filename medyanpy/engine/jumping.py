@@ -56,7 +56,7 @@ class Jumping:
         self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:
-            jump.meet(operation, [(one, other) for one, other in bound if other is not operation])
+            jump.meet(operation, bound)
 
     def __bool__(self) -> bool:
         return bool(self.operations)
@@ -243,6 +243,17 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
             raise ParameterError(
                 f"{jump}: beads of {handle.name!r} cannot be born while {name} acts on them: {obstacle}"
             )
+    rows = np.zeros(handle.topology.n_beads, bool)
+    rows[np.append(handle.beads, handle._asleep)] = True
+    everything = zip((*system.force_names, *system.jump_names), (*system.forces, *system.jumps), strict=True)
+    for name, one in everything:
+        for noun, named in one.naming(rows).items():
+            if named.any():
+                raise ParameterError(
+                    f"{jump}: jumps cannot bear or kill beads of {handle.name!r}: {noun} {int(np.argmax(named))} of "
+                    f"{name} names one by its row, which may be asleep, or another bead's: give it the handle, or "
+                    "beads of another one"
+                )
 
 
 class Audience:

@@ -234,6 +234,8 @@ class Measure:
 
     def open_account(self) -> None:
         """Note what beads and forces have before the first step after a change, for the watch."""
+        if not self.schedule.account.is_open(self.schedule.integrator.kT):
+            self.schedule.started = self.store.step
         if self.schedule.integrator.overdamped or self.schedule.account.is_open(self.schedule.integrator.kT):
             return
         told = all(force.energy_tells_work for force in self.schedule.system.forces)
@@ -243,7 +245,10 @@ class Measure:
         try:
             _, potential = self.energies()
             added = 0.0 if isinstance(self.schedule.integrator.kick, Explicit) else self._added()[0]
-        except (SimulationError, MemoryError):
+        except (SimulationError, MemoryError) as error:
+            # A function of Python may fail at its first call alone.
+            if error.__cause__ is not None or any(hasattr(force, "replay") for force in self.schedule.system.forces):
+                raise
             return  # The step will fail likewise, and say what it was doing.
         with np.errstate(over="ignore"):
             speed = np.einsum("ij,ij->i", self.store.v, self.store.v)
@@ -332,4 +337,5 @@ class Measure:
         if shifted and kicks is not None:
             self.schedule.perform(KickForce(*kicks), changes_state=False)
             x = x + kicks[1].scale * kicks[1].acceleration
-        return frozen(x[self.store.layout.rank])
+        there, shown = self.store.there(), x[self.store.layout.rank]
+        return frozen(shown if there is None else np.where(there[:, None], shown, np.nan))

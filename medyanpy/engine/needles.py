@@ -5,27 +5,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medyanpy.errors import MeshQualityWarning, warn_outside
-from medyanpy.mesh.geometry import corners_of, radius_ratios
+from medyanpy.forces import MembraneArea, MembraneEdgeSprings, MembraneTether
+from medyanpy.jumps import EdgeFlips
+from medyanpy.mesh.geometry import heights, radius_ratios
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from collections.abc import Iterable
 
-__all__ = ["Degradation", "flattest", "heights"]
+    from medyanpy.beads import Membrane
+    from medyanpy.forces import Force
+    from medyanpy.layout import Layout
+    from medyanpy.system import System
+
+__all__ = ["Degradation", "flattest"]
 
 #: The lowest quality of a triangle whose energies mean something. Vesicles that are held well stay above 0.14.
 _NEEDLE = 0.05
 #: Shapes change slowly: steps between two looks.
 _EVERY = 10_000
-
-
-def heights(x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> np.ndarray:
-    """(F,) nm; the smallest height of triangles (F, 3): twice the area over the longest edge."""
-    corners = corners_of(x, faces, box)
-    edges = corners - np.roll(corners, 1, axis=-2)
-    doubled = np.linalg.norm(np.cross(edges[..., 0, :], edges[..., 1, :]), axis=-1)
-    longest = np.linalg.norm(edges, axis=-1).max(axis=-1)
-    height: np.ndarray = np.divide(doubled, longest, out=np.zeros_like(doubled), where=longest > 0.0)
-    return height
 
 
 def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:
@@ -37,6 +34,25 @@ def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | No
     return int(at[np.argmin(height)]), float(height.min())
 
 
+def keepers(forces: "Iterable[Force]", membrane: "Membrane | None", flows: bool = False) -> str:
+    """What to hold the triangles of a membrane in shape with: forces that it does not have yet, for messages."""
+    own = [force for force in forces if membrane is None or getattr(force, "membrane", None) is membrane]
+    if flows:
+        kinds = {"MembraneTether": any(isinstance(force, MembraneTether) for force in own)}
+    else:
+        kinds = {
+            "MembraneEdgeSprings": any(isinstance(force, MembraneEdgeSprings) for force in own),
+            "MembraneArea(per_triangle=True)": any(
+                isinstance(force, MembraneArea) and force.per_triangle for force in own
+            ),
+        }
+    lacking = [kind for kind, there in kinds.items() if not there]
+    if lacking:
+        return f"a force that keeps triangles in shape ({', '.join(lacking)})"
+    narrower = ", a MembraneTether with a smaller l_max / l_min" if flows else ""
+    return f"triangles held more tightly than by its {' and '.join(kinds)}{narrower}"
+
+
 class Degradation:
     """Looks at the triangles of membranes that move, and warns once of each whose triangles have become needles.
 
@@ -44,10 +60,10 @@ class Degradation:
     volumes stay right while the bending energy of needles falls below that of any closed surface.
     """
 
-    def __init__(self, layout: "Layout") -> None:
+    def __init__(self, layout: "Layout", system: "System") -> None:
         #: Those not yet warned of, and the places of their vertices.
         self._watched = {m: layout.rank[m.beads] for m in layout.topology.membranes if not m.fixed_beads.all()}
-        self._layout, self._looked = layout, 0
+        self._layout, self._looked, self._system = layout, 0, system
 
     def look(self, step: int, x: np.ndarray) -> None:
         """At places x of the beads in internal order, after so many steps.
@@ -69,11 +85,11 @@ class Degradation:
             if quality[worst] >= min(_NEEDLE, 0.5 * first):
                 continue
             del self._watched[membrane]
+            flows = any(isinstance(j, EdgeFlips) and j.membrane is membrane for j in self._system.jumps)
             warn_outside(
                 f"{membrane.name!r}: triangle {worst} has become a needle of quality {quality[worst]:.2g} "
                 f"(equilateral: 1; the lowest of its mesh was {first:.2g}) by step {step}. Bending energies of such "
-                "triangles, and shapes made of them, mean nothing. Hold triangles in shape with MembraneEdgeSprings, "
-                "where edges flip with a MembraneTether of which l_max / l_min is smaller, "
-                "or more tightly with MembraneArea(per_triangle=True), and start again from where they were good",
+                "triangles, and shapes made of them, mean nothing. It needs "
+                f"{keepers(self._system.forces, membrane, flows)}; start again from where they were good",
                 MeshQualityWarning,
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from medyanpy._kernels.box_edges import LookAtEdges
 from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
@@ -37,11 +38,14 @@ __all__ = ["Schedule", "check_word"]
 
 class Coefficients(NamedTuple):
     """c1 and c2 of a thermal letter, (n,) by place: as they are, and what they are of beads that are there; where these
-    come and go, what they are of a row asleep."""
+    come and go, what they are of a row asleep. And the numbers that they are made of."""
 
     now: tuple[np.ndarray, np.ndarray]
     living: tuple[np.ndarray, np.ndarray]
     asleep: list[float]
+    kT: float | None  # noqa: N815 - the symbol of the papers
+    friction: np.ndarray
+    of_beads: np.ndarray
 
 
 class Schedule:
@@ -104,6 +108,8 @@ class Schedule:
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
         self.account: Account = Account()
+        #: The step at which the run went on after the last change from outside.
+        self.started = 0
         self.length: float = store.shortest_length()
         self._bind_forces()
         self.compile()
@@ -147,7 +153,7 @@ class Schedule:
                 made = np.where(there, living[0], asleep[0]), np.where(there, living[1], asleep[1])
                 for follows in zip(made, living, asleep, strict=True):
                     self.store.follow(*follows)
-            self._coefficients[key] = Coefficients(made, living, asleep)
+            self._coefficients[key] = Coefficients(made, living, asleep, stage.kT, friction, of_beads)
         return self._coefficients[key].now
 
     def coefficient_arrays(self, alive: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -162,12 +168,16 @@ class Schedule:
         return arrays
 
     def take_coefficients(self, before: "Schedule", then: np.ndarray, now: np.ndarray) -> None:
-        """Those that beads had at places `then` before an edit are theirs at places `now`."""
+        """Those that beads had at places `then` before an edit are theirs at places `now`, as long as they are made of
+        the same numbers: whether beads feel each other through the fluid, and kT, may have changed."""
         for key, made in self._coefficients.items():
-            if (theirs := before._coefficients.get(key)) is not None:
-                for own, other in ((made.now, theirs.now), (made.living, theirs.living)):
-                    for c in range(2):
-                        own[c][now] = other[c][then]
+            theirs = before._coefficients.get(key)
+            if theirs is None or theirs.kT != made.kT:
+                continue
+            same = (made.friction[now] == theirs.friction[then]) & (made.of_beads[now] == theirs.of_beads[then])
+            for own, other in ((made.now, theirs.now), (made.living, theirs.living)):
+                for c in range(2):
+                    own[c][now[same]] = other[c][then[same]]
 
     def _take_numbers_of_integrator(self) -> None:
         """Timestep and temperature as they are now."""
@@ -226,7 +236,7 @@ class Schedule:
                     operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
         if not self.integrator.overdamped:
             looks = self._watch()
-            flights = (drift.Drift, rotation.Rotation)
+            flights = (drift.Drift, rotation.Rotation, LookAtEdges)
             last = next((operation for operation in reversed(operations) if not isinstance(operation, flights)), None)
             if isinstance(last, Kick) and not self.layout.n_points:
                 # The kick has the velocities at hand, which free flight leaves, and compares them on its way.
@@ -381,6 +391,14 @@ class Schedule:
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self.since = (0.0, 0) if time == step * self._timestep else (time, step)
         self.wind()
+
+    def go_on_from(self, before: "Schedule") -> None:
+        """Take the time of another schedule, in whose place this one comes."""
+        if self._timestep == before._timestep:
+            self.since = before.since
+            self.wind()
+        else:
+            self.set_time(before.time)
 
     def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
         """Run one operation, now."""

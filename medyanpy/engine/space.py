@@ -4,15 +4,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, checked_box, in_words, nearest_image
-from medyanpy.beads import Membrane
+from medyanpy._tools.images import box_lengths, checked_box, displacement, expect_near, images_between, in_words
+from medyanpy.beads import Constraints, Filaments, Membrane, Rods
 from medyanpy.beads.units import units_of
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle
+from medyanpy.layout import Layout
 from medyanpy.system import System
 
-__all__ = ["check_images", "check_space", "expect_lengths", "expect_no_seam", "moved_with"]
+__all__ = [
+    "check_images", "check_links", "check_sheet", "check_sheets", "check_space", "expect_lengths", "expect_no_seam",
+    "moved_with",
+]  # fmt: skip
 
 # Relative: lengths of the boxes of meshes and systems that are the same.
 _SAME = 1e-9
@@ -48,16 +52,57 @@ def check_space(system: System) -> None:
         )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
+        if isinstance(handle, Constraints):
+            for one in handle.constraint_rows():
+                x = system.topology.start_positions(one.beads)
+                expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
+    for membrane in system.topology.membranes:
+        check_sheet("System", membrane, membrane.mesh.faces, membrane.positions, lengths)
+
+
+def check_sheets(what: str, store: Store, x: np.ndarray, lengths: np.ndarray) -> None:
+    """Refuse positions (n, 3) by place, in a box of these lengths, at which the membranes of a context would be torn;
+    TopologyError."""
+    for membrane in store.layout.topology.membranes:
+        faces = store.layout.triangulation.connectivity(membrane).faces
+        check_sheet(what, membrane, faces, x[store.layout.slice_of(membrane)], lengths)
+
+
+def check_sheet(what: str, membrane: Membrane, faces: np.ndarray, x: np.ndarray, lengths: np.ndarray) -> None:
+    """Refuse positions (V, 3) of the vertices of a membrane at which an edge of a triangle (F, 3) is longer than half
+    of the box: it would be taken for another one; TopologyError.
+
+    Where a mesh closes through the sides of the box vertices may be any of their images: then what tells is a triangle
+    whose edges, between nearest images, do not add up to nothing.
+    """
+    d = x[np.roll(faces, -1, axis=1)] - x[faces]
+    near = displacement(x[faces], x[np.roll(faces, -1, axis=1)], lengths)
+    if membrane.mesh.closes_through_the_box:
+        torn = np.abs(near.sum(axis=1))[:, None] > 0.5 * np.where(lengths > 0.0, lengths, np.inf)
+        torn, d = np.broadcast_to(torn, d.shape), near
+    else:
+        torn = np.abs(near - d) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
+    if torn.any():
+        share = np.where(torn, np.abs(d) / np.where(lengths > 0.0, lengths, np.inf), -1.0)
+        f, k, c = (int(i) for i in np.unravel_index(np.argmax(share), share.shape))
+        a, b = membrane.beads[np.sort(faces[f, [k, (k + 1) % 3]])]
+        raise TopologyError(
+            f"{what}: {membrane.name!r}: the edge of beads {a} and {b}, in triangle {f}, is {abs(d[f, k, c]):.6g} nm "
+            f"long along {'xyz'[c]}, more than half of the box of {lengths[c]:.6g} nm, or its triangle does not close: "
+            "nearest images would take the edge for another one, and the sheet would be torn. Give images that are "
+            "next to each other, a larger box, or a finer mesh"
+        )
 
 
 def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) -> None:
     """Refuse positions (n, 3) of beads of a handle of which two are joined and not next to each other: what is not
     meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
     joined = handle.joined
-    if not len(joined) or (isinstance(handle, Membrane) and handle.mesh.closes_through_the_box):
+    if not len(joined) or isinstance(handle, Membrane):
+        # Of membranes, whose edges may have flipped, see `check_sheet`.
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]
-    far = np.abs(nearest_image(d, lengths) - d) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
+    far = np.abs(images_between(d, lengths)) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
     if far.any():
         i, c = (int(a) for a in np.argwhere(far)[0])
         a, b = handle.beads[joined[i]]
@@ -66,6 +111,16 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
             f"{'xyz'[c]}, more than half the box of {lengths[c]:.6g} nm: give images that are next to each other, not "
             "positions wrapped into the box (a mesh that closes through its sides is made with box=)"
         )
+
+
+def check_links(layout: Layout) -> None:
+    """Refuse a box, now and from now on, of which half is shorter than a link of filaments or a segment of rods;
+    ParameterError."""
+    for handle in layout.handles:
+        if isinstance(handle, Filaments):
+            layout.expect_lengths(repr(handle.name), "link", handle.link_lengths)
+        elif isinstance(handle, Rods):
+            layout.expect_lengths(repr(handle.name), "the segment of rod", handle.segment_length)
 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
+from medyanpy._kernels.box_edges import BoxEdges
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.room import Room
 from medyanpy._kernels.triangles import Rejoined
-from medyanpy._tools.images import Box, box_lengths, nearest_image
+from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
-from medyanpy.beads import InTrianglePoints
+from medyanpy.beads import Constraints, InTrianglePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle
@@ -57,6 +58,8 @@ class Store:
         Of the in-triangle points: faces of all membranes together, and the weights of their second and third corners.
     momenta : dict of Column to Momenta
         All momenta beside m v.
+    held : int
+        Number of constraints of a user's own.
     box : (3,) float array, nm
         Lengths of the periodic box, 0 in open directions; part of the state where any is periodic.
     faces, opposite : (F, 3) int32 arrays
@@ -82,6 +85,7 @@ class Store:
         self.seed = seed
         self.layout: Layout = Layout(topology, threads, self.box)
         layout = self.layout
+        self.held: int = sum(handle.count for handle in layout.handles if isinstance(handle, Constraints))
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.
@@ -121,6 +125,10 @@ class Store:
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
         self.corners: Accumulator = Accumulator(n, self.threads, of_vertices[:n], of_points)
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
+        #: Who looks whether edges stay shorter than half of the box.
+        self.box_edges: BoxEdges | None = None
+        if self.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
+            self.box_edges = BoxEdges(layout.n_vertices, len(self.faces))
         self._place_initially()
 
         self.ranges: np.ndarray = np.array(
@@ -274,6 +282,11 @@ class Store:
             if not isinstance(handle, InTrianglePoints) or self.is_periodic:
                 here = self.layout.in_order(handle, cast(Any, handle).positions)
                 self.x[self.layout.slice_of(handle)] = here
+
+    def looked_at(self, operations: list[Any]) -> list[Any]:
+        """Operations that move vertices, with looks at the edges of membranes around them where the box has an end."""
+        around: list[Any] = operations if self.box_edges is None else self.box_edges.around(operations)
+        return around
 
     @property
     def is_periodic(self) -> bool:
@@ -444,13 +457,15 @@ class Store:
             joined = handle.joined
             if len(joined):
                 x = self.x[self.layout.slice_of(handle)]
-                d = nearest_image(x[joined[:, 1]] - x[joined[:, 0]], self.box)
+                d = displacement(x[joined[:, 0]], x[joined[:, 1]], self.box)
                 edges.append(np.linalg.norm(d, axis=1).min())
         if edges:
             return float(min(edges))
         x = self.x if self.room is None else self.x[self.alive != 0]
         if not len(x):
             return 1.0
+        if self.is_periodic:
+            x = wrapped(x, self.box)
         with np.errstate(over="ignore"):
             extent = float(np.linalg.norm(np.ptp(x, axis=0)))
         return extent / len(x) ** (1 / 3) if 0.0 < extent < np.inf else 1.0

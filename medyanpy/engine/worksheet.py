@@ -11,13 +11,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths
+from medyanpy import units
+from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
-from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.needles import flattest
+from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
     MeshQualityWarning,
+    OverlapWarning,
     ThermostatWarning,
     TimestepWarning,
     UnitsWarning,
@@ -25,11 +28,13 @@ from medyanpy.errors import (
 )
 from medyanpy.forces import ExternalField, MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._stiffness import Start, longest_timestep
-from medyanpy.jumps import EdgeFlips
+from medyanpy.jumps import BoxArea, EdgeFlips
+from medyanpy.mesh.geometry import NEEDLE_STEPS, heights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from medyanpy.engine.overlaps import Overlap
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
@@ -49,8 +54,6 @@ _FORGOTTEN_AT_ONCE = 1e4
 # Thermal steps, in units of the lengths that are there.
 _TOO_FAR = 1.0
 _NOT_AT_ALL = 1e-10
-# Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
-_NEEDLE = 3.0
 # Stars of triangles are crumpled by heat where their flatness is less than the first, and crumpled ones of the vertex
 # form are not resolved by more than the second part of the longest timestep; by the third they are.
 _SHARP = 0.7
@@ -60,10 +63,19 @@ _RESOLVED = 0.05
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
 _LITTLE = 0.02
+# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that
+# is a temperature of anything there (pN nm).
+_SMALL = 1e-4
+_COLDEST = 1e-3
+_HOTTEST = 50.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
 # Of an energy that is the same at both ends of a box.
 _ROUNDING = 1e-9
+# What is said of fields that do not repeat with the box, after their names.
+_JUMPS = ": its energies differ by up to "
+# A length that a box may come to have, over that of now: with which no function repeats that does with the box.
+_ANOTHER = 1.0173
 
 
 @dataclass(frozen=True)
@@ -183,9 +195,15 @@ class Worksheet:
     __repr__ = __str__
 
 
-def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
-    """The worksheet of a system under an integrator."""
-    start = Start(system.topology, integrator.overdamped)
+def look(
+    system: "System",
+    integrator: "SplittingIntegrator",
+    box: np.ndarray | None = None,
+    found: "Sequence[Overlap]" = (),
+) -> Worksheet:
+    """The worksheet of a system under an integrator, with what overlaps; of a box that has changed with its lengths
+    now, (3,) nm."""
+    start = Start(system.topology, integrator.overdamped, system.box if box is None else box_shown(box))
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
     beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
@@ -195,6 +213,7 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
     together = _force_row(system, integrator, start, "all together", list(zip(system.forces, rates, strict=True)))
     remarks = [
+        *_remarks_of_overlaps(found),
         *(
             _remarks_of_timesteps(system, integrator, system.forces, forces)
             or _remarks_of_their_sum(system, integrator, together)
@@ -202,7 +221,7 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
         *_remarks_of_needles(system, integrator),
         *_remarks_of_folds(system, integrator, forces),
         *_remarks_of_fluids(system),
-        *_remarks_of_fields(system, start),
+        *_remarks_of_fields(system, start, box_lengths(system.box) if box is None else box),
         *_remarks_of_friction(system, integrator),
         *_remarks_of_temperatures(system, integrator),
         *_remarks_of_units(system, integrator, start, rates, beads),
@@ -212,12 +231,33 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
 
 
-def warn(system: "System", integrator: "SplittingIntegrator", said: set[str]) -> None:
+def warn(
+    system: "System",
+    integrator: "SplittingIntegrator",
+    said: set[str],
+    box: np.ndarray,
+    found: "Sequence[Overlap]" = (),
+) -> None:
     """Of all that a worksheet remarks and that has not been said."""
-    for kind, text in look(system, integrator).remarks:
-        if text not in said:
-            said.add(text)
+    _warn_once(look(system, integrator, box, found).remarks, said)
+
+
+def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
+    """Warn of what has not been said: of a field that does not repeat with the box once, whatever the box was, and of
+    pairs that overlap once for each force."""
+    for kind, text in remarks:
+        field, jumps, _ = text.partition(_JUMPS)
+        about = text.partition(":")[0] if kind is OverlapWarning else field + jumps
+        if not any(before.startswith(about) for before in said):
+            said.add(about if kind is OverlapWarning else text)
             warn_outside(text, kind)
+
+
+def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.ndarray) -> None:
+    """Warn of fields that do not repeat with a box, (3,) nm, that has changed; once of each."""
+    if not box.any() or not any(isinstance(force, ExternalField) for force in system.forces):
+        return
+    _warn_once(_remarks_of_fields(system, Start(system.topology, overdamped), box), said)
 
 
 class Looked:
@@ -255,7 +295,7 @@ def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", force
     """Of forces that have become too stiff for the time between their kicks."""
     if not forces:
         return
-    start = Start(system.topology, integrator.overdamped)
+    start = Start(system.topology, integrator.overdamped, system.box)
     rows = [
         _force_row(system, integrator, start, force.name, [(force, force.squared_frequencies(start))])
         for force in forces
@@ -279,7 +319,8 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
     mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
     dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
     x, joined = cast(Any, handle).positions, handle.joined
-    length = float(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min()) if len(joined) else nan
+    links = displacement(x[joined[:, 0]], x[joined[:, 1]], system.box)
+    length = float(np.linalg.norm(links, axis=1).min()) if len(joined) else nan
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.sqrt(2.0 * kT * dt / friction) if integrator.overdamped else np.sqrt(kT / mass) * dt
         diffusion, relaxation, damping = kT / friction, mass / friction, friction * dt / mass
@@ -314,6 +355,10 @@ def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
 
 
 # Remarks ----------------------------------------------------------------------------------------------------------
+
+
+def _remarks_of_overlaps(found: "Sequence[Overlap]") -> list[_Remark]:
+    return [(OverlapWarning, f"{one.force}: {one.text}: {MINIMISE}") for one in found]
 
 
 def _remarks_of_timesteps(
@@ -372,7 +417,7 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
         inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
         height = heights(mesh.vertices, mesh.faces, mesh._lengths)
         speed = np.sqrt(integrator.kT * inverse_mass)[mesh.faces].max(axis=1)
-        longest = np.divide(height, _NEEDLE * speed, out=np.full(len(height), inf), where=speed > 0.0)
+        longest = np.divide(height, NEEDLE_STEPS * speed, out=np.full(len(height), inf), where=speed > 0.0)
         needles = int(np.count_nonzero(longest < integrator.timestep))
         if needles:
             i = int(np.argmin(longest))
@@ -382,7 +427,8 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
                 f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
                 f"{integrator.timestep:g} s heat moves its vertices by {speed[i] * integrator.timestep:.3g} nm: it "
                 f"will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s would do, "
-                "larger vertex masses, or a mesh without needles (see mesh.quality)",
+                "larger vertex masses, or a mesh without needles (see mesh.quality): mesh.remesh(edge_length=...) "
+                "makes one",
             ))  # fmt: skip
     return remarks
 
@@ -398,6 +444,9 @@ def _remarks_of_folds(
         if not isinstance(force, MembraneBending) or row.limit is None or row.share is None:
             continue
         membrane, flatness, vertex = force.membrane, force.flatness(), force.discretization == "vertex"
+        if vertex and not force.projected:
+            # It costs the more the sharper it is bent.
+            continue
         i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
         if not n or (vertex and row.share <= _CRUMPLED):
             continue
@@ -409,8 +458,8 @@ def _remarks_of_folds(
             f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
             f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). "
             "Heat crumples such places, and "
-            + (f"the vertex form is stiffer there without bound: at {integrator.timestep:g} s single vertices get hot. "
-               f"A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
+            + (f"the projected form is stiffer there without bound: at {integrator.timestep:g} s single vertices get "
+               f"hot. A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
                "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "
                "A finer or smoother mesh would do"),
         ))  # fmt: skip
@@ -434,26 +483,39 @@ def _remarks_of_fluids(system: "System") -> list[_Remark]:
     ]
 
 
-def _remarks_of_fields(system: "System", start: Start) -> list[_Remark]:
-    """Of energies that jump where a bead crosses from one end of the box to the other."""
-    if system.box is None:
+def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[_Remark]:
+    """Of energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
+    if not box.any():
         return []
-    box = box_lengths(system.box)
     remarks: list[_Remark] = []
     for force in system.forces:
-        jumps = force.jumps_at_sides(start, box) if isinstance(force, ExternalField) else np.zeros(3)
-        c = int(np.argmax(jumps))
-        if jumps[c] > _ROUNDING:
-            x = "xyz"[c]
-            remarks.append((
-                BoxWarning,
-                f"{force.name}: its energies differ by up to {jumps[c]:.2g} of themselves between {x} = "
-                f"{-0.5 * box[c]:.6g} and {0.5 * box[c]:.6g} nm, one and the same place: in a box {x} is that of the "
-                "image nearest to the origin, and beads that cross there gain or lose the difference. Write a function "
-                "that is the same at both ends, or take HarmonicTrap for beads that are held each at its place, and "
-                "UniformField for a force that is the same everywhere",
-            ))  # fmt: skip
+        if not isinstance(force, ExternalField):
+            continue
+        for own, when in _boxes(system, box):
+            jumps = force.jumps_at_sides(start, own)
+            c = int(np.argmax(jumps))
+            if jumps[c] > _ROUNDING:
+                x = "xyz"[c]
+                remarks.append((
+                    BoxWarning,
+                    f"{force.name}{_JUMPS}{jumps[c]:.2g} of themselves between {x} = {-0.5 * own[c]:.6g} and "
+                    f"{0.5 * own[c]:.6g} nm, one and the same place{when}: in a box {x} is that of the image nearest "
+                    "to the origin, and beads that cross there gain or lose the difference. Write a function that is "
+                    "the same at both ends, or take HarmonicTrap for beads that are held each at its place, and "
+                    "UniformField for a force that is the same everywhere",
+                ))  # fmt: skip
+                break
     return remarks
+
+
+def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
+    """The lengths of a box, and others that jumps may give it, with what is said of them."""
+    changed = [
+        (np.where(jump.directions, _ANOTHER * box, box), f" when {name} has changed the box so far")
+        for name, jump in zip(system.jump_names, system.jumps, strict=True)
+        if isinstance(jump, BoxArea)
+    ]
+    return [(box, ""), *changed]
 
 
 def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
@@ -503,10 +565,25 @@ def _remarks_of_units(
     rates: "Sequence[np.ndarray | None]",
     beads: tuple[BeadRow, ...],
 ) -> list[_Remark]:
-    """Slips of units. Only where a temperature was given in kelvin are numbers in units at all."""
+    """Slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was given, they are if
+    masses and timesteps are as small as only pN s²/nm and s make them."""
     dt, kT = integrator.timestep, integrator.kT
-    if kT is None or not integrator.in_kelvin:
+    if kT is None:
         return []
+    if not integrator.in_kelvin:
+        masses = [float(np.median(h.mass)) for h in system.topology.handles if len(h.mass) and not h.fixed_beads.all()]
+        in_units = bool(masses) and max(masses) < _SMALL and dt < _SMALL
+        if not in_units or _COLDEST <= kT <= _HOTTEST:
+            return []
+        kelvin = kT / units.boltzmann
+        meant = f"temperature={kT:g} is what gives a temperature in kelvin" if kT > _HOTTEST else (
+            "1 J is 1e21 pN nm (units.joule)"
+        )
+        text = (
+            f"kT = {kT:g} pN nm is a temperature of {kelvin:.3g} K, beside masses of {max(masses):.3g} pN s²/nm and a "
+            f"timestep of {dt:g} s: at 300 K it is 4.14 pN nm. {meant}"
+        )
+        return [(UnitsWarning, text)]
     remarks: list[str] = []
     places = [cast(Any, h).positions for h in system.topology.handles if h.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,17 +20,19 @@ from medyanpy._tools.outputs import writing
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.threads import choose_threads, threads_by_default
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy._tools.validation import whole_number
+from medyanpy._tools.validation import thermal_energy, whole_number
 from medyanpy.ensemble.executors import Died, Workers
-from medyanpy.ensemble.replicas import Common, Replica, apply, begun, wait_for
+from medyanpy.ensemble.replicas import Common, Replica, apply, begun, check_own, wait_for
 from medyanpy.ensemble.running import maker, own_folder, packed, sets_of_parameters
 from medyanpy.ensemble.seeds import EXCHANGES, drawn, seed_of
 from medyanpy.ensemble.shipping import Shipped, text_of_values, values_of_text
 from medyanpy.ensemble.table import Table
 from medyanpy.errors import ExecutorError, ParameterError, SimulationError
+from medyanpy.forces import Force, PythonForce
 from medyanpy.kicks import Explicit
 from medyanpy.runs import CHECKPOINT
 from medyanpy.simulation import Simulation
+from medyanpy.state import State
 
 __all__ = ["Exchanges", "replica_exchange"]
 
@@ -140,8 +142,8 @@ def replica_exchange(
         ``make(seed=...)``, and what else is said of it at `run`: it is called once for each walker.
     ladder : list of dict
         The states, two or more, all with the same names: ``{"temperature": 310.0}`` (or ``"kT"``), and numbers of
-        forces, ``{"springs.stiffness": 0.2}``; also both together, as for a `FixmanPotential`, whose kT is a number.
-        Walker k starts in state k.
+        forces and jumps, ``{"springs.stiffness": 0.2}``, ``{"BoxArea.tension": 0.1}``; also both together, as for a
+        `FixmanPotential`, whose kT is a number. Walker k starts in state k.
     every : int, >= 1
         Steps between exchanges.
     n_exchanges : int, >= 0
@@ -163,8 +165,8 @@ def replica_exchange(
     ------
     ParameterError
         A ladder of fewer than two states, or of different names, or with names that are none; a word without
-        thermostat, a linearly implicit kick, or jumps that are driven: there is no canonical distribution to exchange
-        in. Folders and functions as of `run`.
+        thermostat, a linearly implicit kick, or jumps that are driven or do not tell what they weigh states by
+        (`Jump.log_weight`): there is no known distribution to exchange in. Folders and functions as of `run`.
     SimulationError
         A walker that cannot go on: it is named, and the others wait.
     ExecutorError
@@ -173,10 +175,12 @@ def replica_exchange(
     Notes
     -----
     At exchange c the states (0, 1), (2, 3), ... or (1, 2), (3, 4), ... are paired, by turns. Walkers a in i and b in j
-    swap states with probability min(1, exp(-Δ)), :math:`\\Delta = \\beta_i [U_i(b) - U_i(a)] + \\beta_j [U_j(a) -
-    U_j(b)]`, where U_i is the potential energy by the numbers of state i. A walker that changes temperature has all its
-    velocities multiplied by √(T'/T) (`Context.scale_velocities`), so that kinetic energies drop out; that and the
-    change of numbers is protocol work. The numbers that decide are drawn by seed, exchange and pair alone.
+    swap states with probability min(1, exp(-Δ)), :math:`\\Delta = u_i(b) - u_i(a) + u_j(a) - u_j(b)`, where
+    :math:`u_i = \\beta_i U_i - \\ln W_i`: the potential energy by the numbers of state i, and the weight that jumps
+    give to boxes, bound links and numbers of beads. A walker that changes temperature has all its velocities multiplied
+    by √(T'/T) (`Context.scale_velocities`), so that kinetic energies drop out; that and the change of numbers is
+    protocol work.
+    The numbers that decide are drawn by seed, exchange and pair alone.
     What is exact, and the rates to expect: :doc:`/theory/replica_exchange`.
 
     Source: Sugita & Okamoto, Chem. Phys. Lett. 314, 141 (1999), for temperatures; Fukunishi, Watanabe & Takada,
@@ -293,6 +297,7 @@ def _exchange(
     for k in pairs:
         a, b = seen[walker_in[k]], seen[walker_in[k + 1]]
         delta = (b["other"] - a["own"]) / a["kT"] + (a["other"] - b["own"]) / b["kT"]
+        delta -= (b["other weight"] - a["own weight"]) + (a["other weight"] - b["own weight"])
         chance = drawn(seed, EXCHANGES, n, k) / 2.0**64
         accepted.append(delta <= 0.0 or chance < math.exp(-delta))
     after = list(now)
@@ -353,7 +358,7 @@ def _advanced(
         kept: Any = simulation if in_threads else None
         if kept is None and walker.folder is None:
             kept = _bytes_of(simulation)
-        own, other = energies(simulation, state, partner)
+        weighed = weights(simulation, state, partner)
         observe = common.analyse.get()
         seen = None if observe is None else text_of_values("observe returned", observe(simulation))
     except BaseException:
@@ -361,7 +366,7 @@ def _advanced(
         raise
     if not in_threads:
         simulation.close()
-    return {"held": kept, "own": own, "other": other, "kT": simulation.integrator.kT, "observed": seen}
+    return {"held": kept, **weighed, "kT": simulation.integrator.kT, "observed": seen}
 
 
 def _found(common: Common, walker: Replica, held: Any) -> Simulation:
@@ -370,6 +375,7 @@ def _found(common: Common, walker: Replica, held: Any) -> Simulation:
         return held
     functions = common.functions.get()
     if walker.folder is not None:
+        check_own(walker.folder)
         walker.folder.mkdir(parents=True, exist_ok=True)
         wait_for(walker.folder)
         resumed: Simulation = Simulation._gone_on(
@@ -403,9 +409,37 @@ def check_canonical(simulation: Simulation) -> None:
             f"{type(integrator.kick).__name__} moves beads by other forces than those of the "
             "energy, by which walkers are swapped"
         )
-    for name, jump in zip(simulation.system.jump_names, simulation.system.jumps, strict=True):
+    system = simulation.system
+    if system.hydrodynamics is not None and system.hydrodynamics.flows:
+        raise ParameterError(f"the fluid of {system.hydrodynamics!r} flows, and keeps no canonical distribution")
+    for name, force in zip(system.force_names, system.forces, strict=True):
+        # A function may leave the energy out, or be as good as any other force.
+        if not force.energy_tells_work and not isinstance(force, PythonForce):
+            raise ParameterError(
+                f"{name} ({type(force).__name__}) does work that its energy does not tell, and keeps no canonical "
+                "distribution"
+            )
+    for name, jump in zip(system.jump_names, system.jumps, strict=True):
         if jump.driven:
             raise ParameterError(f"{name} is driven, and keeps no canonical distribution")
+    log_weight(simulation, integrator.kT, simulation.context.get_state(positions=True, energy=True))
+
+
+def log_weight(simulation: Simulation, kT: float, state: State) -> float:
+    """Logarithm of the weight that all jumps give to a state, with their numbers of now, for a temperature."""
+    total = 0.0
+    jumping = simulation.context._schedule.jumping
+    for name, jump, operation in zip(jumping.names, jumping.jumps, jumping.operations, strict=True):
+        own = jump.log_weight(operation, state, kT)
+        if own is None:
+            raise ParameterError(
+                f"{name}: {type(jump).__name__} does not tell what it weighs states by, so that walkers cannot be "
+                "swapped: it needs a method log_weight"
+            )
+        if math.isnan(own):
+            raise SimulationError(f"{name}: the weight of its state is nan", step=simulation.current_step)
+        total += own
+    return total
 
 
 def enter(simulation: Simulation, state: dict[str, Any]) -> None:
@@ -417,31 +451,44 @@ def enter(simulation: Simulation, state: dict[str, Any]) -> None:
         simulation.context.scale_velocities(math.sqrt(after / before))
 
 
-def energies(
+def weights(
     simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
-) -> tuple[float, float | None]:
-    """Potential energies by the numbers of its state, and of another; pN nm."""
-    own = simulation.context.get_state(energy=True).potential_energy
-    if not math.isfinite(own):
-        raise SimulationError(f"its potential energy is {own} pN nm", step=simulation.current_step)
+) -> dict[str, float | None]:
+    """Weights of a simulation in the distribution of its state, and of another one: potential energies ("own" and
+    "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
+    kT = cast(float, simulation.integrator.kT)
+    here = simulation.context.get_state(positions=True, energy=True)
+    if not math.isfinite(here.potential_energy):
+        raise SimulationError(f"its potential energy is {here.potential_energy} pN nm", step=simulation.current_step)
+    out: dict[str, float | None] = {
+        "own": here.potential_energy, "own weight": log_weight(simulation, kT, here), "other": None,
+        "other weight": None,
+    }  # fmt: skip
     if partner is None:
-        return own, None
-    there = {name: value for name, value in partner.items() if "." in name and value != state[name]}
-    if not there:
-        return own, own
-    back = {name: state[name] for name in there}
+        return out
+    kT_there = thermal_energy(partner.get("temperature"), partner.get("kT")) or kT
+    numbers = {name: value for name, value in partner.items() if "." in name and value != state[name]}
+    if not numbers:
+        return out | {"other": out["own"], "other weight": log_weight(simulation, kT_there, here)}
+    back = {name: state[name] for name in numbers}
+    # Energies are those of forces.
+    others = any(isinstance(simulation.system[name.rpartition(".")[0]], Force) for name in numbers)
+    there = here
     with _unbooked(simulation):
-        apply(simulation.system, simulation.integrator, there)
+        apply(simulation.system, simulation.integrator, numbers)
         try:
-            other = simulation.context.get_state(energy=True).potential_energy
+            if others:
+                there = simulation.context.get_state(positions=True, energy=True)
+            weight = log_weight(simulation, kT_there, there)
         finally:
             apply(simulation.system, simulation.integrator, back)
-            # Follows, so that what is booked is put back afterwards.
-            simulation.context.get_state(energy=True)
-    if math.isnan(other):
-        raise SimulationError(f"by {there} its potential energy is nan", step=simulation.current_step)
+            if others:
+                # Follows, so that what is booked is put back afterwards.
+                simulation.context.get_state(energy=True)
+    if math.isnan(there.potential_energy):
+        raise SimulationError(f"by {numbers} its potential energy is nan", step=simulation.current_step)
     # Infinite where the other state cannot be there: refused.
-    return own, other
+    return out | {"other": there.potential_energy, "other weight": weight}
 
 
 @contextmanager
@@ -471,7 +518,8 @@ class _History:
             return
         path = folder / HISTORY
         with writing(_WHAT, path):
-            self._file = stack.enter_context(open(path, "a+b"))
+            number = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            self._file = stack.enter_context(open(number, "a+b"))
         self._path = path
         self._file.seek(0)
         end = 0
@@ -484,7 +532,7 @@ class _History:
                 fits = tree["exchange"] == len(self.lines) and sorted(tree["states"]) == list(range(n_states))
                 fits = fits and tree["pairs"] == _pairs(len(self.lines), n_states)
                 fits = fits and len(tree["energies"]) == len(tree["observed"]) == n_states
-            except (ValueError, KeyError, TypeError) as cause:
+            except (ValueError, KeyError, TypeError, RecursionError) as cause:
                 raise self._damaged() from cause
             if not fits:
                 raise self._damaged()

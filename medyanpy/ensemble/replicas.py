@@ -17,8 +17,8 @@ from typing import Any
 from medyanpy._tools.described import made_anew
 from medyanpy._tools.outputs import Lock, remove_left_over, write_atomically
 from medyanpy._tools.threads import threads_by_default
-from medyanpy.ensemble.shipping import text_of_values
-from medyanpy.errors import ParameterError, shown
+from medyanpy.ensemble.shipping import text_of_values, values_of_text
+from medyanpy.errors import ParameterError, shortened, shown
 from medyanpy.files.checkpoint import read_head
 from medyanpy.files.documents import deserialize, serialize
 from medyanpy.integrators import SplittingIntegrator
@@ -32,6 +32,10 @@ __all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "recorded"
 PARAMETERS, DONE, ERROR = "params.json", "done.json", "error.txt"
 # Somebody who was killed, or whose client was, may hold a folder for so long (s).
 _PATIENCE = 30.0
+
+
+class _DamagedError(ParameterError):
+    """A folder of a replica, or a file in it, that cannot be gone on with: the replica is not run, others are."""
 
 
 @dataclass(frozen=True)
@@ -185,10 +189,11 @@ def _one(common: Common, replica: Replica) -> dict[str, Any]:
             (_in_memory if replica.folder is None else _in_folder)(common, replica, out)
     except (Exception, SystemExit) as error:
         out.update(status="failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
-        if replica.folder is not None:
+        if replica.folder is not None and not isinstance(error, _DamagedError):
             with suppress(OSError):
                 replica.folder.mkdir(parents=True, exist_ok=True)
-                (replica.folder / ERROR).write_text(out["traceback"], encoding="utf-8")
+                text = out["traceback"].encode(errors="replace")
+                write_atomically("ensemble", replica.folder / ERROR, lambda file: file.write(text), links=False)
     out["seconds"] = time.perf_counter() - begin
     return out
 
@@ -213,6 +218,7 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
     folder = replica.folder
     assert folder is not None
     left = common.left
+    check_own(folder)
     folder.mkdir(parents=True, exist_ok=True)
     wait_for(folder)
     if not (folder / PARAMETERS).exists():
@@ -310,28 +316,64 @@ def described(replica: Replica) -> dict[str, Any]:
     return {"parameters": replica.parameters, "replica": replica.index[1], "seed": replica.seed}
 
 
+def check_own(folder: Path) -> None:
+    """Refuse a link in place of a folder of an ensemble: what is written there would go elsewhere.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if folder.is_symlink():
+        raise _DamagedError(f"ensemble.run: {folder} is a link, which is not followed out of the ensemble; remove it")
+
+
 def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
-    """What became of a replica that is done already, at the step that is asked for and by the same analysis.
+    """What became of a replica that is done already, at the step that is asked for and by the same analysis; one whose
+    files are damaged has failed.
 
     Raises
     ------
     ParameterError
         Its folder is of another one.
     """
+    try:
+        return _recorded(common, replica)
+    except _DamagedError as error:
+        return {
+            "status": "failed", "steps": None, "error": f"ParameterError: {error}", "traceback": None, "result": None,
+            "seconds": 0.0,
+        }  # fmt: skip
+
+
+def _recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
     folder = replica.folder
-    if folder is None or not folder.exists():
+    if folder is None:
+        return None
+    check_own(folder)
+    if not folder.exists():
         return None
     said = _read(folder / PARAMETERS)
     if said is not None and said != described(replica):
-        differing = next(name for name, value in described(replica).items() if said.get(name) != value)
+        differing = next((name for name, value in described(replica).items() if said.get(name) != value), None)
+        if differing is None:
+            raise _damaged(folder / PARAMETERS, f"it says {shown(said)}")
         raise ParameterError(
             f"ensemble.run: {folder} is of another replica, whose {differing} is {said.get(differing)!r}, not "
             f"{described(replica)[differing]!r}: keep the order of parameters and append new ones, or give another "
             "directory"
         )
     done = _read(folder / DONE)
-    if done is None or done["steps"] != common.until or done["analyse"] != common.key:
+    if done is None:
         return None
+    if not {"steps", "analyse", "result"} <= done.keys():
+        raise _damaged(folder / DONE, f"it says {shown(done)}")
+    if done["steps"] != common.until or done["analyse"] != common.key:
+        return None
+    if done["result"] is not None:
+        try:
+            values_of_text(done["result"])
+        except Exception as cause:
+            raise _damaged(folder / DONE, f"its result is {shown(done['result'])}") from cause
     return {
         "status": "done", "steps": done["steps"], "error": None, "traceback": None, "result": done["result"],
         "seconds": 0.0,
@@ -340,15 +382,22 @@ def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
 
 def _write(path: Path, tree: Any) -> None:
     text = json.dumps(tree, indent=1)
-    write_atomically("ensemble", path, lambda file: file.write(text.encode()))
+    write_atomically("ensemble", path, lambda file: file.write(text.encode()), links=False)
     # Afterwards: who was killed while it wrote the same may have ended since this worker began.
     remove_left_over(path)
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> dict[str, Any] | None:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        tree = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as cause:
-        raise ParameterError(f"ensemble.run: {path} cannot be read: {cause}; remove it, or {path.parent}") from cause
+    except (OSError, ValueError, RecursionError) as cause:
+        raise _damaged(path, shortened(str(cause))) from cause
+    if not isinstance(tree, dict):
+        raise _damaged(path, f"it says {shown(tree)}")
+    return tree
+
+
+def _damaged(path: Path, why: str) -> _DamagedError:
+    return _DamagedError(f"ensemble.run: {path} cannot be read, or is damaged: {why}; remove it, or {path.parent}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from medyanpy._tools.deadlines import seconds_of
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.outputs import Lock, write_atomically
+from medyanpy._tools.outputs import Lock, folder_path, write_atomically
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.validation import file_path, whole_number
@@ -21,7 +21,7 @@ from medyanpy.ensemble.replicas import Common, FromDocumentWith, Replica, record
 from medyanpy.ensemble.seeds import seed_of
 from medyanpy.ensemble.shipping import Shipped, name_of, source_of, values_of_text
 from medyanpy.ensemble.table import FIXED, Table
-from medyanpy.errors import MedyanError, ParameterError, shown
+from medyanpy.errors import MedyanError, ParameterError, shortened, shown
 from medyanpy.simulation import Simulation
 
 __all__ = ["maker", "own_folder", "packed", "run", "sets_of_parameters"]
@@ -229,7 +229,8 @@ def sets_of_parameters(what: str, parameters: Any, called: str = "parameters") -
                 f"{what}: {called}[{i}] has the name {taken!r}, which is not for parameters: a replica has its own"
             )
         try:
-            text = json.dumps(dict(numbers), allow_nan=False, sort_keys=True, default=_of_numpy)
+            text = json.dumps(dict(numbers), allow_nan=False, sort_keys=True, default=_of_numpy, ensure_ascii=False)
+            text.encode()
         except (TypeError, ValueError) as cause:
             raise ParameterError(
                 f"{what}: {called}[{i}] = {shown(dict(numbers))} is not of numbers, text, lists and dicts, which "
@@ -312,11 +313,9 @@ def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack
     OutputError
         It cannot be written to.
     """
-    folder = Path(os.path.abspath(file_path(f"{what}: directory", directory)))
+    folder = folder_path(what, directory)
     place = folder / ENSEMBLE
     said = {"format": FORMAT, "version": VERSION, "kind": what, **said}
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{what}: {folder} is a file, not a folder")
     if folder.exists() and not place.exists() and any(not name.startswith(".") for name in os.listdir(folder)):
         raise ParameterError(f"{what}: {folder} exists and is no ensemble's: give an empty folder, or a new one")
     try:
@@ -326,13 +325,13 @@ def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack
     stack.callback(Lock(what, place).release)
     if not place.exists():
         text = json.dumps(said, indent=1)
-        write_atomically("ensemble", place, lambda file: file.write(text.encode()))
+        write_atomically("ensemble", place, lambda file: file.write(text.encode()), links=False)
         return folder
     try:
         there = json.loads(place.read_text(encoding="utf-8"))
         differing = [name for name, value in said.items() if there.get(name) != value]
-    except (OSError, ValueError, AttributeError) as cause:
-        raise ParameterError(f"{what}: {place} cannot be read: {cause}") from cause
+    except (OSError, ValueError, AttributeError, RecursionError) as cause:
+        raise ParameterError(f"{what}: {place} cannot be read: {shortened(str(cause))}") from cause
     if differing:
         name = differing[0]
         raise ParameterError(

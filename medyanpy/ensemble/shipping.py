@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, shortened, shown
 from medyanpy.files.documents import DTYPES
 
@@ -135,14 +136,16 @@ def text_of_values(what: str, value: Any) -> str:
 def _tree(what: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, str):
+        return plain_name(what, value)
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, np.ndarray) and value.dtype.name in DTYPES:
         return {"dtype": value.dtype.name, "shape": list(value.shape), "values": value.ravel().tolist()}
     if isinstance(value, list | tuple):
         return [_tree(what, part) for part in value]
     if isinstance(value, dict) and all(isinstance(name, str) for name in value) and set(value) != _ARRAY:
-        return {name: _tree(what, part) for name, part in value.items()}
+        return {plain_name(what, name): _tree(what, part) for name, part in value.items()}
     raise ParameterError(
         f"{what} {shown(value)}, which is no number, text or array of numbers, nor a list or dict of these"
     )

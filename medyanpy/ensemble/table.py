@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -172,8 +173,12 @@ def _column(values: list[Any]) -> np.ndarray:
     if there and all(type(value) in (int, float) for value in there):
         if len(there) == len(values) and all(type(value) is int for value in there):
             # Seeds need all bits of 64 without a sign.
-            return np.array(values, np.uint64 if max(values) >= 2**63 else np.int64)
-        return np.array([np.nan if value is None else value for value in values], np.float64)
+            for kind in (np.int64, np.uint64):
+                if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
+                    return np.array(values, kind)
+        else:
+            with suppress(OverflowError):
+                return np.array([np.nan if value is None else value for value in values], np.float64)
     out = np.empty(len(values), object)
     out[:] = values
     return out

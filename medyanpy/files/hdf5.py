@@ -8,12 +8,15 @@ it anew each time and leaks the space of its old copy. The step numbers are writ
 count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
 
 Nothing but frames can be added to such a file: where what stands beside them changes, since the topology has been
-edited, frames go on in another, a segment: ``run.part0002.h5`` after ``run.h5``.
+edited, frames go on in another, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name, the file
+before it is told that another follows (`NEXT`), so that a reader knows when it is missing.
 """
 
 import errno
+import hashlib
 import io
 import os
+import re
 import struct
 import threading
 import time as clock
@@ -27,9 +30,9 @@ import numpy as np
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import (
     Lock,
-    beside,
     check_in_place,
     in_place,
+    opened_beside,
     reserve,
     unwritable,
     writing,
@@ -61,6 +64,9 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SWMR = 5
 # What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
 _ASIDE = 2**16, 1e-3
+# Bytes that arrays of a file may take in memory: so many, and so many for each that is stored, which is what gzip can
+# pack at best.
+_ALWAYS_UNPACKED, _MOST_UNPACKED = 2**22, 1100
 # Files that HDF5 could not write to, and would not survive to close.
 _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
@@ -86,6 +92,8 @@ FORCE_LINKS = "medyanpy/force_links"
 LINK_BEADS = "medyanpy/force_link_beads"
 LINK_ENDS_OF = "ends of "
 LINK_BEADS_OF = "beads of "
+#: One number, 1 once a segment follows; files of 0.1 have none.
+NEXT = "medyanpy/segments/next"
 #: Where readers of H5MD look for tuples of particles.
 CONNECTIVITY = "connectivity"
 
@@ -140,20 +148,22 @@ class File:
     def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:
         h5py = import_h5py()
         self.path = path
-        self._beside = beside(path)
         self._reserved = 0
         self.broken: bool = False
+        #: The segment before, still open, which is to know of this one.
+        self.previous: File | None = None
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
         with writing("TrajectoryReporter", path), ExitStack() as stack:
             with h5py.File(image, "w", libver=LIBRARIES) as file:
                 fill(file)
+            self._beside, self.number = opened_beside(path)
             stack.callback(self._beside.unlink, missing_ok=True)
-            self._beside.write_bytes(image.getbuffer())
-            if path.exists():
-                self._beside.chmod(path.stat().st_mode & 0o777)
-            self.number: int = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
             stack.callback(os.close, self.number)
+            with open(self.number, "wb", closefd=False) as start:
+                start.write(image.getbuffer())
+            if path.exists():
+                os.fchmod(self.number, path.stat().st_mode & 0o777)
             # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
             # grows by half a kilobyte with every write to a part of one, until the file is closed.
             self.hdf5: Any = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
@@ -189,6 +199,8 @@ class File:
             refer_to_particles(new.hdf5)
             # Frames whose step was not written any more do not count.
             truncate(new.hdf5, min(frames, len(counted_steps(new.hdf5))))
+            if NEXT in new.hdf5:
+                new.hdf5[NEXT][0] = 0
         except BaseException:
             if new is not None:
                 new.close()
@@ -241,6 +253,14 @@ class File:
                 # Network file systems may say so of what they have done, when their answer was lost.
                 if not in_place(self.path, self.number):
                     raise
+
+    def tell_of_next(self) -> None:
+        """Write that another segment follows, which has its name by now."""
+        # Without this note nothing is lost, and a disk that fails says so at the next frame.
+        with suppress(OSError, RuntimeError):
+            if NEXT in self.hdf5:
+                self.hdf5[NEXT][0] = 1
+                self.hdf5.flush()
 
     def close(self) -> None:
         """Let go of the file; of one without a name nothing is left.
@@ -317,15 +337,21 @@ class Writer:
 
     def _take(self, file: File, waiting: Waiting | None = None) -> None:
         """Go on in this file, which takes the place of the one before, with frames that wait or those of its end."""
-        try:
-            file.share()
-            if waiting is None:
-                waiting = Waiting(file)
-            file.publish()
-        except BaseException:
-            file.close()
-            raise
         before: File | None = vars(self).get("_file")
+        previous, file.previous = file.previous, None
+        with ExitStack() as stack:
+            if previous is not None and previous is not before:
+                stack.callback(previous.close)
+            try:
+                file.share()
+                if waiting is None:
+                    waiting = Waiting(file)
+                file.publish()
+            except BaseException:
+                file.close()
+                raise
+            if previous is not None:
+                previous.tell_of_next()
         self._file, self._waiting = file, waiting
         self._unsure = False
         self._written = file.frames
@@ -341,6 +367,10 @@ class Writer:
     def frames(self) -> int:
         """Of file and memory; not of segments before."""
         return self._waiting.frames
+
+    @property
+    def file(self) -> File:
+        return self._file
 
     @property
     def hdf5(self) -> "h5py.File":
@@ -591,8 +621,11 @@ class _Unmarked(io.RawIOBase):
             os.pread(self._number, _SUPERBLOCK.size, 0)
         )
         size = os.fstat(self._number).st_size
-        head = _SUPERBLOCK.pack(signature, version, sizes, 0, base, size, root, 0)[:-4]
-        self._head = head + struct.pack("<I", _checksum(head))
+        self._head = b""
+        # Files in the layout before 1.10, as other programs may have copied ours, have no marks.
+        if version >= 2:
+            head = _SUPERBLOCK.pack(signature, version, sizes, 0, base, size, root, 0)[:-4]
+            self._head = head + struct.pack("<I", _checksum(head))
         self._place = 0
 
     def readinto(self, buffer: Any) -> int:
@@ -674,13 +707,44 @@ def check_format(file: "h5py.File", path: Any) -> None:
     ------
     ParameterError
     """
-    _refuse_parts_elsewhere(file, path)
-    if "medyanpy" not in file or POSITION not in file:
-        raise ParameterError(f"{path} is an HDF5 file, but no trajectory of medyanpy")
+    # By the names alone: no link is followed before all of them are known.
+    ours = "medyanpy" in list(file)
+    if ours:
+        _refuse_parts_elsewhere(file, path)
+    if not ours or POSITION not in file:
+        raise ParameterError(f"{path} is an HDF5 file, but not a medyanpy trajectory")
     version = int(file["medyanpy"].attrs.get("format", 0))
     if version not in FORMATS:
         known = " and ".join(map(str, FORMATS))
         raise ParameterError(f"{path} has format {version}; this version of medyanpy reads formats {known}")
+    _check_stored(file, path)
+
+
+def _check_stored(file: "h5py.File", path: Any) -> None:
+    """Refuse shapes that claim more than is stored: HDF5 has zeros for the rest, gigabytes of them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    h5py = import_h5py()
+    frames = None
+
+    def look(name: str, item: Any) -> None:
+        if not isinstance(item, h5py.Dataset) or item.shape is None:
+            return
+        size = item.size * item.dtype.itemsize
+        if name.endswith("/value") and frames is not None and item.ndim:
+            # Of frames only those are read that have a step; what is behind them may have been lost in a crash.
+            size = size // max(len(item), 1) * min(len(item), frames)
+        stored = item.id.get_storage_size()
+        if size > _ALWAYS_UNPACKED + _MOST_UNPACKED * stored:
+            raise ParameterError(f"{path}: {name} claims {size} bytes, but {stored} are stored: it is damaged")
+
+    for name in ("step", "time"):
+        look(f"{POSITION}/{name}", file[POSITION][name])
+    frames = len(file[POSITION]["step"])
+    file.visititems(look)
 
 
 def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
@@ -732,13 +796,26 @@ def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
     return out
 
 
+class Before(NamedTuple):
+    """The frames before a segment: how many, the step of the last, and what tells it from that of another run; empty in
+    files of 0.1."""
+
+    frames: int = 0
+    step: int = -1
+    last: str = ""
+
+
 class Part(NamedTuple):
-    """A segment that is there: how many frames come before it and are in it, and the step of the last up to its end."""
+    """A segment that is there: the frames before it, and up to its end; whether another is to follow."""
 
     path: Path
-    before: int
-    frames: int
-    last_step: int
+    before: Before
+    end: Before
+    has_next: bool
+
+    @property
+    def frames(self) -> int:
+        return self.end.frames - self.before.frames
 
 
 def part_of(path: Path, number: int) -> Path:
@@ -752,6 +829,21 @@ def later_parts(path: Path, after: int = 1) -> list[Path]:
     while os.path.exists(there := part_of(path, after + 1 + len(found))):
         found.append(there)
     return found
+
+
+def missing_part(path: Path, number: int, has_next: bool) -> str:
+    """A sentence on segments that are missing after the one of this number, which may know of a next; or nothing."""
+    there = part_of(path, number + 1)
+    if os.path.exists(there):
+        return ""
+    if has_next:
+        return f"{there.name}, in which the run went on, is missing beside {part_of(path, number).name}"
+    name = re.compile(re.escape(path.stem) + r"\.part(\d{4,})" + re.escape(path.suffix))
+    with suppress(OSError):
+        found = [m for m in map(name.fullmatch, os.listdir(path.parent)) if m and int(m[1]) > number + 1]
+        if found:
+            return f"{there.name} is missing: {min(m[0] for m in found)} is there"
+    return ""
 
 
 def remove_parts(path: Path, after: int) -> None:
@@ -774,17 +866,33 @@ def remove_parts(path: Path, after: int) -> None:
         part.unlink()
 
 
-def _segment(path: Path) -> tuple[int, int] | None:
-    """Of a segment after the first: how many frames come before it, and the step of the last of them."""
+def _segment(path: Path) -> Before | None:
+    """As `segment_of`."""
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
         return segment_of(file)
     return None
 
 
-def segment_of(file: "h5py.File") -> tuple[int, int] | None:
-    """Of a segment after the first: how many frames come before it, and the step of the last of them."""
+def segment_of(file: "h5py.File") -> Before | None:
+    """Of a segment after the first: the frames before it."""
     about = file["medyanpy"].attrs
-    return (int(about["frames_before"]), int(about["step_before"])) if "frames_before" in about else None
+    if "frames_before" not in about:
+        return None
+    return Before(int(about["frames_before"]), int(about["step_before"]), str(about.get("last_before", "")))
+
+
+def has_next(file: "h5py.File") -> bool:
+    """Whether another segment follows."""
+    return NEXT in file and bool(file[NEXT][0])
+
+
+def up_to_the_end(file: "h5py.File", before: Before) -> Before:
+    """All frames up to the end of a segment."""
+    steps = counted_steps(file)
+    if not len(steps):
+        return before
+    last = np.ascontiguousarray(file[POSITION]["value"][len(steps) - 1])
+    return Before(before.frames + len(steps), int(steps[-1]), hashlib.sha256(last.tobytes()).hexdigest()[:32])
 
 
 def parts_there(path: Path) -> list[Part]:
@@ -796,20 +904,19 @@ def parts_there(path: Path) -> list[Part]:
         They do not follow each other, or a file is none of them.
     """
     out: list[Part] = []
-    frames, last = 0, -1
+    before = Before()
     for there in [path, *later_parts(path)]:
         with looking_into(there) as file:
-            steps = counted_steps(file)
             if out:
-                check_follows(there, segment_of(file), frames, last)
-        last = int(steps[-1]) if len(steps) else last
-        out.append(Part(there, frames, len(steps), last))
-        frames += len(steps)
+                check_follows(there, segment_of(file), before)
+            end = up_to_the_end(file, before)
+            out.append(Part(there, before, end, has_next(file)))
+            before = end
     return out
 
 
-def check_follows(path: Path, segment: tuple[int, int] | None, frames: int, step: int) -> None:
-    """Refuse a segment that does not go on from so many frames, up to this step.
+def check_follows(path: Path, segment: Before | None, before: Before) -> None:
+    """Refuse a segment that does not go on from these frames.
 
     Raises
     ------
@@ -817,10 +924,15 @@ def check_follows(path: Path, segment: tuple[int, int] | None, frames: int, step
     """
     if segment is None:
         raise ParameterError(f"{path} has the name of a segment of a trajectory, and is a trajectory of its own")
-    if segment != (frames, step):
+    if segment[:2] != before[:2]:
         raise ParameterError(
-            f"{path} goes on from {segment[0]} frames, the last of step {segment[1]}, but the segments before it hold "
-            f"{frames}, the last of step {step}: they are of different runs"
+            f"{path} goes on from {segment.frames} frames, the last of step {segment.step}, but the segments before it "
+            f"hold {before.frames}, the last of step {before.step}: they are of different runs"
+        )
+    if segment.last and before.last and segment.last != before.last:
+        raise ParameterError(
+            f"{path} goes on from a frame of step {segment.step} with other positions than the segments before it "
+            "hold: they are of different runs"
         )
 
 

@@ -4,13 +4,14 @@ Those that are there: rows in which nobody is have no place in what others count
 directors of filaments, are no particles.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, nearest_image
-from medyanpy.errors import ParameterError
+from medyanpy._tools.images import box_lengths, displacement
+from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
@@ -154,6 +155,16 @@ class Contents:
             return False
         return True
 
+    @cached_property
+    def joining_forces(self) -> list[str]:
+        """Forces that join beads: those with links, and by the document, where there is one, those with bonds."""
+        last = self.trajectory._last
+        names = list(last.links)
+        with suppress(ParameterError), foreign_errors(f"{last.path} is damaged"):
+            forces = last.document()["content"]["system"]["forces"]
+            names += [f["name"] for f in forces if isinstance(f["arguments"].get("pairs"), np.ndarray)]
+        return names
+
     @property
     def numbers_of_jumps(self) -> list[int]:
         """Which of `bond_types` jumps are."""
@@ -238,7 +249,7 @@ class Contents:
         pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
         x = first.positions
         if len(pairs):
-            d = nearest_image(x[pairs[:, 0]] - x[pairs[:, 1]], first.box)
+            d = displacement(x[pairs[:, 1]], x[pairs[:, 0]], first.box)
             return _SHARE * float(np.median(np.linalg.norm(d, axis=1))) or 1.0
         known = first.radii[first.radii > 0.0]
         if len(known):

@@ -17,6 +17,7 @@ from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
 from medyanpy.files.embedded import read_document
+from medyanpy.mesh.connectivity import sides_of
 from medyanpy.sites import Sites, joined_beads
 from medyanpy.surfaces import Surface
 
@@ -118,6 +119,13 @@ class TrajectoryHandle:
         return bool(self.beside.get("closed", links is not None and len(links) and (links[:, 1] < links[:, 0]).any()))
 
     @property
+    def joined(self) -> np.ndarray:
+        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        if self.faces is not None:
+            return sides_of(self.faces)
+        return np.empty((0, 2), np.int64) if self.links is None else np.asarray(self.links, np.int64)
+
+    @property
     def radius(self) -> np.ndarray | None:
         return self.beside.get("radius")
 
@@ -193,8 +201,10 @@ class Segment:
         Whether beads do.
     n_beads : int
         Rows of beads.
-    follows : (int, int) or None
-        Of a segment after the first: how many frames come before it, and the step of the last.
+    follows : hdf5.Before or None
+        Of a segment after the first: the frames before it.
+    has_next : bool
+        Whether it knows of a segment after it.
 
     Raises
     ------
@@ -205,6 +215,7 @@ class Segment:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: Any = None
+        self._end: tuple[Any, hdf5.Before] | None = None
         with ExitStack() as stack:
             there = None
             # Another may take its place in between.
@@ -227,7 +238,7 @@ class Segment:
                     self.elements: dict[str, Element] = _read_elements(file)
                     self.sites: dict[str, list[Sites]] = _read_sites(file, self.elements)
                     self.n_beads: int = len(file["particles/all/mass"])
-                    self.follows: tuple[int, int] | None = hdf5.segment_of(file)
+                    self.follows: hdf5.Before | None = hdf5.segment_of(file)
                     self.links: dict[str, list[Sites]] = _read_links(file)
                     self.seed: int | None = int(own.attrs["seed"]) if "seed" in own.attrs else None
                     self.energies: dict[str, str] = {
@@ -254,6 +265,9 @@ class Segment:
                 file[path]["value"].id.refresh()
             for name in ("time", "step"):
                 group[name].id.refresh()
+            if hdf5.NEXT in file:
+                file[hdf5.NEXT].id.refresh()
+            self.has_next: bool = hdf5.has_next(file)
             self.steps: np.ndarray = hdf5.counted_steps(file)
             self.times: np.ndarray = group["time"][: len(self.steps)]
 
@@ -262,6 +276,14 @@ class Segment:
 
     def __bool__(self) -> bool:
         return True
+
+    def up_to_the_end(self, before: hdf5.Before) -> hdf5.Before:
+        """All frames up to its end, after those before it."""
+        key = before, len(self)
+        if self._end is None or self._end[0] != key:
+            with foreign_errors(f"{self.path} is damaged"):
+                self._end = key, hdf5.up_to_the_end(self._file, before)
+        return self._end[1]
 
     def _dataset(self, name: str) -> Any:
         """None where this file does not hold it."""
@@ -306,16 +328,24 @@ class Segment:
     def bonds(self, k: int) -> np.ndarray:
         """(b, 2) rows of beads that are joined in a frame."""
         ids = self.read("ids", k)
-        if self.holds("bonds"):
-            found = self.read("bonds", k)
-        else:
-            with foreign_errors(f"{self.path} is damaged: bonds"):
+        with foreign_errors(f"{self.path} is damaged: bonds"):
+            if self.holds("bonds"):
+                found = self.read("bonds", k)
+            else:
                 place = f"{hdf5.CONNECTIVITY}/bonds"
                 if place not in self._file:
                     return self._bonds_of_before(k)
                 found = self._file[place][()]
+        if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
+            raise ParameterError(
+                f"{self.path} is damaged: bonds must be pairs of numbers, not {found.dtype} of shape {found.shape}"
+            )
         found = found[(found >= 0).all(axis=1)]
         if not self.comes_and_goes:
+            if found.max(initial=-1) >= self.n_beads:
+                raise ParameterError(
+                    f"{self.path} is damaged: a bond is of bead {found.max()}, and there are {self.n_beads}"
+                )
             return found.astype(np.int64)
         order = np.argsort(ids, kind="stable")
         rows = order[np.searchsorted(ids[order], found).clip(max=len(ids) - 1)]

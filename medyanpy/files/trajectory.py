@@ -1,7 +1,9 @@
 """Reading back the files of TrajectoryReporter."""
 
+import re
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,7 +16,7 @@ from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import array, file_path, one_or_many
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
-from medyanpy.errors import ParameterError, TopologyError, foreign_errors
+from medyanpy.errors import ParameterError, TopologyError, TrajectoryWarning, foreign_errors, shown, warn_outside
 from medyanpy.files import hdf5
 from medyanpy.files.documents import text_of
 from medyanpy.files.embedded import rebuilt
@@ -105,6 +107,8 @@ class Frame:
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
         """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
+        if not isinstance(handle, TrajectoryHandle):
+            raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
@@ -184,6 +188,8 @@ class Frame:
         ParameterError
             No such jump or force, or one without links; a file of an earlier version, which has none of forces.
         """
+        if not isinstance(name, str):
+            raise ParameterError(f"links: name = {shown(name)} but must be text")
         if name in self._segment.links:
             sites = self._segment.links[name]
             if sites:
@@ -203,6 +209,7 @@ class Frame:
         Returns
         -------
         (k, 2, 3) float array, nm
+            Each end at the image at which its first bead is; in a periodic box, links go to the nearest image.
 
         Raises
         ------
@@ -483,6 +490,7 @@ class Frames(Sequence[Frame]):
     def __getitem__(self, index: int | slice) -> "Frame | Frames":
         if isinstance(index, slice):
             return Frames(self._trajectory, self._index[index])
+        _check_index(index)
         try:
             return self._trajectory[self._index[index]]
         except IndexError:
@@ -500,6 +508,11 @@ class Frames(Sequence[Frame]):
 
     def __repr__(self) -> str:
         return f"Frames({len(self)} of {self._trajectory!r})"
+
+
+def _check_index(index: Any) -> None:
+    if not hasattr(index, "__index__"):
+        raise ParameterError(f"frames are counted by whole numbers, and slices of these, not {shown(index)}")
 
 
 class Trajectory(Displayed, Sequence[Frame]):
@@ -531,6 +544,9 @@ class Trajectory(Displayed, Sequence[Frame]):
         Of the integrator.
     seed : int or None
         Of its random numbers; None of a file that does not hold it.
+    missing : str
+        What of the run is known to be missing, such as ``"run.part0002.h5, in which the run went on, is missing ..."``;
+        empty where nothing is. A `TrajectoryWarning` says it when the file is opened.
     document : str
         What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun: beads, forces with their
         numbers of then, and integrator. ParameterError, with the reason, where that could not be written.
@@ -562,6 +578,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
         self._segments: list[Segment] = []
+        self.missing: str = ""
         try:
             self._look()
         except BaseException:
@@ -647,20 +664,36 @@ class Trajectory(Displayed, Sequence[Frame]):
         while True:
             segments = self._there_now()
             try:
-                frames, last = 0, -1
-                for segment in segments:
-                    if frames or segment is not segments[0]:
-                        hdf5.check_follows(segment.path, segment.follows, frames, last)
-                    frames, last = frames + len(segment), int(segment.steps[-1]) if len(segment) else last
-                break
+                before = hdf5.Before()
+                for one, following in pairwise(segments):
+                    before = one.up_to_the_end(before)
+                    hdf5.check_follows(following.path, following.follows, before)
+                missing = self._missing_now()
+                # A writer that goes back removes segments a moment before it writes that they are gone.
+                if missing in ("", self.missing) or clock.monotonic() > deadline - 0.9 * _PATIENCE:
+                    break
+                clock.sleep(0.01)
             except ParameterError:
                 # A writer may have been between two of them.
                 if clock.monotonic() > deadline:
                     raise
                 clock.sleep(0.01)
+        if missing and missing != self.missing:
+            n = sum(map(len, segments))
+            warn_outside(f"{self._path} holds {n} frames, and not all of its run: {missing}", TrajectoryWarning)
+        self.missing = missing
         self._ends: np.ndarray = np.cumsum([len(segment) for segment in segments])
         self.steps: np.ndarray = np.concatenate([segment.steps for segment in segments])
         self.times: np.ndarray = np.concatenate([segment.times for segment in segments])
+
+    def _missing_now(self) -> str:
+        follows = self._segments[0].follows
+        if follows is None:
+            return hdf5.missing_part(self._path, len(self._segments), self._last.has_next)
+        # Under the name of a segment it was meant to be read alone.
+        if re.search(r"\.part\d{4,}$", self._path.stem):
+            return ""
+        return f"the {follows.frames} frames before {self._path.name}, a later segment, are in another file"
 
     def _there_now(self) -> list[Segment]:
         """The segments that are there; those that are open already are looked at again."""
@@ -809,6 +842,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         """A frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
             return Frames(self, range(len(self))[index])
+        _check_index(index)
         try:
             return Frame(self, range(len(self))[index])
         except IndexError:
@@ -836,6 +870,7 @@ class Trajectory(Displayed, Sequence[Frame]):
             ("frames", amount(n)),
             *([("steps", f"{self.steps[0]:,} to {self.steps[-1]:,}")] if n else []),
             *([("time", f"{self.times[0]:.6g} to {self.times[-1]:.6g} s")] if n else []),
+            *([("missing", self.missing)] if self.missing else []),
             *([("box (nm)", in_words(box))] if box else []),
             ("word", self.word),
             ("timestep", quantity(self.timestep, "s")),

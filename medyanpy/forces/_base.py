@@ -1,11 +1,13 @@
 """What every force has in common."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.images import checked_box, displacement
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TopologyError
@@ -79,7 +81,9 @@ class Force(Parameterized):
     def _count(self) -> Any:
         return tuple(handle._version for handle in self.handles)
 
-    def longest_timestep(self, topology: Topology | None = None) -> float | None:
+    def longest_timestep(
+        self, topology: Topology | None = None, *, box: Sequence[float | None] | None = None
+    ) -> float | None:
         """2 over the highest frequency of this force on its beads where they start, beyond which kicks at that distance
         in time are unstable; a Context warns of longer timesteps.
 
@@ -87,6 +91,8 @@ class Force(Parameterized):
         ----------
         topology : Topology, optional
             Whose beads a force acts on that was given bead numbers; one that was given handles has theirs.
+        box : (3,) of float, nm, > 0, or None, optional
+            That of the system, as `System` takes it: distances are then those of nearest images.
 
         Returns
         -------
@@ -99,18 +105,33 @@ class Force(Parameterized):
         Raises
         ------
         ParameterError
-            No topology, and no handles to take it from.
+            No topology, and no handles to take it from; a box that is none.
         """
         if topology is None:
             if not self.handles:
                 raise ParameterError(f"{self.name}: give topology=, which has the masses of the beads")
             topology = self.handles[0].topology
-        return longest_timestep(self.squared_frequencies(Start(topology)))
+        start = Start(topology, box=checked_box(f"{self.name}: longest_timestep", box))
+        return longest_timestep(self.squared_frequencies(start))
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         """(rows,) 1/s²; bounds of this force: it is nowhere stiffer than springs that tie each row of `start` to its
         place with these frequencies. None where the force does not know."""
         return None
+
+    def stiff_links(self, topology: Topology, box: Any, least: float) -> tuple[np.ndarray, np.ndarray]:
+        """(b, 2) beads that it joins with squared frequencies of at least `least` (1/s²), and (b,) 1/(√m ℓ) with the
+        mass of the lighter one and their distance where they start; without those at one place."""
+        pairs = self.joined
+        start = Start(topology, box=box)
+        squared = self.squared_frequencies(start) if len(pairs) else None
+        if squared is None:
+            return np.empty((0, 2), np.int64), np.empty(0)
+        pairs = pairs[squared[pairs].min(axis=1) >= least]
+        ends = start.positions[pairs]
+        length = np.linalg.norm(displacement(ends[:, 0], ends[:, 1], box), axis=1)
+        pairs, length = pairs[length > 0.0], length[length > 0.0]
+        return pairs, start.lightness[pairs].max(axis=1, initial=0.0) / length
 
     def obstacle_to_flips(self) -> str:
         """Why edges of a membrane that it names cannot be flipped; empty where they can. A number for each triangle or
@@ -139,6 +160,8 @@ class NamedTerms(Force):
     #: What messages call a term, and the attribute (T, k) with the rows of their beads.
     noun: str = "term"
     terms: str = ""
+    #: The argument of the constructor that gives them, where it has another name.
+    terms_argument: str = ""
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.handles else {self.noun: gone[getattr(self, self.terms)].any(axis=1)}
@@ -153,7 +176,9 @@ class NamedTerms(Force):
         self._version += 1
 
     def _arguments_now(self) -> dict[str, Any]:
-        return super()._arguments_now() | ({self.terms[1:]: getattr(self, self.terms)} if self._was_cut else {})
+        now, argument = super()._arguments_now(), self.terms_argument or self.terms[1:]
+        # Handles may have other beads now than when terms were made of them.
+        return now | ({argument: getattr(self, self.terms)} if self._was_cut or handles_in(now.get(argument)) else {})
 
 
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:

@@ -1,6 +1,7 @@
 """What pair forces have in common: who is a member, who is excluded, neighbour lists, and what timestep they bear."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
@@ -35,6 +37,27 @@ _SKIN = 0.4
 
 #: How far beyond the range neighbours are listed; None: that share of the range.
 SKIN = Domain("nm", at_least=0.0, optional=True)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The energies of pairs of members of a force, for what is asked once.
+
+    Attributes
+    ----------
+    values : callable (distances (P,), pairs of members (P, 2)) -> (P, k >= 3) energies and their derivatives
+    end : float or None, nm
+        Where all of them have ended; None: nowhere.
+    strongest : int or None
+        A member of which a pair of two repels as strongly as any; None where that is not known.
+    axes : (members, 3) float or None, nm
+        Semi-axes of ellipsoids: distances are then factors by which two grow until they touch.
+    """
+
+    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    end: float | None
+    strongest: int | None = 0
+    axes: np.ndarray | None = None
 
 
 class PairForce(Force):
@@ -204,6 +227,19 @@ class PairForce(Force):
             sites.on_points(layout),
         )
 
+    def _profile(self, layout: "Layout", members: "_Members") -> Profile | None:
+        """The energies of its pairs; None of a force that does not tell."""
+        return None
+
+    def _that_meet(self, members: "_Members", pairs: np.ndarray) -> np.ndarray:
+        """Those of some pairs of members (P, 2) that interact."""
+        g = members.group[pairs]
+        met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
+        keys = np.sort(members.number[pairs], axis=1) @ [members.n_numbers, 1]
+        left_out = np.isin(keys, np.sort(self._exclusions, axis=1) @ [members.n_numbers, 1])
+        out: np.ndarray = pairs[(met > 0) & ~left_out]
+        return out
+
     def _frequencies(
         self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
     ) -> np.ndarray | None:
@@ -222,19 +258,18 @@ class PairForce(Force):
             coordinates, x = start.coordinates(members.bead), start.positions[members.bead]
         if not np.abs(x).max(initial=0.0) < 1e100:
             return None  # too far apart for their distances
+        lengths = None
+        if start.box is not None:
+            lengths, x = box_lengths(start.box), wrapped(x, start.box)
         found = [np.empty(0, int)]
         for near in _neighborhoods(x):
-            pairs = near_pairs(x[near], reach)
+            pairs = near_pairs(x[near], reach, lengths)
             if 2 * len(pairs) > _CROWDED * len(near):
                 return None
             found.append(near[pairs] @ [len(x), 1])
         touching = np.column_stack(np.divmod(np.unique(np.concatenate(found)), max(1, len(x))))
-        g = members.group[touching]
-        met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
-        keys = np.sort(members.number[touching], axis=1) @ [members.n_numbers, 1]
-        left_out = np.isin(keys, np.sort(self._exclusions, axis=1) @ [members.n_numbers, 1])
-        touching = touching[(met > 0) & ~left_out]
-        distance = np.linalg.norm(x[touching[:, 1]] - x[touching[:, 0]], axis=1)
+        touching = self._that_meet(members, touching)
+        distance = np.linalg.norm(displacement(x[touching[:, 0]], x[touching[:, 1]], lengths), axis=1)
         k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
         return start.contacts(coordinates, members.group, touching, k, least)
 

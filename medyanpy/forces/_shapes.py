@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy.beads import Balls, Membrane
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
@@ -139,7 +139,7 @@ class ShapeForce(Force):
         for handle in self._shapes:
             if len(joined := handle.joined):
                 x = cast(Any, handle).positions
-                d = nearest_image(x[joined[:, 1]] - x[joined[:, 0]], layout.box)
+                d = displacement(x[joined[:, 0]], x[joined[:, 1]], layout.box)
                 longest = max(longest, float(np.linalg.norm(d, axis=1).max()))
         widest = max((float(r.max(initial=0.0)) for r in radii), default=0.0)
         layout.expect_width(self.name, 2.0 * (widest + longest))
@@ -154,7 +154,7 @@ class ShapeForce(Force):
                 # Of rows asleep that of those that jumps may bear, who have one.
                 given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
                 born = handle.of_all("radius") if given is None else given
-                born = radius.max() if born is None else born
+                born = radius.max(initial=0.0) if born is None else born
                 radius = np.append(radius, np.full(len(place) - len(handle), born))
 
             def part(

@@ -30,7 +30,12 @@ class Stars:
         self._last = np.argsort(self._next, axis=1)
 
     def squared_frequencies(
-        self, vertices: np.ndarray, kappa: np.ndarray, curvature: np.ndarray, lightness: np.ndarray
+        self,
+        vertices: np.ndarray,
+        kappa: np.ndarray,
+        curvature: np.ndarray,
+        lightness: np.ndarray,
+        projected: bool,
     ) -> np.ndarray:
         """(n, m+1) 1/s²; bounds of the stars' energies, by `beads`: sums of the norms of the blocks in each row of the
         matrix of second derivatives, which dominate it as rows of numbers do.
@@ -42,6 +47,8 @@ class Stars:
             Modulus and spontaneous curvature of each centre.
         lightness : (n, m+1) float
             1/√m of `beads`.
+        projected : bool
+            Of which of the two vertex forms.
         """
         ways = vertices[self.beads[:, 1:]] - vertices[self.beads[:, :1]]
         n, m, _ = ways.shape
@@ -52,14 +59,14 @@ class Stars:
                 # f(x + ih) = f(x) + ih f'(x): no difference of two numbers, hence as exact in needles as elsewhere.
                 moved = ways.astype(complex)
                 moved[:, j, axis] += 1j * _STEP
-                column[:, 1:, :, axis] = self._gradient(moved, kappa, curvature).imag / _STEP
+                column[:, 1:, :, axis] = self._gradient(moved, kappa, curvature, projected).imag / _STEP
             column[:, 0] = -column[:, 1:].sum(axis=1)
             centre -= column
             rows += np.linalg.norm(column, ord=2, axis=(2, 3)) * lightness[:, j + 1, None]
         out: np.ndarray = lightness * (rows + np.linalg.norm(centre, ord=2, axis=(2, 3)) * lightness[:, :1])
         return out
 
-    def _gradient(self, d: np.ndarray, kappa: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    def _gradient(self, d: np.ndarray, kappa: np.ndarray, curvature: np.ndarray, projected: bool) -> np.ndarray:
         """(n, m, 3) of the energy in d; notation and derivation as in docs/forces/membrane.md."""
         after = np.take_along_axis(d, self._next[:, :, None], axis=1)
         e = after - d
@@ -67,14 +74,38 @@ class Stars:
         length = np.sqrt(np.einsum("nmi,nmi->nm", N, N))
         unit = N / length[..., None]
         a, G = 0.5 * np.cross(unit, e).sum(axis=1), N.sum(axis=1)
-        S, GG = length.sum(axis=1) / 6.0, np.einsum("ni,ni->n", G, G)
-        H = 3.0 * np.einsum("ni,ni->n", a, G) / GG
-        excess = 4.0 * kappa * (H - curvature)
-        c = (excess * S / GG)[:, None]
-        p, q, s = 3.0 * c * G, c * (3.0 * a - 2.0 * H[:, None] * G), 0.5 * excess * (H - curvature)
+        S = length.sum(axis=1) / 6.0
+        p, q, s = (_by_curvature if projected else _by_vectors)(a, G, S, kappa, curvature)
         T = 0.5 * np.cross(e, p[:, None])
         C = (T - np.einsum("nmi,nmi->nm", unit, T)[..., None] * unit) / length[..., None]
         C += q[:, None] + (s / 6.0)[:, None, None] * unit
         turn = 0.5 * np.cross(p[:, None], unit)
         own, others = np.cross(after, C) - turn, np.cross(C, d) + turn
         return own + np.take_along_axis(others, self._last[:, :, None], axis=1)
+
+
+def _by_vectors(
+    a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Responses of the vertex form to its three sums."""
+    GG = _dot(G, G)
+    b = a - (curvature / 3.0)[:, None] * G
+    u = (6.0 * kappa / np.sqrt(GG))[:, None] * b
+    return u, -(curvature / 3.0)[:, None] * u - (0.5 * _dot(u, b) / GG)[:, None] * G, np.zeros_like(S)
+
+
+def _by_curvature(
+    a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Those of the projected form."""
+    GG = _dot(G, G)
+    H = 3.0 * _dot(a, G) / GG
+    excess = 4.0 * kappa * (H - curvature)
+    c = (excess * S / GG)[:, None]
+    return 3.0 * c * G, c * (3.0 * a - 2.0 * H[:, None] * G), 0.5 * excess * (H - curvature)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(n,) of complex numbers too, without conjugates."""
+    out: np.ndarray = np.einsum("ni,ni->n", a, b)
+    return out

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._tools.quaternions import turned
+from medyanpy._tools.images import Box
 from medyanpy._tools.types import Numbers
 from medyanpy.forces._given import Beads
 from medyanpy.layout import Layout
@@ -82,6 +82,8 @@ class Start:
     topology : Topology
     overdamped : bool
         Whether beads move without velocities: frictions then stand for masses, and rates for squared frequencies.
+    box : (3,) tuple of float, nm, or None; or None
+        That of the system.
 
     Attributes
     ----------
@@ -90,9 +92,10 @@ class Start:
         1/√m, 1/√I of the least moment of inertia, or 1/√γ; 0 where nothing moves.
     """
 
-    def __init__(self, topology: "Topology", overdamped: bool = False) -> None:
+    def __init__(self, topology: "Topology", overdamped: bool = False, box: Box | None = None) -> None:
         self.topology = topology
         self.overdamped = overdamped
+        self.box = box
         self.n: int = topology.n_beads
         n = self.n
         oriented = topology.oriented_handles
@@ -123,6 +126,14 @@ class Start:
                 inverse[rows] = 1.0 / handle.inertia.min(axis=1)
             inverse[rows[handle.held[:, 1]]] = 0.0
         self.lightness: np.ndarray = np.sqrt(inverse)
+
+    @cached_property
+    def orientations(self) -> np.ndarray:
+        """(m, 4) of the oriented beads, in the order of their rows."""
+        out = np.zeros((self.n_rows - self.n, 4))
+        for handle in self.topology.oriented_handles:
+            out[handle.row_numbers] = handle.orientations
+        return out
 
     @cached_property
     def there(self) -> np.ndarray:
@@ -183,20 +194,7 @@ class Start:
 
     def site_positions(self, sites: "Sites") -> np.ndarray:
         """(n, 3) nm; where sites start."""
-        counts = np.diff(sites.start)
-        out = np.zeros((len(sites), 3))
-        np.add.at(
-            out, np.repeat(np.arange(len(sites)), counts), sites.weights[:, None] * self.positions[sites.bead_numbers]
-        )
-        out[counts == 0] = sites.anchor_positions
-        if sites.arms is not None:
-            bearing = np.flatnonzero(sites.arms.any(axis=1))
-            body = sites.bead_numbers[sites.start[:-1][bearing]]
-            orientations = np.zeros((self.n, 4))
-            for handle in self.topology.oriented_handles:
-                orientations[handle.beads] = handle.orientations
-            out[bearing] += turned(orientations[body], sites.arms[bearing])
-        return out
+        return sites.places(self, self._turning - self.n)
 
     # Springs on them ---------------------------------------------------------------------------------------------
 

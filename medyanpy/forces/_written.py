@@ -41,7 +41,10 @@ class WrittenForce(Force):
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(at))):
             *first, last = at
             which = f"{', '.join(first)} or {last}" if first else last
-            raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} does not depend on {which}")
+            why = f"is constant but for jumps in {which}: it has no force" if graph.jumps(u) else (
+                f"does not depend on {which}"
+            )
+            raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} {why}")
 
     @property
     def energy(self) -> str:
@@ -61,7 +64,8 @@ class WrittenForce(Force):
     def _graph(self, others: Sequence[str]) -> tuple[Graph, int, dict[str, int]]:
         """The energy of a term, with some parameters as numbers that terms have of their own, which follow the
         coordinates, and the rest as they are; and the coordinates."""
-        graph = Graph(max(len(self._coordinate_names) + len(others) - 3, 0))
+        n = len(self._coordinate_names)
+        graph = Graph(max(n + len(others) - 3, 0), n or len(others))
         at, names = self._inputs(graph, others)
         return graph, parse(self.name, self._text, graph, names, polynomial=False, coordinates=at), at
 

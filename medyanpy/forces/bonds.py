@@ -10,6 +10,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
 
 __all__ = ["CustomBonds", "HarmonicBonds", "MembraneEdgeSprings"]
+
+# Distances at which a written bond is looked at, in lengths of the box; and what its energy may fall by from one to the
+# next, in shares of what it is at the start.
+_LOOKED_AT = np.geomspace(1e-4, 1e3, 281)
+_SLIGHT = 1e-6
 
 
 class HarmonicBonds(NamedTerms):
@@ -48,7 +54,7 @@ class HarmonicBonds(NamedTerms):
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
     ParameterError
-        A number outside its domain.
+        A number outside its domain; (by a Context) a bond that is longer at rest than half of the periodic box.
 
     Notes
     -----
@@ -95,7 +101,7 @@ class HarmonicBonds(NamedTerms):
 
     def bind(self, layout: "Layout") -> Operation:
         check_beads(self.name, self._pairs, layout.topology)
-        return bind_pairs(self.name, Radial.HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
+        return bind_springs(self, layout, self._pairs)
 
 
 class CustomBonds(WrittenForce, NamedTerms):
@@ -119,7 +125,8 @@ class CustomBonds(WrittenForce, NamedTerms):
     ------
     ParameterError
         Text that is no such expression (the message names the place), or one that does not depend on r; a parameter
-        that is missing, is not in the expression, has a name that means something else, or is not finite.
+        that is missing, is not in the expression, has a name that means something else, or is not finite; (by a
+        Context) a bond that is longer at rest, or can get longer before its energy ends, than half of the periodic box.
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
 
@@ -166,6 +173,10 @@ class CustomBonds(WrittenForce, NamedTerms):
         """(B, 2) bead numbers."""
         return self._pairs
 
+    @property
+    def joined(self) -> np.ndarray:
+        return self._pairs
+
     def _numbers_of_bonds(self, names: Any) -> list[np.ndarray]:
         return [np.broadcast_to(np.asarray(value, float), (len(self._pairs),)) for value in self._named(*names)]
 
@@ -173,8 +184,8 @@ class CustomBonds(WrittenForce, NamedTerms):
         check_beads(self.name, self._pairs, start.topology)
         graph, u, _ = self._graph(self.changeable)
         i, j = self._pairs.T
-        r = np.linalg.norm(start.positions[j] - start.positions[i], axis=1)
-        nodes = [slope := graph.derivative(u, 0), graph.derivative(slope, 0)]
+        r = np.linalg.norm(displacement(start.positions[i], start.positions[j], start.box), axis=1)
+        nodes = [graph.along(u, 0), graph.along(u, 0, 0)]
         first, second = graph.evaluate(nodes, [r, *self._numbers_of_bonds(self.changeable)])
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             return None
@@ -182,13 +193,49 @@ class CustomBonds(WrittenForce, NamedTerms):
         across = np.divide(first, r, out=np.zeros_like(r), where=r > 0.0)
         return start.bonds(self._pairs, np.maximum(np.maximum(second, across), 0.0))
 
+    def _lengths(self, layout: "Layout") -> np.ndarray:
+        """(B,) nm; where the energy of each bond ends (is nan), as of chains that cannot be longer; else behind which
+        it falls no more: its length at rest."""
+        graph, u, _ = self._graph(self.changeable)
+        slope = graph.derivative(u, 0)
+        x = Start(layout.topology).positions[self._pairs]
+        now = np.linalg.norm(displacement(x[:, 0], x[:, 1], layout.box), axis=1)
+        each = np.column_stack([np.zeros(len(now)), *self._numbers_of_bonds(self.changeable)])
+        alike, first, which = np.unique(each, axis=0, return_index=True, return_inverse=True)
+
+        def at(node: int, r: np.ndarray) -> np.ndarray:
+            numbers = [np.repeat(column, r.shape[1]) for column in alike.T[1:]]
+            out: np.ndarray = graph.evaluate([node], [r.ravel(), *numbers])[0].reshape(r.shape)
+            return out
+
+        with np.errstate(all="ignore"):
+            scale = np.abs(at(u, now[first][:, None]))
+            r = float(layout.box.max()) * np.broadcast_to(_LOOKED_AT, (len(alike), len(_LOOKED_AT)))
+            energy = at(u, r)
+            falls = energy[:, :-1] - energy[:, 1:] > _SLIGHT * scale
+            ends = np.isfinite(energy[:, :-1]) & np.isnan(energy[:, 1:])
+            # The last of the steps in which it falls, or the first in which it ends.
+            k = np.where(
+                ends.any(axis=1), ends.argmax(axis=1), falls.shape[1] - 1 - falls[:, ::-1].argmax(axis=1)
+            )[:, None]
+            is_end = ends.any(axis=1)[:, None]
+            # It is lowest in that step or in the next.
+            beyond = np.minimum(k + np.where(is_end, 1, 2), r.shape[1] - 1)
+            low, high = np.take_along_axis(r, k, axis=1), np.take_along_axis(r, beyond, axis=1)
+            for _ in range(50):
+                middle = 0.5 * (low + high)
+                below = np.where(is_end, ~np.isnan(at(u, middle)), at(slope, middle) < 0.0)
+                low, high = np.where(below, middle, low), np.where(below, high, middle)
+        there = (is_end | falls.any(axis=1)[:, None])[:, 0]
+        return np.asarray(np.where(there, high[:, 0], 0.0)[which.ravel()])
+
     def bind(self, layout: "Layout") -> Operation:
         check_beads(self.name, self._pairs, layout.topology)
+        if layout.is_periodic:
+            layout.expect_lengths(self.name, self.noun, self._lengths(layout))
         others = self._own()
         graph, u, _ = self._graph(others)
-        derivatives = [u]
-        for _ in range(3):
-            derivatives.append(graph.derivative(derivatives[-1], 0))
+        derivatives = [u, *(graph.along(u, *[0] * k) for k in (1, 2, 3))]
         programs = [graph.program(derivatives[:2]), graph.program(derivatives)]
         own = np.ascontiguousarray(np.column_stack([np.empty((len(self._pairs), 0)), *self._numbers_of_bonds(others)]))
 
@@ -265,7 +312,14 @@ class MembraneEdgeSprings(HarmonicBonds):
 
     def bind(self, layout: "Layout") -> Operation:
         edges = self._membrane.beads[layout.connectivity(self._membrane).edges]
-        return bind_pairs(self.name, Radial.HARMONIC, layout, edges, self._named("stiffness", "length"))
+        return bind_springs(self, layout, edges)
+
+
+def bind_springs(force: HarmonicBonds, layout: "Layout", pairs: np.ndarray) -> Operation:
+    """The operation for its springs, by topology number; refused in a box that is too small for their lengths."""
+    stiffness, length = force._named("stiffness", "length")
+    layout.expect_lengths(force.name, force.noun, np.broadcast_to(length, (len(pairs),)))
+    return bind_pairs(force.name, Radial.HARMONIC, layout, pairs, (stiffness, length))
 
 
 def check_pairs(force: str, pairs: "Rows") -> np.ndarray:

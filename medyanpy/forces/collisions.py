@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.selected import collisions
+from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints, Membrane
@@ -196,7 +197,7 @@ class SoftCollisions(ShapeForce):
         skin = self._numbers["skin"]
         if skin is None:
             all_radii = np.concatenate(radii)
-            skin = _SKIN * float(all_radii.mean()) if len(all_radii) else 0.0
+            skin = _SKIN * mean(all_radii) if len(all_radii) else 0.0
         meet = stiffness > 0.0
         tables = (
             search_table(points, links, True, False, meet),

@@ -9,6 +9,7 @@ import numpy as np
 from medyanpy._kernels.program import Sequence
 from medyanpy._kernels.selected import joint_constraints, terms
 from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.images import expect_near
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, required_thermal_energy
 from medyanpy.beads import Constraints
@@ -24,12 +25,12 @@ from medyanpy.forces._base import (
     handles_in,
 )
 from medyanpy.forces._given import Beads
+from medyanpy.forces._stiffness import Start
 from medyanpy.surfaces.expressions import Graph, check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
-    from medyanpy.forces._stiffness import Start
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
@@ -60,7 +61,8 @@ class ConstraintPenalty(NamedTerms):
         As `Topology.constrain`; an ω outside its domain.
     TopologyError
         A row that names a bead twice or a bead on which no text depends, or (when added to a system) a bead that does
-        not exist.
+        not exist; (by a Context) beads of a row that start more than half of the periodic box apart, along a direction
+        that counts: texts are functions of positions as they are.
 
     Notes
     -----
@@ -81,6 +83,7 @@ class ConstraintPenalty(NamedTerms):
 
     noun: str = "row"
     terms: str = "_members"
+    terms_argument: str = "beads"
     #: And those that the texts name.
     domains: Mapping[str, Domain] = domain_table(omega=Domain(at_least=0.0, per="members"))
     omega: float | np.ndarray
@@ -149,7 +152,7 @@ class ConstraintPenalty(NamedTerms):
         out: np.ndarray = np.asarray(self._numbers["omega"])[:, None] ** 2 * g.reshape(*x.shape[:-2], *g.shape[1:])
         return out
 
-    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         check_beads(self.name, self._members, start.topology)
         total = np.zeros(start.n_rows)
         for slope in self._at(start.positions)[1]:
@@ -162,6 +165,10 @@ class ConstraintPenalty(NamedTerms):
 
     def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self._members, layout.topology)
+        if layout.is_periodic:
+            x = Start(layout.topology).positions
+            for slopes in self._at(x)[1]:
+                expect_near(self.name, x[self._members], slopes, layout.box)
         own = [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
         omega = scalar_if_one(self._numbers["omega"])
         forms = self._forms([p for p in own if p != "omega"])

@@ -12,7 +12,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._given import Beads, Rows
-from medyanpy.forces._pair_force import SKIN
+from medyanpy.forces._pair_force import SKIN, Profile
 from medyanpy.forces._written import WrittenForce
 from medyanpy.forces.pairs import EndingPair, steepest
 from medyanpy.sites import Sites
@@ -254,8 +254,7 @@ class CustomPair(WrittenForce, EndingPair):
             return None
         graph, u = self._whole_graph([])
         end = self._numbers["cutoff"]
-        slope = graph.derivative(u, 0)
-        nodes = [u, slope, graph.derivative(slope, 0)]
+        nodes = [u, graph.along(u, 0), graph.along(u, 0, 0)]
 
         def stiffness(r: np.ndarray, _: Any = None) -> np.ndarray:
             return steepest(np.column_stack(graph.evaluate(nodes, [r])), r)
@@ -283,9 +282,7 @@ class CustomPair(WrittenForce, EndingPair):
             self._of_members(layout, members.row, members.bead, list(of[which].values()), which) for which in "12"
         ]
         graph, u = self._whole_graph([*of["1"], *of["2"]])
-        wanted = [u]
-        for _ in range(3):
-            wanted.append(graph.derivative(wanted[-1], 0))
+        wanted = [u, *(graph.along(u, *[0] * k) for k in (1, 2, 3))]
         cutoff = self._numbers["cutoff"]
         operation = pairs.WrittenPairs(
             self.name, cutoff, *numbers, not self._is_one_group, [graph.program(wanted[:2]), graph.program(wanted)],
@@ -293,6 +290,23 @@ class CustomPair(WrittenForce, EndingPair):
         )  # fmt: skip
         operation.acts_on_points = members.on_points
         return operation
+
+    def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        of = {which: self._own_of(which) for which in "12"}
+        numbers = [self._of_members(layout, members.row, members.bead, list(of[w].values()), w) for w in "12"]
+        graph, u = self._whole_graph([*of["1"], *of["2"]])
+        nodes = [u, graph.along(u, 0), graph.along(u, 0, 0)]
+        end = self._numbers["cutoff"]
+
+        def values(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+            first, second = pairs.T if self._is_one_group else np.where(
+                members.group[pairs[:, :1]] == 1, pairs, pairs[:, ::-1]
+            ).T
+            columns = [*numbers[0][first].T, *numbers[1][second].T]
+            found = np.column_stack(graph.evaluate(nodes, [r, *columns]))
+            return np.where(r[:, None] < end, found, 0.0)
+
+        return Profile(values, end, None if of["1"] or of["2"] else 0)
 
     def _of_members(
         self, layout: "Layout", row: np.ndarray, bead: np.ndarray, wanted: list[str], which: str

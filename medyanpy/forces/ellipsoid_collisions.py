@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from medyanpy._kernels.selected import ellipsoid_collisions
+from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints, RigidBodies
 from medyanpy.errors import TopologyError
@@ -170,7 +171,7 @@ class EllipsoidCollisions(ShapeForce):
         end, skin = ENDS[self._form], self._numbers["skin"]
         axes = np.broadcast_to(self._numbers["semi_axes"], (len(self._body_numbers), 3))
         if skin is None:
-            skin = _SKIN * float(axes.max(axis=1).mean()) if len(axes) else 0.0
+            skin = _SKIN * mean(axes.max(axis=1)) if len(axes) else 0.0
         place, axes = self._with_room(layout, axes)
         bodies = Part(place[:, None], end * axes.max(axis=1, initial=0.0), 0, no_chain(len(place)))
         radii = self._radii()

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from medyanpy._kernels.radial import Radial, radial_values
 from medyanpy._kernels.selected import ellipsoids
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._given import Beads, Rows
-from medyanpy.forces._pair_force import SKIN, PairForce
+from medyanpy.forces._pair_force import SKIN, PairForce, Profile
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 
@@ -172,6 +173,15 @@ class EllipsoidRepulsion(PairForce):
                     f"semi-axes must be equal, not {given[i].tolist()}"
                 )
         return out
+
+    def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        axes = self._axes_of_beads(layout)[members.bead]
+        epsilon, kind = self._numbers["epsilon"], Radial.WCA if self._form == "WCA" else Radial.SOFT_SPHERE
+        numbers = (epsilon if kind == Radial.WCA else 2.0 * epsilon, 1.0)
+        # In units of the distance at which two touch as they are turned.
+        return Profile(
+            lambda mu, _: radial_values(kind, numbers, mu), ENDS[self._form] * 2.0 * axes.max(initial=0.0), axes=axes
+        )
 
     def bind(self, layout: "Layout") -> "Operation":
         members = self._members(layout)

@@ -266,6 +266,9 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     and the second and third derivatives that linearly implicit kicks ask for are exact, to rounding. Where u is no
     number (the logarithm of what is not positive; sine and cosine beyond 2²⁰), the run stops with a `SimulationError`.
     Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the branch taken.
+    Where a factor that changes in jumps alone (``step(r - R)``) is 0, so are all derivatives of its product. Where the
+    square root of a sum of squares (a distance) is 0, the parts of u that are odd in it have no direction and give no
+    force; the rest has its exact derivatives.
 
     In a periodic box x, y and z are those of the image that is nearest to the origin, from -L/2 to L/2, wherever a bead
     has got to. Where u is not the same at both ends, energies jump as beads cross there, and a Context warns
@@ -297,17 +300,17 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         self._check_text()
 
     def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:
-        """(n, 3) where its beads are, and (n,) the numbers of each."""
+        """(n, 3) where its beads are, in a box by the images nearest to the origin, and (n,) the numbers of each."""
         beads = self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
+        x = nearest_image(x, start.box)
         return x, [np.broadcast_to(value, (len(x),)) for value in self._named(*self.changeable)]
 
     def jumps_at_sides(self, start: Start, box: np.ndarray) -> np.ndarray:
         """(3,) by how much the energy of some bead differs between the two ends of each periodic direction, across from
-        where it is; in shares of the largest energy there, or where beads are."""
+        where it is; in shares of the largest energy there, between the ends, or where beads are."""
         graph, u, _ = self._graph(self.changeable)
-        at, numbers = self._at(start)
-        x = nearest_image(at, box)
+        x, numbers = self._at(start)
 
         def energies(c: int, end: Any) -> np.ndarray:
             there = x.copy()
@@ -318,7 +321,9 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         out, here = np.zeros(3), np.abs(energies(0, x[:, 0])).max(initial=0.0)
         for c in np.flatnonzero(box).tolist():
             low, high = (energies(c, side * box[c]) for side in (-0.5, 0.5))
-            largest = max(here, np.abs([low, high]).max(initial=0.0))
+            # Where both are 0 but for rounding, as of a sine, these places tell how large it is.
+            between = [energies(c, side * box[c]) for side in (-0.25, 0.137, 0.25)]
+            largest = max(here, np.abs([low, high, *between]).max(initial=0.0))
             out[c] = np.abs(high - low).max(initial=0.0) / largest if largest > 0.0 else 0.0
         return out
 

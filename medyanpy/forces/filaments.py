@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy._kernels import numerics
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Filaments
@@ -323,7 +324,7 @@ class FilamentTwisting(_JointForce):
         handle: Any = self._filaments
         before, after = handle.links_at_joints
         x = start.positions[handle.beads[handle.links]]
-        t = x[:, 1] - x[:, 0]
+        t = displacement(x[:, 0], x[:, 1], start.box)
         t /= np.linalg.norm(t, axis=1)[:, None]
         cosine = np.einsum("ij,ij->i", t[before], t[after])
         # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of what they move over a link.

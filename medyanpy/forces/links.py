@@ -3,7 +3,7 @@
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import InTrianglePoints
@@ -21,6 +22,7 @@ from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
+from medyanpy.forces.membrane import warn_inside_out
 from medyanpy.mesh.geometry import corners_of
 from medyanpy.sites import Sites, as_sites, joined_beads
 
@@ -282,7 +284,7 @@ class Links(_SiteTerms):
         Ends of different number, a link from a bead to itself, handles of different topologies, or (when bound) a
         bead that does not exist.
     ParameterError
-        A number outside its domain.
+        A number outside its domain; (by a Context) a link that is longer than half of the periodic box.
 
     Notes
     -----
@@ -403,7 +405,8 @@ class Links(_SiteTerms):
         return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
-        """How long the links are in a state: those of ``state.links(self)``, in this order.
+        """How long the links are in a state: those of ``state.links(self)``, in this order; in a periodic box to the
+        nearest image.
 
         Returns
         -------
@@ -416,7 +419,8 @@ class Links(_SiteTerms):
             A state of another system, or without positions.
         """
         ends = state.links(self)
-        out: np.ndarray = np.linalg.norm(ends.b.positions(state) - ends.a.positions(state), axis=1)
+        between = displacement(ends.a.positions(state), ends.b.positions(state), state.box)
+        out: np.ndarray = np.linalg.norm(between, axis=1)
         return out
 
     def tensions(self, state: "State") -> np.ndarray:
@@ -442,6 +446,7 @@ class Links(_SiteTerms):
         return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
 
     def _operation(self, layout: "Layout") -> Operation:
+        layout.expect_lengths(self.name, self.noun, self._numbers["length"], self.ids)
         kind = Radial.ROPE if self._one_sided else Radial.HARMONIC
         beads = np.column_stack([sites.single_beads for sites in self._sites])
         if (beads >= 0).all():
@@ -519,7 +524,7 @@ class _Angles(_SiteTerms):
         places, coordinates = [start.site_positions(s) for s in ends], [start.sites(s) for s in ends]
         parts = []
         for i, j in self.directions:
-            length = np.linalg.norm(places[j] - places[i], axis=1)
+            length = np.linalg.norm(displacement(places[i], places[j], start.box), axis=1)
             # Where two sites meet there is no angle, and no force.
             over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
             parts.append((coordinates[i] + coordinates[j]).times(over))
@@ -826,6 +831,8 @@ class NormalLinks(_SiteTerms):
     def _checked_ends(self, ends: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, ...]:
         sites = super()._checked_ends(ends, ids, n)
         self._expect_points(sites[2], sites[2].handles)
+        for handle in sites[2].handles:
+            warn_inside_out(self.name, cast(InTrianglePoints, handle).membrane, 1.0, "normals point into it")
         return sites
 
     def _expect_points(self, points: Sites, handles: Any) -> None:
@@ -842,7 +849,7 @@ class NormalLinks(_SiteTerms):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         a, b, points = self._ends_in(start)
         self._expect_points(points, start.topology.handles)
-        length = np.linalg.norm(start.site_positions(b) - start.site_positions(a), axis=1)
+        length = np.linalg.norm(displacement(start.site_positions(a), start.site_positions(b), start.box), axis=1)
         over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
         turning = (start.sites(a) + start.sites(b)).times(over) + self._normals(start, points.single_beads)
         return start.springs(turning, self._numbers["stiffness"])

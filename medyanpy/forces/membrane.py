@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
@@ -54,6 +54,20 @@ def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
     return heights, area
 
 
+def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -> None:
+    """MeshQualityWarning where something that has the sign of normals, 0 or not at vertices, is on a part with normals
+    inward."""
+    mesh = membrane.mesh
+    for k in mesh.inside_out:
+        if np.broadcast_to(of_vertices, (len(mesh.vertices),))[mesh.faces[mesh.components[k]]].any():
+            warn_outside(
+                f"{force}: {mesh._described_part(k)} of {membrane.name!r} is turned inside out: its normals look "
+                f"inward, so that {so}; {mesh._remedy([k])}",
+                MeshQualityWarning,
+            )
+            return
+
+
 class _MembraneForce(Force):
     """A force on the vertices of one membrane, with no direction or place in space of its own."""
 
@@ -77,6 +91,29 @@ class _MembraneForce(Force):
         if borders:
             has = f"has {borders} border{'s' * (borders > 1)}"
             raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so {so}")
+
+    def _expect_outward(self) -> None:
+        """Refuse a part that is turned inside out, whose volume counts as negative."""
+        mesh = self._membrane.mesh
+        wrong = mesh.inside_out
+        if not wrong:
+            return
+        if len(mesh.components) == 1:
+            what = f"{self._membrane.name!r} is turned inside out, with the volume {mesh.volume:g} nm³"
+        else:
+            what = f"{mesh._described_part(wrong[0])} of {self._membrane.name!r} is turned inside out"
+        raise ParameterError(f"{self.name}: {what}: its normals look inward; {mesh._remedy(wrong)}")
+
+    def _warn_of_volumes_counted_twice(self) -> None:
+        mesh = self._membrane.mesh
+        inner = [] if mesh.closes_through_the_box else mesh._nested
+        if inner:
+            warn_outside(
+                f"{self.name}: {mesh._described_part(inner[0])} of {self._membrane.name!r} lies inside another one "
+                f"with its normals outward, so that its volume counts twice; mesh.flipped({inner}) encloses the space "
+                "between the two, and as a membrane of its own it has a volume of its own",
+                MeshQualityWarning,
+            )
 
     def _expect_volume(self, layout: "Layout") -> None:
         if layout.is_periodic and self._membrane.mesh.closes_through_the_box:
@@ -111,7 +148,7 @@ class _MembraneForce(Force):
         # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
         corner, opposite = mesh.faces.ravel(), mesh.opposite_corners.ravel()
         across = np.linalg.norm(
-            nearest_image(mesh.vertices[corner] - mesh.vertices[corner[opposite]], mesh._lengths), axis=1
+            displacement(mesh.vertices[corner[opposite]], mesh.vertices[corner], mesh._lengths), axis=1
         )
         pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
         # Each edge is there twice.
@@ -127,7 +164,7 @@ class _MembraneForce(Force):
 
 
 class _OfCurvature(_MembraneForce):
-    """A force by the mean curvature of a membrane, of which there are two discrete forms."""
+    """A force by the mean curvature of a membrane, from sums at vertices or from angles at edges."""
 
     def __init__(self, membrane: Membrane, discretization: str, *, name: str | None, group: int) -> None:
         super().__init__(membrane, name=name, group=group)
@@ -146,12 +183,12 @@ class _OfCurvature(_MembraneForce):
 class MembraneBending(_OfCurvature):
     r"""Bending energy of a membrane (Helfrich), with spontaneous curvature.
 
-    .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v
+    .. math:: U = \int 2 \kappa\, (H - c)^2\, dA
 
-    over the vertices v that are not on a border. H is the mean curvature :math:`\tfrac12 (1/R_1 + 1/R_2)`,
-    positive where the surface bulges towards the side its normals point to: +1/R on a sphere with outward
-    normals. A_v is a third of the area of the triangles round v. A sphere without spontaneous curvature has
-    :math:`U \to 8 \pi \kappa`, whatever its radius.
+    on a mesh a sum over the vertices that are not on a border. H is the mean curvature
+    :math:`\tfrac12 (1/R_1 + 1/R_2)`, positive where the surface bulges towards the side its normals point to: +1/R on a
+    sphere with outward normals. A sphere without spontaneous curvature has :math:`U \to 8 \pi \kappa`, whatever its
+    radius.
 
     Parameters
     ----------
@@ -162,7 +199,9 @@ class MembraneBending(_OfCurvature):
     spontaneous_curvature : float or (V,) float, 1/nm, finite
         c, in the sign of H.
     discretization : "vertex" or "dihedral"
-        How H is read off the triangles; see Notes.
+        The form of the energy on triangles; see Notes.
+    projected : bool
+        The vertex form of version 0.1, in which stars of triangles crumple: for runs that began with it.
     name, group
         See `Force`.
 
@@ -171,34 +210,37 @@ class MembraneBending(_OfCurvature):
     TopologyError
         Not the handle of a membrane.
     ParameterError
-        A number outside its domain, or another discretization.
+        A number outside its domain, another discretization, or `projected` with the dihedral one.
 
     Notes
     -----
-    ``"vertex"``: with the gradients of the total area and volume with respect to the vertex,
+    ``"vertex"``: with the gradients of the total area and volume with respect to each vertex,
 
-    .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2},\quad
+    .. math:: U = \sum_v \kappa_v \frac{|\nabla_v A - 2 c_v \nabla_v V|^2}{2\, |\nabla_v V|},\quad
               \nabla_v V = \frac16 \sum_{(v j k)} (x_j - x_v) \times (x_k - x_v)
 
-    over the triangles v, j, k round v. ``"dihedral"``: with the lengths l and angles φ (positive where
-    convex) of the edges at v,
+    over the triangles v, j, k round v. ``"dihedral"``: with the lengths l and angles φ (positive where convex) of the
+    edges at v, and a third of the area of its triangles,
 
-    .. math:: H_v = \frac{1}{4 A_v} \sum_{e \ni v} l_e \varphi_e
+    .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v,\quad H_v = \frac{1}{4 A_v} \sum_{e \ni v} l_e \varphi_e
 
-    On regular spheres the energies of both approach 8πκ with the square of the edge length, the dihedral
-    form's from closer by. Helfrich's own spontaneous curvature is that of 1/R1 + 1/R2, twice the c used here.
+    With `projected`, the same sum with :math:`H_v = \nabla_v A \cdot \nabla_v V / 2|\nabla_v V|^2`. On regular spheres
+    the energies of all approach 8πκ with the square of the edge length. Helfrich's own spontaneous curvature is that of
+    1/R1 + 1/R2, twice the c used here.
 
     The forces are the exact derivatives of the energies above on every vertex, border vertices included: they
     carry no energy but shape the rings of their neighbours.
 
-    Degenerate geometry: where :math:`\nabla_v V = 0` (a ring folded flat, a spike) the vertex form takes
-    H_v = 0 and leaves out its derivative: H is then unbounded with either sign, and zero is its mean. At an
-    edge folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run
-    (SimulationError): the curvature next to it has no limit. Nothing in this force keeps triangles in shape.
+    Degenerate geometry: the vertex form grows without bound towards :math:`\nabla_v V = 0` (a ring folded flat), where
+    the run ends (SimulationError). The projected form takes H_v = 0 there and leaves out its derivative. At an edge
+    folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run: the curvature next to
+    it has no limit. Nothing in this force keeps triangles in shape.
 
     Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
-    negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives;
-    products with either cost as much as a few forces.
+    negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives (the
+    vertex form takes that of the projected one); products with either cost as much as a few forces.
+
+    Documents and checkpoints of version 0.1 say ``"vertex"`` of the projected form, and go on with it.
 
     References
     ----------
@@ -217,7 +259,7 @@ class MembraneBending(_OfCurvature):
     >>> context = mp.Context(system, mp.VerletIntegrator(1e-7))
     >>> energy = context.get_state(energy=True).potential_energy
     >>> print(f"{energy / (8 * 3.14159265 * 82.0):.3f}")
-    1.001
+    1.000
     """
 
     domains: Mapping[str, Domain] = domain_table(
@@ -234,11 +276,40 @@ class MembraneBending(_OfCurvature):
         spontaneous_curvature: "Numbers" = 0.0,
         discretization: Literal["vertex", "dihedral"] = "vertex",
         *,
+        projected: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         super().__init__(membrane, discretization, name=name, group=group)
+        if projected and discretization != "vertex":
+            raise ParameterError(f'{self.name}: projected = True but discretization = {discretization!r}, not "vertex"')
+        self._projected = bool(projected)
         self._declare(bending_modulus=bending_modulus, spontaneous_curvature=spontaneous_curvature)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        if not np.any(self._values.get("spontaneous_curvature", 0.0)):
+            so = "a positive curvature bulges inward there"
+            warn_inside_out(self.name, self._membrane, checked["spontaneous_curvature"], so)
+        return checked
+
+    @property
+    def projected(self) -> bool:
+        """Whether the vertex form is the one of version 0.1."""
+        return self._projected
+
+    def _arguments_now(self) -> dict[str, Any]:
+        now = super()._arguments_now()
+        if self._projected or self._discretization != "vertex":
+            # As version 0.1 wrote them.
+            now.pop("projected", None)
+        return now
+
+    @classmethod
+    def _arguments_of_before(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "projected" not in cls.__signature__.parameters:
+            return arguments
+        return {"projected": arguments.get("discretization") == "vertex", **arguments}
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""
@@ -265,13 +336,13 @@ class MembraneBending(_OfCurvature):
 
     def _folded(self, area: np.ndarray) -> np.ndarray:
         """(V,) where it is not nearly flat, or shall not be: second derivatives are then others, and of the vertex
-        form without bound. There the area vectors G of the triangles round a vertex cancel, and H = 3 a·G/G²."""
+        forms without bound. There the area vectors G of the triangles round a vertex cancel."""
         if self._discretization != "vertex":
             return np.zeros(len(area), bool)
         flatness = self.flatness()
         curved = np.abs(self._numbers["spontaneous_curvature"]) * np.sqrt(area) > _STRONG
         few = np.diff(self._membrane.mesh.vertex_faces[0]) <= _MANY
-        # Where G is zero the force leaves its derivative out, and so is it here.
+        # Where G is zero there are none.
         out: np.ndarray = (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
         return out
 
@@ -286,7 +357,9 @@ class MembraneBending(_OfCurvature):
             at, base = corner % 3, corner - corner % 3
             stars = Stars(centre, faces[base + (at + 1) % 3], faces[base + (at + 2) % 3])
             beads, curvature = self._membrane.beads[stars.beads], self._numbers["spontaneous_curvature"][centre]
-            squared = stars.squared_frequencies(mesh.vertices, kappa[centre], curvature, start.lightness[beads])
+            squared = stars.squared_frequencies(
+                mesh.vertices, kappa[centre], curvature, start.lightness[beads], self._projected
+            )
             np.add.at(out, beads, squared)
         return out
 
@@ -294,7 +367,7 @@ class MembraneBending(_OfCurvature):
         kappa = self._inner_moduli()
         c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
         if self._discretization == "vertex":
-            return membrane_bending.VertexBending(*self._place(layout), kappa, c0)
+            return membrane_bending.VertexBending(*self._place(layout), kappa, c0, self._projected)
         return membrane_dihedral.DihedralBending(*self._place(layout), kappa, c0)
 
 
@@ -475,8 +548,7 @@ class MembraneVolume(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A number outside its domain; also where no volume is given and the normals look inward, so that the
-        mesh starts with a negative one.
+        A number outside its domain; a closed part of the mesh that is turned inside out (`TriangleMesh.inside_out`).
 
     Notes
     -----
@@ -514,16 +586,15 @@ class MembraneVolume(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._expect_closed("it encloses no volume")
+        self._expect_outward()
+        self._warn_of_volumes_counted_twice()
         self._declare(volume_modulus=volume_modulus, volume=volume)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["volume"] is None:
             volume = numbers["volume"] = self._membrane.mesh.volume
             if volume <= 0.0:
-                raise ParameterError(
-                    f"{self.name}: the mesh has the volume {volume:g} nm³: its normals look inward; "
-                    "mesh.repaired() turns them, or give volume="
-                )
+                raise ParameterError(f"{self.name}: the mesh has the volume {volume:g} nm³: give volume=")
         return super()._checked(**numbers)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -554,7 +625,7 @@ class MembranePressure(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A pressure that is not a finite number.
+        A pressure that is not a finite number; a closed part of the mesh that is turned inside out.
 
     Notes
     -----
@@ -578,6 +649,7 @@ class MembranePressure(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._expect_closed("it encloses no volume")
+        self._expect_outward()
         self._declare(pressure=pressure)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -616,7 +688,8 @@ class MembraneOsmoticPressure(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A number outside its domain, or neither or both of temperature and kT.
+        A number outside its domain, or neither or both of temperature and kT; a closed part of the mesh that is turned
+        inside out.
 
     Notes
     -----
@@ -662,6 +735,8 @@ class MembraneOsmoticPressure(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._expect_closed("it encloses no volume")
+        self._expect_outward()
+        self._warn_of_volumes_counted_twice()
         kT = required_thermal_energy(self.name, temperature, kT)
         self._declare(particles=particles, concentration=concentration, kT=kT)
 

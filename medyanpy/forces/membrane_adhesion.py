@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.membrane_adhesion import MembraneAdhesion as AdhesionOperation
+from medyanpy._tools.sums import lengths
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls, InTrianglePoints, Membrane
 from medyanpy.boundaries import Boundary, Plane
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, shown, warn_outside
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces.membrane import _MembraneForce
-from medyanpy.forces.walls import expect_space_behind
 from medyanpy.handles import Handle
 from medyanpy.surfaces import Plane as PlaneSurface
 from medyanpy.surfaces import Sphere
@@ -68,7 +68,8 @@ class MembraneAdhesion(_MembraneForce):
     below a; then contact costs 8πκ and gains 4πa²w.
 
     Distances are those of vertices: edges must be shorter than √(aρ) at spheres of radius a, or the triangles between
-    reach into them. The stiffness 2w A_v/ρ² of a vertex sets the timestep of narrow wells.
+    reach into them; a `MeshQualityWarning` says so of longer ones. The stiffness 2w A_v/ρ² of a vertex sets the
+    timestep of narrow wells.
 
     In a periodic box a membrane adheres to the nearest image of what is round, which must not reach farther than half
     the box: the radius of a sphere, and its length of a capsule, and d0 + 20 ρ, beyond which less than 5e-9 of the
@@ -120,6 +121,29 @@ class MembraneAdhesion(_MembraneForce):
             _shapes(self.name, to)
         self._declare(strength=strength, range=range, distance=distance)
 
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        radius, reach = self._smallest_radius(checked["distance"]), checked["range"]
+        edge = float(self._membrane.mesh.edge_lengths.mean())
+        longest = float(np.sqrt(radius * reach))
+        if edge > longest and reach != self._values.get("range"):
+            warn_outside(
+                f"{self.name}: edges of {self._membrane.name!r} are {edge:.4g} nm long, but must be shorter than "
+                f"√(aρ) = {longest:.4g} nm at a radius a = {radius:.4g} nm with the range ρ = {reach:.4g} nm: the well "
+                "is too narrow for the triangles between vertices. Give a finer mesh, or a range of at least "
+                f"{edge**2 / radius:.4g} nm",
+                MeshQualityWarning,
+            )
+        return checked
+
+    def _smallest_radius(self, distance: float) -> float:
+        """nm; of what it adheres to, inf of a plane; of beads without a radius the distance at which it does."""
+        if not isinstance(self._to, Handle):
+            rounds = _shapes(self.name, self._to)[1]
+            return float(rounds[:, 7].min(initial=np.inf))
+        radii = self._to.radius if isinstance(self._to, Balls) else np.zeros(len(self._to))
+        return max(float(np.min(radii, initial=np.inf)), distance) or np.inf
+
     @property
     def to(self) -> "Boundary | Sphere | Handle":
         """What it adheres to."""
@@ -149,7 +173,7 @@ class MembraneAdhesion(_MembraneForce):
         else:
             planes, rounds = _shapes(self.name, self._to)
             if isinstance(self._to, Boundary):
-                expect_space_behind(self.name, self._to, layout)
+                self._to._expect_space_behind(self.name, layout.box)
         if layout.is_periodic and not len(planes):
             # Segments are seen from where they start.
             size = np.concatenate([rounds[:, 6] + rounds[:, 7], radius]).max(initial=0.0)
@@ -165,7 +189,7 @@ def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([to.point, to.normal])[None], _NONE[1]
     if isinstance(to, Boundary):
         _, start, way, radius, side = to._shape
-        length = float(np.linalg.norm(way))
+        length = float(lengths(way))
         return _NONE[0], np.array([[*start, *(way / length if length else way), length, radius, side]])
     if isinstance(to, Sphere):
         return _NONE[0], np.array([[*to.center, 0.0, 0.0, 0.0, 0.0, to.radius, 1.0]])

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
+from medyanpy._tools.sums import lengths, row_products, total
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.forces._base import Domain, domain_table
@@ -91,7 +92,7 @@ class MembraneAreaDifference(_OfCurvature):
     .. math:: U = \frac{\kappa_r}{2} \frac{\pi}{A D^2} (\Delta A - \Delta A_0)^2, \quad
               \Delta A = 2 D \oint H\, dA
 
-    H is the mean curvature of `MembraneBending`, 1/R on a sphere, where :math:`\Delta A = 8\pi D R`.
+    H is the mean curvature, 1/R on a sphere, where :math:`\Delta A = 8\pi D R`.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class MembraneAreaDifference(_OfCurvature):
     area : float, nm², > 0, optional
         A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.
     discretization : "vertex" or "dihedral"
-        How H is read off the triangles: that of the `MembraneBending` beside it.
+        How H is read off the triangles.
     name, group
         See `Force`.
 
@@ -120,8 +121,8 @@ class MembraneAreaDifference(_OfCurvature):
     Notes
     -----
     Only :math:`\Delta A/2D = \oint H dA` counts: ``"vertex"`` takes :math:`\sum_v H_v A_v` with the H_v of
-    `MembraneBending`, ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface of triangles
-    (Steiner). In the units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
+    `TriangleMesh.mean_curvatures`, ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface
+    of triangles (Steiner). In the units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
 
     The energy couples all vertices: no second derivatives are offered, and `longest_timestep` is not known; the force
     is softer than bending where κ_r is of the size of κ. Its gain by the flip of one edge is found from the triangles
@@ -165,6 +166,7 @@ class MembraneAreaDifference(_OfCurvature):
     ) -> None:
         super().__init__(membrane, discretization, name=name, group=group)
         self._expect_closed("lipids go from one side to the other round it")
+        self._expect_outward()
         self._declare(modulus=modulus, thickness=thickness, area_difference=area_difference, area=area)
 
     def _checked(self, **numbers: "Any") -> "dict[str, Any]":
@@ -191,14 +193,14 @@ def _total_mean_curvature(mesh: TriangleMesh, discretization: str) -> float:
     x, faces = mesh.vertices, mesh.faces
     if discretization == "vertex":
         areas = geometry.corner_sums(x, faces, np.repeat(mesh.face_areas[:, None] / 3.0, 3, axis=1))
-        return float(mesh.mean_curvatures @ areas)
-    normals, total = mesh.face_normals, 0.0
+        return total(mesh.mean_curvatures * areas)
+    normals, whole = mesh.face_normals, 0.0
     for i in range(3):
         across = normals[mesh.opposite_corners[:, i] // 3]
-        edge = nearest_image(x[faces[:, i - 1]] - x[faces[:, i - 2]], mesh._lengths)
-        length = np.linalg.norm(edge, axis=1)
-        turn = np.einsum("fc,fc->f", edge, np.cross(normals, across))
-        angle = np.arctan2(turn, length * np.einsum("fc,fc->f", normals, across))
+        edge = displacement(x[faces[:, i - 2]], x[faces[:, i - 1]], mesh._lengths)
+        length = lengths(edge)
+        turn = row_products(edge, np.cross(normals, across))
+        angle = np.arctan2(turn, length * row_products(normals, across))
         # Each edge is there twice.
-        total += 0.25 * float(length @ angle)
-    return total
+        whole += 0.25 * total(length * angle)
+    return whole

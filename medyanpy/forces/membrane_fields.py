@@ -8,13 +8,14 @@ import numpy as np
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.membrane_fields import PythonField, VertexField, WrittenField
 from medyanpy._kernels.point_curvature import PointCurvature as CurvedPoints
+from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._written import WrittenForce
-from medyanpy.forces.membrane import heights_over_rings
+from medyanpy.forces.membrane import heights_over_rings, warn_inside_out
 from medyanpy.surfaces.expressions import check_names
 
 if TYPE_CHECKING:
@@ -188,12 +189,15 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
         check_names(self.name, self._text, (), self.changeable)
         graph, u, _ = self._graph(self.changeable)
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(self.changeable))):
-            raise ParameterError(f"{self.name}: {self._text!r} is the same everywhere: it names no quantity")
+            why = "is constant but for jumps: it has no force" if graph.jumps(u) else (
+                "is the same everywhere: it names no quantity"
+            )
+            raise ParameterError(f"{self.name}: {self._text!r} {why}")
 
     def bind(self, layout: "Layout") -> "Operation":
         own = self._own()
         graph, u, _ = self._graph(own)
-        program = graph.program([u, *(graph.derivative(u, i) for i in range(len(own)))])
+        program = graph.program([u, *(graph.along(u, i) for i in range(len(own)))])
         values = np.array([self._numbers[name] for name in own]).reshape(len(own), len(self._points.membrane))
         return WrittenField(*self._place(layout), values, program)
 
@@ -208,7 +212,7 @@ class _CurvedPoints(_OnMembrane):
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
         membrane, c = self._points.membrane, abs(checked["curvature"])
-        edge = float(membrane.mesh.edge_lengths.mean())
+        edge = mean(membrane.mesh.edge_lengths)
         if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
             warn_outside(
                 f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
@@ -216,6 +220,8 @@ class _CurvedPoints(_OnMembrane):
                 f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
                 MeshQualityWarning,
             )
+        if checked["curvature"] != self._values.get("curvature"):
+            warn_inside_out(self.name, membrane, checked["curvature"], "a positive curvature bulges inward there")
         return checked
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
@@ -275,7 +281,7 @@ class PointCurvature(_CurvedPoints):
 
     Notes
     -----
-    H is that of the vertex form of `MembraneBending` at the vertices, :math:`h_i`, and in a triangle
+    H is that of `TriangleMesh.mean_curvatures` at the vertices, :math:`h_i`, and in a triangle
 
     .. math:: H = \sum_i \lambda_i h_i + \sum_i \beta_i(\lambda) D_i
 
@@ -293,7 +299,7 @@ class PointCurvature(_CurvedPoints):
     Points of this kind are curved alike in all directions; for a curvature along one, see `DirectedPointCurvature`.
 
     The energy comes in addition to that of the membrane. Points do not repel each other by it: those that share
-    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0, as in `MembraneBending`;
+    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0;
     a triangle without area near a point ends the run (SimulationError). The longest timestep is that of vertices where
     points start, and knows nothing of those that gather.
 

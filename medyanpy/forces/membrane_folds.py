@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medyanpy._kernels.membrane_folds import FoldRepulsion
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
@@ -129,12 +129,12 @@ class MembraneFoldRepulsion(_MembraneForce):
         flat_faces = mesh.faces.ravel()
         ends = np.stack([flat_faces[corner - corner % 3 + (corner + k) % 3] for k in (1, 2)], axis=1)
         x = mesh.vertices
-        edge = nearest_image(x[ends[:, 1]] - x[ends[:, 0]], mesh._lengths)
+        edge = displacement(x[ends[:, 0]], x[ends[:, 1]], mesh._lengths)
         length = np.linalg.norm(edge, axis=1)
         rows, sizes, at_ends = [], [], np.zeros(ends.shape)
         for at in (corner, across):
             bead = flat_faces[at]
-            along = (nearest_image(x[bead] - x[ends[:, 0]], mesh._lengths) * edge).sum(axis=1) / length**2
+            along = (displacement(x[ends[:, 0]], x[bead], mesh._lengths) * edge).sum(axis=1) / length**2
             height = 2.0 * mesh.face_areas[at // 3] / length
             rows.append(bead)
             sizes.append(1.0 / height)

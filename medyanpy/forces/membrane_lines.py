@@ -7,7 +7,7 @@ import numpy as np
 
 from medyanpy._kernels.membrane_lines import BorderTension as BorderOperation
 from medyanpy._kernels.membrane_lines import PhaseTension
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
@@ -76,7 +76,7 @@ class BorderTension(_MembraneForce):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)
         pairs = np.concatenate([np.column_stack([loop, np.roll(loop, -1)]) for loop in mesh.borders])
-        edges = nearest_image(np.diff(mesh.vertices[pairs], axis=1)[:, 0], mesh._lengths)
+        edges = displacement(mesh.vertices[pairs[:, 0]], mesh.vertices[pairs[:, 1]], mesh._lengths)
         length = np.linalg.norm(edges, axis=1)
         return start.bonds(self._membrane.beads[pairs], tension / length)
 

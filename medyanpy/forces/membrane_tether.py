@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.membrane_edges import EdgeTether
+from medyanpy._tools.sums import mean
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
@@ -110,7 +111,7 @@ class MembraneTether(_MembraneForce):
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["length"] is None:
-            numbers["length"] = float(self._membrane.mesh.edge_lengths.mean())
+            numbers["length"] = mean(self._membrane.mesh.edge_lengths)
         out = super()._checked(**numbers)
         least, repelled, attracted, most = (out[name] for name in _LIMITS)
         if not least < repelled <= attracted < most:
@@ -144,4 +145,6 @@ class MembraneTether(_MembraneForce):
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
+        # So long no edge gets.
+        layout.expect_width(self.name, self._numbers["length"] * self._numbers["l_max"])
         return EdgeTether(*self._place(layout), *self._named("strength", "length", *_LIMITS))

@@ -13,7 +13,7 @@ from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._given import Beads, Rows
-from medyanpy.forces._pair_force import SKIN, PairForce
+from medyanpy.forces._pair_force import SKIN, PairForce, Profile
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 from medyanpy.topology import Topology
@@ -183,6 +183,15 @@ class SoftSphere(PairForce):
         numbers = (k, 0.0 if d is None else d)
         return self._bind(layout, Radial.SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
 
+    def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        k, radii = self._numbers["stiffness"], self._radii(layout.topology, members.bead)
+
+        def values(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+            gap = np.minimum(r - radii[pairs].sum(axis=1), 0.0)
+            return np.column_stack([0.5 * k * gap**2, k * gap, np.where(gap < 0.0, k, 0.0)])
+
+        return Profile(values, 2.0 * radii.max(initial=0.0), int(np.argmax(radii)) if len(radii) else 0)
+
 
 class WCA(PairForce):
     r"""The repulsive part of the Lennard-Jones energy (Weeks, Chandler & Andersen).
@@ -273,6 +282,10 @@ class WCA(PairForce):
         half = 0.5 * _WCA_END * sigma
         return self._bind(layout, Radial.WCA, (epsilon, sigma), lambda beads: np.full(len(beads), half))
 
+    def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
+        return Profile(lambda r, _: radial_values(Radial.WCA, (epsilon, sigma), r), _WCA_END * sigma)
+
 
 class EndingPair(PairForce):
     """A radial energy that may end at a distance, `cutoff`, where it is made continuous: by `shift`, or `switch`."""
@@ -323,16 +336,24 @@ class EndingPair(PairForce):
             raise ParameterError(f"{self.name}: switch = {switch:g} nm but must be below the cutoff, {end:g} nm")
         return checked
 
-    def _bind_ending(
-        self, layout: "Layout", kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
-    ) -> "Operation":
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
+        """The function of _kernels/radial.pxd, its first two numbers, the third and a table."""
+        raise NotImplementedError
+
+    def bind(self, layout: "Layout") -> "Operation":
         """The operation of one radial function with these numbers, up to where it ends."""
+        kind, *numbers = self._kernel()
         end = self._end(self._numbers)
-        parameters = self._of_kernel(kind, numbers, third, table)
+        parameters = self._of_kernel(kind, *numbers)
         if end is None:
             return self._bind_all(layout, kind, parameters)
         half = 0.5 * end
         return self._bind(layout, kind, parameters, lambda beads: np.full(len(beads), half))
+
+    def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        kind, *numbers = self._kernel()
+        parameters = self._of_kernel(kind, *numbers)
+        return Profile(lambda r, _: radial_values(kind, parameters, r), self._end(self._numbers))
 
     def _of_kernel(
         self, kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
@@ -460,9 +481,9 @@ class LennardJones(EndingPair):
         end = 2.5 * sigma if cutoff is None else min(cutoff, 2.5 * sigma)
         return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
-    def bind(self, layout: "Layout") -> "Operation":
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         epsilon, sigma = self._named("epsilon", "sigma")
-        return self._bind_ending(layout, Radial.LENNARD_JONES, (epsilon, sigma))
+        return Radial.LENNARD_JONES, (epsilon, sigma), 0.0, ()
 
 
 class Coulomb(PairForce):
@@ -552,6 +573,22 @@ class Coulomb(PairForce):
             return found
 
         return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), weight_of)
+
+    def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        constant, beads = self._numbers["constant"], self._beads_a
+        if isinstance(beads, Sites):
+            charges = np.broadcast_to(self._numbers["charges"], (len(beads),))[members.row]
+        else:
+            of = np.full(layout.n, self._number_of_all("charges") or 0.0)
+            of[beads] = self._numbers["charges"]
+            charges = of[members.bead]
+
+        def values(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+            product = charges[pairs].prod(axis=1)[:, None]
+            u = radial_values(Radial.COULOMB, (constant,), r)
+            return np.where(product == 0.0, 0.0, product * u)
+
+        return Profile(values, None, int(np.argmax(np.abs(charges))) if len(charges) else 0)
 
 
 class Ricker(EndingPair):
@@ -674,9 +711,9 @@ class Ricker(EndingPair):
         cutoff: float | None = numbers["cutoff"]
         return _RICKER_END * numbers["distance"] if cutoff is None else cutoff
 
-    def bind(self, layout: "Layout") -> "Operation":
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         depth, distance = self._named("depth", "distance")
-        return self._bind_ending(layout, Radial.RICKER, (depth, distance))
+        return Radial.RICKER, (depth, distance), 0.0, ()
 
 
 class Morse(EndingPair):
@@ -780,14 +817,14 @@ class Morse(EndingPair):
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         depth, steepness, distance, cutoff = self._named("depth", "steepness", "distance", "cutoff")
-        stiffness = self._steepness(Radial.MORSE, (depth, steepness), distance)
+        stiffness = self._steepness(*self._kernel())
         end = distance + 7.0 / steepness
         end = end if cutoff is None else min(cutoff, end)
         return self._frequencies(start, end, lambda r, _: stiffness(r), 2.0 * depth * steepness**2)
 
-    def bind(self, layout: "Layout") -> "Operation":
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         depth, steepness, distance = self._named("depth", "steepness", "distance")
-        return self._bind_ending(layout, Radial.MORSE, (depth, steepness), distance)
+        return Radial.MORSE, (depth, steepness), distance, ()
 
 
 class Yukawa(EndingPair):
@@ -884,8 +921,9 @@ class Yukawa(EndingPair):
             strength=strength, screening_length=screening_length, cutoff=cutoff, switch=switch, skin=skin,
         )  # fmt: skip
 
-    def bind(self, layout: "Layout") -> "Operation":
-        return self._bind_ending(layout, Radial.YUKAWA, self._named("strength", "screening_length"))
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
+        strength, length = self._named("strength", "screening_length")
+        return Radial.YUKAWA, (strength, length), 0.0, ()
 
 
 class TabulatedPair(EndingPair):
@@ -1006,7 +1044,7 @@ class TabulatedPair(EndingPair):
             )
         return checked
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, np.ndarray]:
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         from scipy.interpolate import CubicSpline
 
         r = self._distances
@@ -1022,9 +1060,6 @@ class TabulatedPair(EndingPair):
         end = self._end(self._numbers)
         least = float(stiffness(self._distances[lowest : lowest + 1])[0])
         return self._frequencies(start, end or 0.0, lambda r, _: stiffness(r), max(least, 0.0))
-
-    def bind(self, layout: "Layout") -> "Operation":
-        return self._bind_ending(layout, *self._kernel())
 
 
 def _table(name: str, distances: "Numbers", energies: "Numbers") -> tuple[np.ndarray, np.ndarray]:

@@ -4,13 +4,14 @@ All are polynomials of degree 4 in the positions, smooth everywhere, with the se
 implicit kicks ask for. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.frames import Frames
 from medyanpy._kernels.radial import Radial
+from medyanpy._tools.images import Box, checked_box, displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
@@ -128,12 +129,12 @@ class LinkLengthPenalty(NamedTerms):
     def handles(self) -> "tuple[Handle, ...]":
         return () if self._filaments is None else (self._filaments,)
 
-    def multipliers(self, positions: "Numbers") -> np.ndarray:
+    def multipliers(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
         """(..., B) pN/nm; ω² g with g = r² - ℓ² of each pair, r apart, at positions (..., n, 3) of all beads: what
-        stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
-        over its oscillations."""
+        stands for the multiplier λ of a constraint, whose force is -λ ∇g. In a periodic box, (3,) nm, distances are
+        those of nearest images. `analysis.constraint_multipliers` averages over its oscillations."""
         omega, length = self._named("omega", "length")
-        return _multipliers(positions, self.pairs, omega, length)
+        return _multipliers(positions, self.pairs, omega, length, checked_box(f"{self.name}: multipliers", box))
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         check_beads(self.name, self.pairs, start.topology)
@@ -143,13 +144,16 @@ class LinkLengthPenalty(NamedTerms):
     def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self.pairs, layout.topology)
         omega, length = self._named("omega", "length")
+        layout.expect_lengths(self.name, self.noun, np.broadcast_to(length, (len(self.pairs),)))
         return bind_pairs(self.name, Radial.PENALTY, layout, self.pairs, (omega * omega, length))
 
 
-def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray) -> np.ndarray:
+def _multipliers(
+    positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray, box: Box | None
+) -> np.ndarray:
     """(..., B) ω² (r² - ℓ²)."""
     x = np.asarray(positions, float)
-    r = x[..., pairs[:, 1], :] - x[..., pairs[:, 0], :]
+    r = displacement(x[..., pairs[:, 0], :], x[..., pairs[:, 1], :], box)
     out: np.ndarray = omega**2 * (np.sum(r * r, axis=-1) - length**2)
     return out
 
@@ -246,9 +250,9 @@ class RigidTrianglePenalty(_TriplePenalty):
         pairs = np.stack([self._triples, np.roll(self._triples, -1, axis=1)], axis=-1).reshape(-1, 2)
         return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
 
-    def multipliers(self, positions: "Numbers") -> np.ndarray:
+    def multipliers(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
         """(..., M, 3) pN/nm; as `LinkLengthPenalty.multipliers`, of the sides 1-2, 2-3 and 3-1 of each triple."""
-        found = _multipliers(positions, *self._terms())
+        found = _multipliers(positions, *self._terms(), checked_box(f"{self.name}: multipliers", box))
         return found.reshape(*found.shape[:-1], -1, 3)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
@@ -259,6 +263,7 @@ class RigidTrianglePenalty(_TriplePenalty):
     def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self._triples, layout.topology)
         pairs, omega, lengths = self._terms()
+        layout.expect_lengths(self.name, "side", lengths)
         return bind_pairs(self.name, Radial.PENALTY, layout, pairs, (omega * omega, lengths))
 
 

@@ -160,7 +160,8 @@ class RodElasticity(_RodForce):
         parts = [np.atleast_1d(np.asarray(value, float)) for value in self._named(*names)]
         parts = [p[:, None] if key in ("extension", "twist") else p for key, p in zip(names, parts, strict=True)]
         parts = [p if p.ndim == 2 else p[None] for p in parts]
-        n = max(map(len, parts))
+        # Of rods that have all gone, a number for each segment is none.
+        n = min(map(len, parts)) and max(map(len, parts))
         return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
@@ -354,5 +355,9 @@ class RodCollision(SoftCollisions):
         )  # fmt: skip
         if neighbors is None:
             thick = self._each("radius", self._numbers["radius"])
-            shortest = (rod.segment_length.min() for rod in given)
-            self._neighbors = max(1, *(ceil(pi * r / length) for r, length in zip(thick, shortest, strict=True)))
+            shortest = ((r, rod.segment_length.min()) for r, rod in zip(thick, given, strict=True) if len(rod))
+            self._neighbors = max(1, 1, *(ceil(pi * r / length) for r, length in shortest))
+
+    def _arguments_now(self) -> dict[str, Any]:
+        # Of the rods that there were when it was made, of which some may have gone.
+        return {**super()._arguments_now(), "neighbors": self._neighbors}

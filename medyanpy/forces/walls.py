@@ -8,6 +8,7 @@ import numpy as np
 
 from medyanpy._kernels.selected import walls
 from medyanpy._tools import quaternions
+from medyanpy._tools.images import box_shown
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls
 from medyanpy.boundaries import Boundary, Plane
@@ -162,12 +163,15 @@ class WallRepulsion(_SingleBeadForce):
         return start.springs(self._coordinates(start), stiffness)
 
     def bind(self, layout: "Layout") -> "Operation":
-        expect_space_behind(self.name, self._wall, layout)
+        self._wall._expect_space_behind(self.name, layout.box)
+        if self._wall._reach < np.inf:
+            # Of what is round the image that is nearest to where it starts is felt.
+            layout.expect_width(self.name, self._wall._reach + self._numbers["sigma"])
         table, place, order, on_points = self._place(layout)
         radius, axes, oriented = self._sizes(layout, place, order)
         if self._form == "WCA" and layout not in self._seen:
             # Of a context that is made. Numbers that are set in its run are for where beads are then.
-            self._expect_room(layout.topology)
+            self._expect_room(layout)
             self._seen.add(layout)
         epsilon, sigma = self._named("epsilon", "sigma")
         operation = walls.Wall(
@@ -217,16 +221,17 @@ class WallRepulsion(_SingleBeadForce):
         axes = np.concatenate([axes, np.tile(np.ones(3) if born is None else born, (asleep, 1))])
         return np.zeros(len(order)), np.ascontiguousarray(axes[order]), row.astype(np.int32)
 
-    def _expect_room(self, topology: "Topology") -> None:
+    def _expect_room(self, layout: "Layout") -> None:
         """Refuse beads that overlap with the wall where they start."""
-        beads, start = self.beads, Start(topology)
+        topology, box = layout.topology, box_shown(layout.box)
+        beads, start = self.beads, Start(topology, box=box)
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         reach = self._radii(topology)
         if self._numbers["semi_axes"] is not None and not isinstance(beads, Sites):
             # Sites with semi-axes have been refused.
             normals = self._normals_in_bodies(topology, beads, x)
             reach = np.linalg.norm(self._numbers["semi_axes"] * normals, axis=1)
-        gap = self._wall.distance(x) - reach
+        gap = self._wall.distance(x, box) - reach
         # Ellipsoids that are put to touch it may be behind it by rounding.
         inside = gap < -1e-9 * self._numbers["sigma"]
         if inside.any():
@@ -247,15 +252,6 @@ class WallRepulsion(_SingleBeadForce):
             turns[handle.beads] = handle.orientations
         out: np.ndarray = np.einsum("nij,ni->nj", quaternions.matrices(turns[beads]), self._wall.normals(x))
         return out
-
-
-def expect_space_behind(name: str, wall: Boundary, layout: "Layout") -> None:
-    """Refuse planes across a periodic direction; ParameterError."""
-    if isinstance(wall, Plane) and (across := np.flatnonzero(layout.box * wall.normal)).size:
-        raise ParameterError(
-            f"{name}: the box is periodic along {'xyz'[across[0]]}, so that there is nothing behind a wall "
-            f"with normal {wall.normal.tolist()}: open that direction (None)"
-        )
 
 
 def _born_with(handle: Any) -> float:

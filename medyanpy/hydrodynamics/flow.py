@@ -88,11 +88,13 @@ class HydrodynamicFlow(Flow):
         theirs = {int(place): k for k, place in enumerate(before._place)}
         place_before = dict(zip(now.tolist(), then.tolist(), strict=True))
         n_own, n_their = len(self._row), len(before._row)
+        same_fluid = self.interactions.viscosity == before.interactions.viscosity
         for k, place in enumerate(self._place.tolist()):
             other = theirs.get(place_before.get(place, -1))
             if other is None:
                 continue
-            self._radius[k] = before._radius[other]
+            if same_fluid:
+                self._radius[k] = before._radius[other]
             if k < n_own:
                 self._numbers[self._species[k]] = before._numbers[before._species[other]]
             else:

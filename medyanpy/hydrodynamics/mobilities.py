@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import hydrodynamics
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item
 from medyanpy.boundaries import Plane
@@ -18,6 +19,7 @@ __all__ = ["mobility_matrix", "radius_of_bodies", "wall_frame"]
 _ROUNDING = 1e-12
 
 
+@plainly_called
 def mobility_matrix(
     positions: "Numbers", radius: "Numbers", viscosity: float, *, rotation: bool = False, wall: Plane | None = None
 ) -> np.ndarray:

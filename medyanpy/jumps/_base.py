@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from medyanpy.context import Context
     from medyanpy.engine.schedule import Schedule
     from medyanpy.layout import Layout
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["Counts", "Domain", "Jump", "domain_table"]
@@ -123,6 +124,28 @@ class Jump(Parameterized):
     def weigh(self, operation: "JumpOperation", schedule: "Schedule") -> None:
         """Called whenever forces of the context have been bound: a jump that asks all of them what it does to their
         energies takes ``schedule.bound`` here, in the order of ``schedule.system.forces``."""
+
+    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
+        """The logarithm of what the target distribution weighs a state by beside exp(-U/kT), with the numbers of now.
+
+        Replica exchange compares it between states of a ladder: factors that are the same for all numbers and
+        temperatures are left out. Beads that jumps create count with normalised Maxwell distributions of their momenta.
+
+        Parameters
+        ----------
+        operation : JumpOperation
+            That of the context.
+        state : State
+            Of that context, with positions and energy.
+        kT : float, pN nm
+            Of the target distribution, which need not be that of the context.
+
+        Returns
+        -------
+        float or None
+            None, unless a class overrides this: replica exchange then refuses the jump.
+        """
+        return None
 
     def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
         """The topology has been edited: let an operation, at its start, take over the state of the one before that.

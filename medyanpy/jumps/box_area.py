@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._kernels.box_area import BoxArea as BoxAreaOperation
 from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.images import box_lengths
 from medyanpy.beads.units import units_of
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Jump
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps import JumpOperation
     from medyanpy.engine.schedule import Schedule
     from medyanpy.layout import Layout
+    from medyanpy.state import State
 
 __all__ = ["BoxArea"]
 
@@ -117,7 +119,8 @@ class BoxArea(Jump):
     ) -> None:
         super().__init__(every=every, name=name)
         if coupling is None:
-            coupling = "isotropic" if tension is None and pressure is not None else "area"
+            # Documents of before hold a tension of 0 where none was given.
+            coupling = "isotropic" if not tension and pressure is not None else "area"
         if not isinstance(coupling, str) or coupling not in _MOVES:
             known = ", ".join(map(repr, _MOVES))
             raise ParameterError(f"{self.name}: coupling = {coupling!r} but must be one of {known}")
@@ -132,34 +135,43 @@ class BoxArea(Jump):
         """Which directions change by one factor."""
         return self._coupling
 
+    def _arguments_now(self) -> dict[str, Any]:
+        # Not as given: the default follows from what else was given, which is not told from numbers as they are now.
+        return super()._arguments_now() | {"coupling": self._coupling}
+
+    @property
+    def directions(self) -> tuple[bool, bool, bool]:
+        """Directions, x, y and z, in which the length of the box changes."""
+        moves = 0
+        for move in _MOVES[self._coupling]:
+            moves |= move
+        return bool(moves & 1), bool(moves & 2), bool(moves & 4)
+
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         units = [row for rows in units_of(self.name, layout) for row in rows]
         starts = np.cumsum([0, *map(len, units)]).astype(np.int32)
         beads = np.concatenate([np.empty(0, np.int32), *units]).astype(np.int32)
         momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
-        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta)
-        operation.layout, operation.start = layout, layout.box.copy()
+        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta, layout.least_width)
+        operation.start = layout.box.copy()
         self.update(operation, kT)
         return operation
 
     def update(self, operation: Any, kT: float) -> None:
         moves = _MOVES[self._coupling]
         tension, pressure, rate, step = self._named("tension", "pressure", "rate", "step")
-        wanted = 0b111 if pressure != 0.0 else 0
-        for move in moves:
-            wanted |= move
-        for c in range(3):
-            if wanted >> c & 1 and not operation.start[c] > 0.0:
+        for c, changes in enumerate(self.directions):
+            if (changes or pressure != 0.0) and not operation.start[c] > 0.0:
                 why = "under pressure" if pressure != 0.0 else f"with coupling={self._coupling!r}"
                 raise ParameterError(
                     f"{self.name}: the box must be periodic along {'xyz'[c]} {why}: System(topology, box=(Lx, Ly, Lz))"
                 )
         measures = [np.prod([operation.start[c] for c in range(3) if move >> c & 1]) for move in moves]
-        operation.set(
-            kT, rate, tension, pressure, operation.layout.least_width, moves, [step * measure for measure in measures]
-        )
+        operation.set(kT, rate, tension, pressure, moves, [step * measure for measure in measures])
+
+    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float:
+        lengths = box_lengths(state.box)
+        return float(self.tension * lengths[0] * lengths[1] - self.pressure * lengths.prod()) / kT
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.take_forces(schedule.bound)
-        # How far they reach is known now.
-        self.update(operation, schedule.jumping.kT)

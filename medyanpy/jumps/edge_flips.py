@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["EdgeFlips"]
@@ -156,6 +157,10 @@ class EdgeFlips(Jump):
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, *self._named("rate", "min_angle"))
+
+    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float:
+        # Meshes are weighed by their energy alone, also those that no flip leads to or from.
+        return 0.0
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         forces = schedule.system.forces

@@ -1,7 +1,9 @@
 """Links that bind and let go."""
 
+import functools
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,11 +13,13 @@ from medyanpy._kernels.neighbors import NeighborList
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.sums import total as total_of
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.beads.chains import Chains
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
 from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces.links import Links
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps.rates import DrivenRates
 from medyanpy.sites import Sites, as_sites
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["LinkBinding"]
@@ -34,6 +39,12 @@ __all__ = ["LinkBinding"]
 _SKIN = 0.5
 # Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
+
+
+@functools.cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights, which take longer than all else that a change of temperature asks for."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 class LinkBinding(Jump):
@@ -55,7 +66,8 @@ class LinkBinding(Jump):
         stay; those that bind come on top. It must be in the system.
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
-        both. See `Sites`: ``filaments.sites`` gives places along filaments.
+        both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
+        those that are added later are not sites of this jump.
     off_rate : float, 1/s, > 0
         At which a relaxed link lets go.
     on_rate : float, 1/s, >= 0, optional
@@ -234,6 +246,12 @@ class LinkBinding(Jump):
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
         a, b = terms["site of a"], terms["site of a"] if self._b is None else terms["site of b"]
+        for name, gone in (("a", a), ("b", b)):
+            if gone.all():
+                raise TopologyError(
+                    f"{self.name}: all sites of {name} would go, and links without sites cannot be made again: "
+                    "remove_jump it first"
+                )
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
         bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])
@@ -245,7 +263,14 @@ class LinkBinding(Jump):
 
     def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
-        return now | ({"a": self._a, "b": self._b, "bound": self._bound} if self._was_cut else {})
+        if not (self._was_cut or self._has_other_sites("a", self._a) or self._has_other_sites("b", self._b)):
+            return now
+        return now | {"a": self._a, "b": self._b, "bound": self._bound}
+
+    def _has_other_sites(self, name: str, own: Sites | None) -> bool:
+        """True where a handle that was given has other beads now than when sites were made of it."""
+        given = self._arguments[name]
+        return bool(handles_in(given)) and not np.array_equal(bead_numbers(given), cast(Sites, own).bead_numbers)
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
@@ -281,13 +306,13 @@ class LinkBinding(Jump):
         _, stiffness, length = self._spring()
         half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
         low = 0.0 if self._links.one_sided else max(0.0, length - half)
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        nodes, weights = _quadrature()
         total = 0.0
         for start, end in ((low, length), (length, length + half)):
             r = start + 0.5 * (end - start) * (nodes + 1.0)
             slack = self._links.one_sided and end == length
             u = 0.0 * r if slack else 0.5 * stiffness * (r - length) ** 2
-            total += 0.5 * (end - start) * float(weights @ (4.0 * np.pi * r**2 * np.exp(-u / kT)))
+            total += 0.5 * (end - start) * total_of(weights * (4.0 * np.pi * r**2 * np.exp(-u / kT)))
         return total
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
@@ -307,8 +332,7 @@ class LinkBinding(Jump):
             self._partners,
             -1 if self._pool is None else self._pool,
         )
-        operation.table = table
-        layout.expect_width(self.name, self.window(kT)[1])
+        operation.table, operation.layout = table, layout
         self.update(operation, kT)
         for i, (row_a, row_b) in enumerate(self._bound):
             why = operation.bind(table.of_a[row_a], table.of_b[row_b])
@@ -316,12 +340,28 @@ class LinkBinding(Jump):
                 raise ParameterError(f"{self.name}: bound[{i}] = ({row_a}, {row_b}) cannot be: {why}")
         return operation
 
+    def _binding_rate(self, kT: float) -> float:
+        """1/s; on_rate, also where a dissociation constant was given."""
+        on: float | None = self._numbers["on_rate"]
+        if on is not None:
+            return on
+        volume: float = self._numbers["dissociation_constant"] * self.volume(kT)
+        return float(self._numbers["off_rate"] / volume)
+
+    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
+        if self.driven:
+            return None
+        n = int(operation.arrays()["numbers"][0])
+        if not n:
+            return 0.0
+        each = self._binding_rate(kT) / self._numbers["off_rate"]
+        return n * math.log(each) if each > 0.0 else -math.inf
+
     def update(self, operation: "JumpOperation", kT: float) -> None:
         kind, stiffness, length = self._spring()
         low, high = self.window(kT)
-        on = self._numbers["on_rate"]
-        if on is None:
-            on = self._numbers["off_rate"] / (self._numbers["dissociation_constant"] * self.volume(kT))
+        operation.layout.expect_width(self.name, high)
+        on = self._binding_rate(kT)
         share, rates = self._numbers["load_sharing"], self._rates
         n = len(self._table.sites)
         operation.set_rule(
@@ -360,13 +400,26 @@ class LinkBinding(Jump):
 
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         mine = self._table
-        shared = []
+        shared: list[Any] = []
+        apart: list[Jump] = []
         for jump, other in others:
             if isinstance(jump, LinkBinding) and other is not operation:
                 row = jump._table.rows_of(mine)
                 if (row >= 0).any():
                     shared.append((other, row))
+                    if _made_apart(jump._table, mine, row):
+                        apart.append(jump)
         operation.share(shared)
+        # The first of them says it.
+        if apart and next(jump for jump, _ in others if jump is self or jump in apart) is self:
+            names = [jump.name for jump in apart]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            warn_outside(
+                f"{self.name}: it has an anchor at the same place as {', '.join(names[:3])}{more}: anchors with "
+                f"equal coordinates are one site, with {self._partners} link{'s' * (self._partners > 1)} in all. For "
+                "sites of their own put them 0.001 nm apart; for one site give all jumps the same Sites",
+                SitesWarning,
+            )
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         _, pairs = operation.links()
@@ -486,6 +539,18 @@ class _Sites:
         return place[which[len(here) :]]
 
 
+def _made_apart(here: _Sites, there: _Sites, row: np.ndarray) -> bool:
+    """Whether an anchor of both was made by different calls; `row` is where those of `there` are."""
+    made = []
+    for sites in (here.sites, there.sites):
+        of = np.full(len(sites), -1)
+        of[np.diff(sites.start) == 0] = sites._made
+        made.append(of)
+    both = np.flatnonzero(row >= 0)
+    one, other = made[0][row[both]], made[1][both]
+    return bool(((one >= 0) & (other >= 0) & (one != other)).any())
+
+
 def _keys(sites: Sites) -> np.ndarray:
     """(n, k) numbers that are equal of equal sites: arm or place, beads in order, and their weights; beads without
     weight do not count."""
@@ -522,7 +587,8 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
         first, last = handle.links.T
         length = np.linalg.norm(handle.positions[last] - handle.positions[first], axis=1)
         starts, node_of = handle.starts, handle.node_chains
-        total = np.add.reduceat(length, handle.link_starts[:-1])
+        counts = np.diff(handle.link_starts)
+        total = np.bincount(np.repeat(np.arange(len(counts)), counts), length, len(counts))
         s = np.zeros(len(handle))
         # Of all chains one after another, counted from the start of each.
         inner = last == first + 1

@@ -5,10 +5,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_lengths, nearest_image
+from medyanpy._tools.images import Box, box_lengths, displacement, images_between, images_within
+from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
-from medyanpy.errors import MeshError, ParameterError, foreign_errors
-from medyanpy.mesh import arguments, geometry
+from medyanpy.errors import MeshError, MeshQualityWarning, ParameterError, foreign_errors, warn_outside
+from medyanpy.mesh import arguments, geometry, orientation
 from medyanpy.mesh.connectivity import Connectivity, read_only
 
 # Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to
@@ -50,7 +51,7 @@ class MeshAttributes:
             return False
         a, b = self.edges.T
         d = self.vertices[b] - self.vertices[a]
-        return bool((np.abs(nearest_image(d, self._lengths) - d) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
+        return bool((np.abs(images_between(d, self._lengths)) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -139,26 +140,52 @@ class MeshAttributes:
         """(F, 3) float64: unit normals."""
         return read_only(self._area_vectors / (2.0 * self.face_areas)[:, None])
 
-    @property
+    @cached_property
     def area(self) -> float:
         """Total area, nm^2."""
-        return float(self.face_areas.sum())
+        return total(self.face_areas)
+
+    @cached_property
+    def inside_out(self) -> list[int]:
+        """Closed components whose normals look inward, which `repaired` or `flipped` turns.
+
+        Without those inside another closed component, where an inner membrane may face its cavity on purpose, and those
+        that close through the sides of a box.
+        """
+        return orientation.inside_out(self.vertices, self._connectivity, self._lengths)
+
+    @cached_property
+    def _nested(self) -> list[int]:
+        return orientation.nested(self.vertices, self._connectivity, self._lengths)
+
+    def _described_part(self, k: int) -> str:
+        """A component for a message."""
+        part = self.components[k]
+        x, y, z = self.vertices[self.faces[part]].reshape(-1, 3).mean(axis=0).tolist()
+        return f"part {k} of {len(self.components)} ({len(part)} faces around ({x:.4g}, {y:.4g}, {z:.4g}))"
 
     @cached_property
     def volume(self) -> float:
         """Enclosed volume, nm^3: sum of the components, negative where normals look inward.
 
         By the divergence theorem. MeshError for a mesh with borders, or one that closes through a box, which encloses
-        nothing.
+        nothing; `MeshQualityWarning` where some components are turned inside out and others are not.
         """
         self._expect_closed("volume")
-        return float(geometry.signed_volumes(self.vertices, self.faces).sum())
+        wrong = self.inside_out
+        if wrong and len(wrong) < len(self.components) - len(self._nested):
+            warn_outside(
+                f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside "
+                f"out; {self._remedy(wrong)}",
+                MeshQualityWarning,
+            )
+        return total(geometry.signed_volumes(self.vertices, self.faces))
 
     @cached_property
     def edge_lengths(self) -> np.ndarray:
         """(E,) float64, nm: length of each of `edges`."""
         a, b = self.edges.T
-        d = nearest_image(self.vertices[a] - self.vertices[b], self._lengths)
+        d = displacement(self.vertices[b], self.vertices[a], self._lengths)
         return read_only(np.sqrt(geometry.squared_lengths(d)))
 
     @cached_property
@@ -178,7 +205,7 @@ class MeshAttributes:
 
         .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2}
 
-        with the gradients of area and volume, as `MembraneBending` has it: +1/R on a sphere with outward normals.
+        with the gradients of area and volume: +1/R on a sphere with outward normals.
         """
         return read_only(geometry.mean_curvatures(self.vertices, self.faces, self._lengths))
 
@@ -296,6 +323,7 @@ class MeshAttributes:
         -------
         (n,) bool
             True where the surface goes round the point, either way; of points within rounding of the surface either.
+            In a periodic box the surface and the points are in all of their images at once.
 
         Raises
         ------
@@ -310,8 +338,20 @@ class MeshAttributes:
         """
         self._expect_closed("contains")
         x = arguments.finite_vectors("TriangleMesh.contains", "points", points)
-        turns = [geometry.winding_number(point, self.vertices, self.faces) for point in x]
-        return np.abs(np.array(turns, dtype=np.float64)) > 0.5
+        turns = np.zeros(len(x))
+        # In a box each component is whole, but not at the image at which another is.
+        for own in [slice(None)] if self.box is None else self.components:
+            faces = self.faces[own]
+            corners = self.vertices[np.unique(faces)]
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            for i, point in enumerate(x):
+                for image in images_within(point, low, high, self.box):
+                    turns[i] += geometry.winding_number(image, self.vertices, faces)
+        return np.abs(turns) > 0.5
+
+    @staticmethod
+    def _remedy(wrong: list[int]) -> str:
+        return f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
 
     def _expect_closed(self, what: str) -> None:
         if not self.is_closed:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medyanpy._tools.images import nearest_image, wrapped
+from medyanpy._tools.images import displacement, wrapped
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError
 from medyanpy.mesh.connectivity import MAX_FACES, Connectivity, first_appearance
@@ -258,7 +258,7 @@ def face_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
 def _wider_than_half(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
     """(F,) bool: faces of which the nearest images of corners do not make one triangle."""
     a, b, c = corner_positions(vertices, faces, box)
-    side = nearest_image(c - b, box)
+    side = displacement(b, c, box)
     return np.asarray((np.abs(a + (b - a) + side - c) > 0.25 * np.where(box > 0.0, box, np.inf)).any(axis=1))
 
 
@@ -270,7 +270,7 @@ def _seam_defects(vertices: np.ndarray, c: Connectivity, box: np.ndarray) -> lis
     if not len(rim):
         return []
     a, b = vertices[c.edges[:, 0]], vertices[c.edges[:, 1]]
-    near = 1e-6 * float(np.sqrt(squared_lengths(nearest_image(b - a, box)).min()))
+    near = 1e-6 * float(np.sqrt(squared_lengths(displacement(a, b, box)).min()))
     # The tree, too, knows a direction as open by a length of 0.
     pairs = cKDTree(wrapped(vertices[rim], box), boxsize=box).query_pairs(near, output_type="ndarray")
     if not len(pairs):

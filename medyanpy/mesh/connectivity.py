@@ -219,6 +219,11 @@ def _previous_corner(corner: np.ndarray) -> np.ndarray:
     return np.where(corner % 3 == 0, corner + 2, corner - 1)
 
 
+def sides_of(faces: np.ndarray) -> np.ndarray:
+    """(3F, 2) pairs of vertices at the sides of faces, from each corner to the next; those inside twice."""
+    return np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1).reshape(-1, 2).astype(np.int64)
+
+
 def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Component number of each of n nodes joined by the pairs (left, right).
 

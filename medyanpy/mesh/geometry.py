@@ -5,7 +5,8 @@ Where a periodic box is given, (3,) lengths in nm as `_tools.images` takes them,
 
 import numpy as np
 
-from medyanpy._tools.images import images_between, nearest_image
+from medyanpy._tools.images import displacement
+from medyanpy._tools.sums import row_products, total
 
 # 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
 # rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
@@ -13,6 +14,8 @@ from medyanpy._tools.images import images_between, nearest_image
 # counts as having no area. A needle with an angle of 1e-5 degrees (real meshes have them) is eight orders of
 # magnitude above it.
 EIGHT_EPS = 8 * np.finfo(np.float64).eps
+#: Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
+NEEDLE_STEPS = 3.0
 
 
 def corner_positions(
@@ -21,7 +24,7 @@ def corner_positions(
     """Positions (F, 3) of the first corner of each face, and of the images of the second and third that are next to
     it."""
     a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
-    return (a, b, c) if box is None else (a, a + nearest_image(b - a, box), a + nearest_image(c - a, box))
+    return (a, b, c) if box is None else (a, a + displacement(a, b, box), a + displacement(a, c, box))
 
 
 def corners_of(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
@@ -36,8 +39,9 @@ def area_vectors(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
 
 
 def squared_lengths(vectors: np.ndarray) -> np.ndarray:
-    """(n,): squared length of each row."""
-    return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
+    """(n,): squared length of each row; inf where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return row_products(vectors, vectors)
 
 
 def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
@@ -60,7 +64,16 @@ def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """
     centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     a, b, c = corner_positions(vertices - centre, faces)
-    return np.asarray(np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0)
+    return row_products(a, np.cross(b, c)) / 6.0
+
+
+def heights(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
+    """(F,) nm; the smallest height of triangles (F, 3): twice the area over the longest edge."""
+    a, b, c = corner_positions(vertices, faces, box)
+    double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
+    longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
+    height: np.ndarray = np.divide(double_area, longest, out=np.zeros_like(double_area), where=longest > 0.0)
+    return height
 
 
 def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
@@ -71,29 +84,6 @@ def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | Non
     # 2 r_in / r_circ with r_in = 2A/(la+lb+lc) and r_circ = la lb lc/(4A)
     ratio = 4.0 * double_area**2 / ((la + lb + lc) * la * lb * lc)
     return np.asarray(np.minimum(ratio, 1.0))
-
-
-def unwrapped(vertices: np.ndarray, edges: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(V, 3): of each vertex the image that is next to a neighbour, from the lowest of each component on; edges (E, 2).
-
-    Where a surface closes through the sides of the box, some edges still lie across them.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components, dijkstra
-
-    n = len(vertices)
-    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-    _, label = connected_components(graph, directed=False)
-    first = np.unique(label, return_index=True)[1]
-    depth, before, _ = dijkstra(
-        graph, directed=False, indices=first, unweighted=True, min_only=True, return_predecessors=True
-    )
-    out: np.ndarray = vertices.copy()
-    # Those at one distance at once, since each is placed by one that is nearer.
-    order = np.argsort(depth, kind="stable")
-    for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
-        out[ring] -= images_between(out[ring] - out[before[ring]], box)
-    return out
 
 
 def unpaired(faces: np.ndarray) -> np.ndarray:
@@ -133,7 +123,7 @@ def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | N
     vectors = area_vectors(vertices, faces, box)
     g = corner_sums(vertices, faces, np.repeat(vectors[:, None] / 6.0, 3, axis=1))
     square = squared_lengths(g)
-    out = 0.5 * np.einsum("ij,ij->i", a, g) / np.where(square > 0.0, square, 1.0)
+    out = 0.5 * row_products(a, g) / np.where(square > 0.0, square, 1.0)
     return _without_borders(out, faces)
 
 
@@ -146,7 +136,7 @@ def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray
     corner = corners_of(vertices, faces, box)
     one, other = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
     double_area = np.sqrt(squared_lengths(area_vectors(vertices, faces, box)))
-    angle = np.arctan2(double_area[:, None], np.einsum("fki,fki->fk", one, other))
+    angle = np.arctan2(double_area[:, None], row_products(one, other))
     area = corner_sums(vertices, faces, np.repeat(double_area[:, None] / 6.0, 3, axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
         out = (2.0 * np.pi - corner_sums(vertices, faces, angle)) / area
@@ -167,7 +157,7 @@ def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -
     """
     a, b, c = corner_positions(vertices - point, faces)
     la, lb, lc = (np.sqrt(squared_lengths(side)) for side in (a, b, c))
-    triple = np.einsum("ij,ij->i", a, np.cross(b, c))
-    ab, bc, ca = (np.einsum("ij,ij->i", p, q) for p, q in ((a, b), (b, c), (c, a)))
+    triple = row_products(a, np.cross(b, c))
+    ab, bc, ca = (row_products(p, q) for p, q in ((a, b), (b, c), (c, a)))
     angles = 2.0 * np.arctan2(triple, la * lb * lc + ab * lc + bc * la + ca * lb)
-    return float(angles.sum() / (4.0 * np.pi))
+    return total(angles) / (4.0 * np.pi)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, images_between, nearest_image, wrapped
-from medyanpy.mesh.connectivity import connected
+from medyanpy._tools.images import box_lengths, displacement, images_between, wrapped
+from medyanpy.mesh.connectivity import connected, sides_of
 
 __all__ = ["Part", "crossing", "shown_positions", "with_images"]
 
@@ -60,7 +60,7 @@ def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -
             continue
         if part.on is not None:
             corner = first_corners[part.on[0]][part.on[1]]
-            out[part.beads] = corner + nearest_image(own - corner, box)
+            out[part.beads] = corner + displacement(corner, own, box)
         elif part.links is not None and len(own):
             group = connected(len(own), part.links[:, 0], part.links[:, 1])
             out[part.beads] = own + _into_the_box(own, group, box)[group]
@@ -106,7 +106,7 @@ def _sheet(x: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
     """(V, 3) where the vertices of a membrane are shown."""
     if not len(faces):
         return wrapped(x, box)
-    piece = connected(len(x), faces.ravel(), np.roll(faces, 1, axis=1).ravel())
+    piece = connected(len(x), *sides_of(faces).T)
     closes = np.zeros((int(piece.max()) + 1, 3), bool)
     np.logical_or.at(closes, piece[faces[:, 0]], crossing(x, faces, box))
     whole = x + _into_the_box(x, piece, box)[piece]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from medyanpy._tools.images import displacement, images_between
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.mesh.geometry import area_vectors, signed_volumes, winding_number
 
@@ -28,35 +29,65 @@ def oriented(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarr
 
     closed = np.ones(n, dtype=bool)
     closed[component[c.border_half_edges // 3]] = False
-    volumes = np.bincount(component, signed_volumes(x, _reversed(faces, reverse)), n)
+    volumes = np.bincount(component, signed_volumes(x, reversed_faces(faces, reverse)), n)
     for k in np.flatnonzero(closed & (volumes < 0)).tolist():
-        if mixed[k] or not _lies_inside_another(x, faces, c, k, closed):
+        if mixed[k] or not _lies_inside_another(x, faces, c, k, closed, None):
             reverse ^= component == k
             done["components_turned_outward"] = done.get("components_turned_outward", 0) + int(not mixed[k])
     done["faces_reversed"] = int(reverse.sum())
-    return _reversed(faces, reverse)
+    return reversed_faces(faces, reverse)
 
 
-def _reversed(faces: np.ndarray, which: np.ndarray) -> np.ndarray:
+def inside_out(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
+    """Closed components whose normals look inward, although they lie inside no other one: of those that do, an inward
+    normal may be meant, for the space between the two. Without components that close through the sides of the box."""
+    n = int(c.component_of_face.max()) + 1
+    encloses = np.ones(n, dtype=bool)
+    encloses[c.component_of_face[c.border_half_edges // 3]] = False
+    if box is not None:
+        a, b = c.edges.T
+        d = x[b] - x[a]
+        across = (np.abs(images_between(d, box)) > 0.25 * box)[:, box > 0.0].any(axis=1)
+        encloses[c.component_of_face[c.edge_faces[across, 0]]] = False
+    volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces), n)
+    found = np.flatnonzero(encloses & (volumes < 0.0)).tolist()
+    return [k for k in found if not _lies_inside_another(x, c.faces, c, k, encloses, box)]
+
+
+def nested(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
+    """Closed components with normals outward inside another one: a volume summed over all counts theirs twice."""
+    n = int(c.component_of_face.max()) + 1
+    closed = np.ones(n, dtype=bool)
+    closed[c.component_of_face[c.border_half_edges // 3]] = False
+    volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces), n)
+    found = np.flatnonzero(closed & (volumes > 0.0)).tolist() if closed.sum() > 1 else []
+    return [k for k in found if _lies_inside_another(x, c.faces, c, k, closed, box)]
+
+
+def reversed_faces(faces: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """Faces (F, 3), of which some (F,) bool are listed the other way round."""
     faces = faces.copy()
     faces[which] = faces[which][:, [0, 2, 1]]
     return faces
 
 
 def _lies_inside_another(
-    x: np.ndarray, faces: np.ndarray, c: Connectivity, k: int, closed: np.ndarray
+    x: np.ndarray, faces: np.ndarray, c: Connectivity, k: int, closed: np.ndarray, box: np.ndarray | None
 ) -> bool:
     own = x[faces[c.components[k]]].reshape(-1, 3)
-    low, high = own.min(axis=0), own.max(axis=0)
     for other in np.flatnonzero(closed):
         if other == k:
             continue
         part = c.components[other]
         corners = x[faces[part]].reshape(-1, 3)
-        if (corners.min(axis=0) > low).any() or (corners.max(axis=0) < high).any():
+        first, last = corners.min(axis=0), corners.max(axis=0)
+        middle = 0.5 * (own.min(axis=0) + own.max(axis=0))
+        center = 0.5 * (first + last)
+        shift = displacement(center, middle, box) + center - middle
+        if (first > own.min(axis=0) + shift).any() or (last < own.max(axis=0) + shift).any():
             continue
         # A component with mixed faces has no winding number: count its faces in the orientation of its first.
         wrong = c.side_of_face[part, 0] != c.side_of_face[part[0], 0]
-        if abs(winding_number(own[0], x, _reversed(faces[part], wrong))) > 0.5:
+        if abs(winding_number(own[0] + shift, x, reversed_faces(faces[part], wrong))) > 0.5:
             return True
     return False

@@ -1,14 +1,13 @@
 """Stanford PLY files, text and binary, either byte order.
 
-The one format read and written here rather than by trimesh, whose reader (5.2) stops at binary files with
-polygons of different sizes and at elements without properties, both of which occur in real data, and whose
-writer keeps only single precision. Format: G. Turk, "The PLY polygon file format" (Stanford, 1994).
+Format: G. Turk, "The PLY polygon file format" (Stanford, 1994).
 """
 
-import re
+import io
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,10 +26,12 @@ _TYPES = {
 _COUNTS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q"}
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _FACE_LISTS = ("vertex_indices", "vertex_index")
-_SPACE = re.compile(rb"\s")
-# Bytes of text that are made numbers at once, and of the longest header that is read.
-_AHEAD = 2**16
+# What may stand behind the end of a file: padding of blocks, and the end of texts in CP/M.
+PADDING = b"\0\x1a \t\r\n"
+# Of the longest header that is read, in bytes.
 _LONGEST_HEADER = 2**16
+# Bytes of text that are made numbers at once.
+_LONGEST_ROW = 2**16
 
 
 def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,7 +45,21 @@ def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         Where the data are not what the header announces.
     """
     order, elements, body = _read_header(data)
-    source: _Words | _Bytes = _Bytes(body, order) if order else _Words(body)
+    if order:
+        return _read_elements(elements, _Bytes(body, order))
+    line = data.count(b"\n", 0, len(data) - len(body))
+    try:
+        return _read_elements(elements, _Words(body, line, by_rows=True))
+    except ValueError:
+        # Of a file with other breaks of lines all numbers are announced, and no more; else the rows say what is wrong.
+        with suppress(ValueError):
+            return _read_elements(elements, _Words(body, line, by_rows=False))
+        raise
+
+
+def _read_elements(
+    elements: list[_Element], source: "_Words | _Bytes"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     vertices, corners, lengths = None, np.empty(0, np.int64), np.empty(0, np.int64)
     for name, count, properties in elements:
         scalars = [key for key, length, _ in properties if not length]
@@ -64,6 +79,7 @@ def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             source.take(name, count, properties, ())
     if vertices is None:
         raise ValueError("it has no element named vertex")
+    source.expect_end()
     return vertices, corners, lengths
 
 
@@ -97,6 +113,10 @@ def _read_header(data: bytes) -> tuple[str, list[_Element], bytes]:
         if words[0] == "format" and len(words) > 1 and words[1] in _FORMATS:
             order = _FORMATS[words[1]]
         elif words[0] == "element" and len(words) == 3 and words[2].isdigit():
+            if any(words[1] == name for name, _, _ in elements):
+                raise ValueError(f"its header announces the element {words[1]!r} twice")
+            if words[1] == "tristrips" and int(words[2]):
+                raise ValueError("its faces are strips of triangles ('tristrips'), which are not read")
             elements.append((words[1], int(words[2]), []))
         elif words[0] == "property" and elements and len(words) == 3 and words[1] in _TYPES:
             elements[-1][2].append((words[2], None, _TYPES[words[1]]))
@@ -211,6 +231,12 @@ class _Bytes:
         columns = {key: np.frombuffer(found[key], self.order + kind) for key, _, kind in properties if key in wanted}
         return _columns(columns, lengths, properties)
 
+    def expect_end(self) -> None:
+        """As of `_Words`."""
+        beyond = len(self.body) - self.at
+        if self.body[self.at :].strip(PADDING):
+            raise ValueError(f"{beyond} bytes follow all that its header announces")
+
     def _number(self, kind: str, at: int, name: str) -> int:
         if at + np.dtype(kind).itemsize > len(self.body):
             raise ValueError(f"it ends within its element {name!r}")
@@ -221,72 +247,111 @@ class _Bytes:
 
 
 class _Words:
-    """Text body, read element by element; line breaks mean nothing to PLY."""
+    """Text body, read element by element: a row on each line, which may go on in next ones; or, of files that break
+    lines elsewhere, all numbers as one stream."""
 
-    def __init__(self, body: bytes) -> None:
-        self.body, self.start = body, 0
-        # Numbers that were read ahead: all words of a file at once take ten times its memory.
-        self.ready, self.at = array("d"), 0
+    def __init__(self, body: bytes, line: int, by_rows: bool) -> None:
+        self.lines, self.line, self.by_rows = io.BytesIO(body), line, by_rows
+        self.row: list[bytes] = []
+        self.at = 0
 
     def take(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
         """As of `_Bytes`."""
         if count == 0 or not properties:
             return _nothing(properties, wanted)
         found = {key: array("d") for key in wanted}
-        if not any(length for _, length, _ in properties):
-            table = array("d")
-            self._move(count * len(properties), table, name)
-            rows = np.frombuffer(table).reshape(count, len(properties))
-            return {key: rows[:, i] for i, (key, _, _) in enumerate(properties) if key in wanted}
         lengths = {key: array("i") for key in wanted}
         plan = [(found.get(key), lengths.get(key), bool(length)) for key, length, _ in properties]
-        for _ in range(count):
+        for k in range(count):
+            if self.by_rows or self.at == len(self.row):
+                self._read_on(name, k, count)
             for values, counts, is_list in plan:
                 n = 1
                 if is_list:
-                    if self.at == len(self.ready):
-                        self._read_on(name)
-                    n = int(self.ready[self.at])
-                    self.at += 1
+                    n = int(self._numbers(1, name, k, count)[0])
                     if n < 0:
-                        raise ValueError(f"its element {name!r} has a list of {n} entries")
+                        raise ValueError(f"its element {name!r} has a list of {n} entries, on line {self.line}")
                     if counts is not None:
                         counts.append(n)
-                if n:
-                    self._move(n, values, name)
+                if values is None:
+                    self._skip(n, name, k, count)
+                else:
+                    values.extend(self._numbers(n, name, k, count))
+            # Values beyond what is announced are of no property; but a list says itself how long it is.
+            if self.by_rows and self.at < len(self.row) and properties[-1][1]:
+                raise ValueError(
+                    f"its line {self.line} holds more values than {properties[-1][0]!r} of its element {name!r} "
+                    "announces"
+                )
         columns = {
-            key: np.frombuffer(found[key]).astype(kind if length else np.float64)
+            # Of what is no list, the type matters to no reader.
+            key: _as_kind(np.frombuffer(found[key]), kind if length else "f8", f"{name!r}, {key!r}")
             for key, length, kind in properties
             if key in wanted
         }
         return _columns(columns, lengths, properties)
 
-    def _move(self, n: int, values: "array[float] | None", name: str) -> None:
-        """Append the next n numbers to values, or pass over them."""
-        while n:
-            if self.at == len(self.ready):
-                self._read_on(name)
-            part = self.ready[self.at : self.at + n]
-            if values is not None:
-                values.extend(part)
-            self.at += len(part)
-            n -= len(part)
+    def expect_end(self) -> None:
+        """Raise ValueError where something follows the last element."""
+        if not self.by_rows and self.at < len(self.row):
+            raise ValueError(f"its line {self.line} holds more than its header announces")
+        for line in self.lines:
+            self.line += 1
+            if line.strip(PADDING):
+                raise ValueError(f"its line {self.line} follows all that its header announces")
 
-    def _read_on(self, name: str) -> None:
-        """Read some more numbers ahead, up to what is none: what follows the last element means nothing."""
+    def _numbers(self, n: int, name: str, k: int, count: int) -> list[float]:
+        """The next n numbers of row k."""
         words: list[bytes] = []
-        while not words:
-            if self.start >= len(self.body):
-                raise ValueError(f"it ends within its element {name!r}")
-            cut = _SPACE.search(self.body, self.start + _AHEAD)
-            end = cut.start() if cut else len(self.body)
-            words = self.body[self.start : end].split()
-            self.start = end
-        self.ready, self.at = array("d"), 0
+        while True:
+            part = self.row[self.at : self.at + n - len(words)]
+            self.at += len(part)
+            words += part
+            if len(words) == n:
+                break
+            self._read_on(name, k, count)
         try:
-            self.ready.extend(map(float, words))
+            if any(b"_" in word for word in words):  # Python reads 1_0 as 10.
+                raise ValueError
+            return list(map(float, words))
         except ValueError:
-            if not self.ready:
-                raise
-            # Of this word it is said when it is wanted.
-            self.body, self.start = words[len(self.ready)], 0
+            raise ValueError(f"its line {self.line} holds something else than numbers: {words[:9]!r}") from None
+
+    def _skip(self, n: int, name: str, k: int, count: int) -> None:
+        while n:
+            if self.at == len(self.row):
+                self._read_on(name, k, count)
+            passed = min(n, len(self.row) - self.at)
+            self.at += passed
+            n -= passed
+
+    def _read_on(self, name: str, k: int, count: int) -> None:
+        """Go to the next line that is not empty."""
+        # An object for each word of one long line would take ten times its memory.
+        while line := self.lines.readline(_LONGEST_ROW):
+            whole = line.endswith(b"\n")
+            if len(line) == _LONGEST_ROW and not whole:
+                if self.by_rows:
+                    raise ValueError(f"its line {self.line + 1} has more than {_LONGEST_ROW} bytes")
+                while not line[-1:].isspace() and (rest := self.lines.read(1)):
+                    line += rest
+            self.line += whole
+            self.row, self.at = line.split(), 0
+            if self.row:
+                return
+        raise ValueError(
+            f"it ends within its element {name!r}: after line {self.line}, with {k} of the {count} that its header "
+            "announces"
+        )
+
+
+def _as_kind(values: np.ndarray, kind: str, of: str) -> np.ndarray:
+    """Numbers read from text as the type that is announced; ValueError for what that cannot hold."""
+    if kind[0] == "f":
+        return values
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    bad = ~((values == np.rint(values)) & (values >= low) & (values <= high))
+    if bad.any():
+        wrong = values[np.argmax(bad)]
+        raise ValueError(f"its element {of} has the value {wrong:.17g}, which is not a number of its type")
+    return values.astype(kind)

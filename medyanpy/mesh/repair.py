@@ -8,10 +8,12 @@ from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError
 from medyanpy.mesh import checks, cutting, orientation
 from medyanpy.mesh.connectivity import Connectivity, connected
-from medyanpy.mesh.geometry import EIGHT_EPS, has_no_area, squared_lengths
+from medyanpy.mesh.geometry import EIGHT_EPS, has_no_area, heights, squared_lengths
 
 # Every round collapses or flips at least one zero-area face; a flip can make a neighbour collinear in turn.
 MAX_ROUNDS = 20
+# Of a triangle whose height is less than this share of the median it is said that it is a needle.
+NEEDLE = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class RepairReport:
         Closed components, consistent but inside out, turned so that their volume is positive.
     vertices_before, vertices_after, faces_before, faces_after : int
         Sizes of the mesh.
+    needles : int
+        Triangles that are left with a height of less than a twentieth of the median: sound, but runs need short
+        timesteps for them. `TriangleMesh.remesh` makes triangles uniform.
+    least_height, median_height : float
+        Of the smallest heights of triangles, nm.
     """
 
     repeated_vertex_faces_dropped: int = 0
@@ -67,12 +74,16 @@ class RepairReport:
     vertices_after: int = 0
     faces_before: int = 0
     faces_after: int = 0
+    needles: int = 0
+    least_height: float = 0.0
+    median_height: float = 0.0
 
     @property
     def actions(self) -> dict[str, int]:
         """What was done and how often, without what did not occur."""
         counts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: n for name, n in counts.items() if n and not name.endswith(("_before", "_after"))}
+        others = "_before", "_after", "needles", "_height"
+        return {name: n for name, n in counts.items() if n and not name.endswith(others)}
 
     @property
     def changed(self) -> bool:
@@ -84,9 +95,15 @@ class RepairReport:
             f"{self.vertices_before} -> {self.vertices_after} vertices, "
             f"{self.faces_before} -> {self.faces_after} faces"
         )
-        if not self.changed:
+        if not self.changed and not self.needles:
             return f"Mesh repair: nothing to mend ({sizes})"
         lines = [f"  {name.replace('_', ' ')}: {n}" for name, n in self.actions.items()]
+        if self.needles:
+            lines.append(
+                f"  needles left: {self.needles}, the flattest {self.least_height:.2g} nm high (half of the triangles: "
+                f"{self.median_height:.2g} nm or more); runs would need very short timesteps: "
+                "mesh.remesh(edge_length=...) makes triangles uniform"
+            )
         return "\n".join([f"Mesh repair: {sizes}", *lines])
 
 
@@ -121,7 +138,10 @@ def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, Rep
         raise MeshError(checks.explain(defects, len(x), len(f)), defects)
     f = orientation.oriented(x, f, done)
     done |= {"vertices_after": len(x), "faces_after": len(f)}
-    return x, f, RepairReport(**done)
+    height = heights(x, f)
+    middle = float(np.median(height))
+    needles = int(np.count_nonzero(height < NEEDLE * middle))
+    return x, f, RepairReport(**done, needles=needles, least_height=float(height.min()), median_height=middle)
 
 
 def _add(done: dict[str, int], name: str, n: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError
@@ -161,7 +162,7 @@ class FilamentMaterial:
             link = np.linalg.norm(np.diff(x, axis=0, append=x[:1] if closed else x[-1:]), axis=1)
             links.append(link if closed else link[:-1])
             shares.append(0.5 * (link + np.roll(link, 1)))
-            zeta = self.friction_per_length(link.sum() if screening_length is None else screening_length, viscosity)
+            zeta = self.friction_per_length(total(link) if screening_length is None else screening_length, viscosity)
             along.append(zeta[0] * shares[-1])
             across.append(zeta[1] * shares[-1])
         friction = np.concatenate(along), np.concatenate(across)

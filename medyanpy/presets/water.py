@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.quaternions import turned
+from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
 from medyanpy._tools.validation import seed as check_seed
@@ -65,7 +66,7 @@ class RigidWater:
         """(3, 3) positions of H, O, H in the plane y = 0, nm: the centre of mass is the origin, oxygen on the z axis"""
         across, along = self.bond * np.sin(0.5 * self.angle), self.bond * np.cos(0.5 * self.angle)
         x = np.array([[across, 0.0, along], [0.0, 0.0, 0.0], [-across, 0.0, along]])
-        out: np.ndarray = x - self.masses @ x / self.masses.sum()
+        out: np.ndarray = x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses)
         return out
 
     def arguments(self, centers: "Numbers", *, seed: int = 0, friction: float = 0.0) -> dict[str, Any]:

@@ -122,6 +122,10 @@ class Reporter(Recorded):
         """Flush, and let go of files. Closing twice is allowed; reporting afterwards is not."""
         self.flush()
 
+    def _withdraw(self) -> None:
+        """Let go of files, and leave none that is new and empty: the reporter was refused."""
+        self.close()
+
     def __enter__(self) -> Self:
         return self
 

@@ -34,6 +34,8 @@ from medyanpy.files.hdf5 import (
     LINK_BEADS_OF,
     LINK_ENDS_OF,
     LINKS_OF,
+    NEXT,
+    Before,
     HandleRows,
     element_paths,
     energies_in,
@@ -324,12 +326,14 @@ class Content:
 
     # Writing ------------------------------------------------------------------------------------------------
 
-    def lay_out(self, file: "h5py.File", follows: tuple[int, int] | None) -> None:
+    def lay_out(self, file: "h5py.File", follows: Before | None) -> None:
         """All of a file but frames: nothing can be added once readers are allowed.
 
-        `follows`, of a segment after the first: how many frames are before it, and the step of the last.
+        `follows`, of a segment after the first: the frames before it.
         """
         self._describe(file, follows)
+        # Not in chunks: it can be written while others read.
+        file.create_dataset(NEXT, data=np.zeros(1, "<i8"))
         size = sum(int(np.prod(element.shape)) * element.dtype.itemsize for element in self.elements.values())
         frames = int(np.clip(_CHUNK // size, 1, _MOST_FRAMES))
         file["medyanpy"].attrs["frames_per_chunk"] = frames
@@ -396,7 +400,7 @@ class Content:
             out[handle.beads] = handle.ids
         return out
 
-    def _describe(self, file: "h5py.File", follows: tuple[int, int] | None) -> None:
+    def _describe(self, file: "h5py.File", follows: Before | None) -> None:
         topology, integrator = self._simulation.topology, self._simulation.integrator
         about = file.create_group("h5md")
         about.attrs["version"] = np.array([1, 1], np.int32)
@@ -432,7 +436,7 @@ class Content:
         own.attrs["seed"] = np.uint64(integrator.seed)
         write_document(file, self._simulation)
         if follows is not None:
-            own.attrs["frames_before"], own.attrs["step_before"] = follows
+            own.attrs["frames_before"], own.attrs["step_before"], own.attrs["last_before"] = follows
         handles = own.create_group("handles")
         for k, (handle, row) in enumerate(zip(topology.handles, _handle_rows(topology.handles), strict=True)):
             group = handles.create_group(str(k))

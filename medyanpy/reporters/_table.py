@@ -1,9 +1,12 @@
 """Tables: what reporters that write rows of text have in common."""
 
+import csv
 import itertools
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
-from medyanpy._tools.validation import whole_number
+from medyanpy._tools.validation import plain_name, whole_number
 from medyanpy.errors import OutputError, ParameterError, shortened
 from medyanpy.handles import Handle
 from medyanpy.reporters._base import Reporter, new_file, other_columns
@@ -21,7 +24,7 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
 
-__all__ = ["TableReporter", "read_table"]
+__all__ = ["TableReporter", "quoted_if_needed", "read_table"]
 
 
 class TableReporter(Reporter):
@@ -29,17 +32,22 @@ class TableReporter(Reporter):
 
     A file is this process's alone while it is open, and rows are whole or not there. Rows of steps that a simulation
     has been set back before are cut off, if there is a column "Step".
+
+    `comment` stands before the titles.
     """
 
     files: tuple[str, ...] = ("file",)
     goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
-    def __init__(self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool) -> None:
+    def __init__(
+        self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool, comment: str = ""
+    ) -> None:
         super().__init__(interval)
         self._what = type(self).__name__
         if not isinstance(separator, str) or not separator:
             raise ParameterError(f"{self._what}: separator = {separator!r} but must be some text")
-        self._separator = separator
+        self._separator = plain_name(f"{self._what}: separator", separator)
+        self._comment = comment
         self._titles: list[str] = []
         #: For which handles the titles are known to be right.
         self._handles: tuple[Handle, ...] = ()
@@ -48,6 +56,7 @@ class TableReporter(Reporter):
         self._rows: int | None = None
         self._marked: int | None = None
         self._path: Path | None = None
+        self._is_new = False
         # One of them, for as long as it is open.
         self._stream: TextIO | None = None
         self._file: FileIO | None = None
@@ -57,6 +66,7 @@ class TableReporter(Reporter):
             self._path = new_file(
                 self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
             )
+            self._is_new = not self._path.exists()
             # Opened now: a file that cannot be written to is an error before the work, not after it.
             try:
                 self._file = open(self._path, "a+b", buffering=0)
@@ -125,6 +135,13 @@ class TableReporter(Reporter):
             self._file.close()
         self._stream = self._file = None
 
+    def _withdraw(self) -> None:
+        self.close()
+        if self._is_new and self._path is not None:
+            with suppress(OSError):
+                if self._path.stat().st_size == 0:
+                    self._path.unlink()
+
     # How it works -------------------------------------------------------------------------------------------
 
     @property
@@ -177,7 +194,12 @@ class TableReporter(Reporter):
             self._handles = handles
 
     def _header(self) -> str:
-        return "#" + self._separator.join(f'"{title}"' for title in self._titles)
+        return self._comment + self._separator.join(_quoted(title) for title in self._titles)
+
+    def _is_header(self, line: str) -> bool:
+        """Whether a line has these titles, also as 0.1 wrote them: behind a #, with quotation marks as they were."""
+        written = (_quoted, '"{}"'.format)
+        return line.removeprefix("#") in {self._separator.join(map(quote, self._titles)) for quote in written}
 
     def _begin(self, topology: Topology) -> bytes | None:
         """Write the titles, or check those of the file to append to: then its last row, empty without any."""
@@ -192,7 +214,7 @@ class TableReporter(Reporter):
         """The first line of the file, refused where it is there and other than the titles."""
         with open(self._place, encoding="utf-8", errors="replace") as file:
             found = file.readline().rstrip("\n")
-        if found and found != self._header():
+        if found and not self._is_header(found):
             raise ParameterError(
                 f"{self._what}: {self._path} has other columns, so nothing is appended:\n"
                 f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
@@ -240,10 +262,20 @@ class TableReporter(Reporter):
         return last
 
 
+def _quoted(title: str) -> str:
+    """As CSV has it (RFC 4180), on one line."""
+    return '"{}"'.format(" ".join(title.splitlines()).replace('"', '""'))
+
+
+def quoted_if_needed(text: str, separator: str) -> str:
+    """A cell of a row."""
+    return _quoted(text) if '"' in text or separator in text or len(text.splitlines()) > 1 else text
+
+
 def _has_no_rows(path: Path) -> bool:
     """Whether a file holds the titles of a table, and nothing below."""
     with open(path, "rb") as file:
-        return file.readline().startswith(b'#"') and not file.read(1)
+        return file.readline().startswith((b'#"', b'"Step"')) and not file.read(1)
 
 
 def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
@@ -261,17 +293,17 @@ def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
     except OSError as cause:
         raise ParameterError(f"{what}: cannot read {path}: {cause.strerror}") from cause
     except UnicodeDecodeError as cause:
-        raise ParameterError(f"{what}: {path} is no table of a reporter: it is no text") from cause
+        raise ParameterError(f"{what}: {path} is not a table of a reporter: it is not text") from cause
     head = lines[0].rstrip("\n") if lines else ""
-    if not (head.startswith('#"') and head.endswith('"') and len(head) > 3):
+    titles, separator = _titles_of(head)
+    if not titles:
         begins = f"it begins with {shortened(head, 60)!r}" if head else "it has no titles yet"
-        raise ParameterError(f"{what}: {path} is no table of a reporter: {begins}")
-    # What stands between the first two titles.
-    separator = (head.split('"') + [","])[2] or ","
-    titles = head[2:-1].split(f'"{separator}"')
+        raise ParameterError(f"{what}: {path} is not a table of a reporter: {begins}")
     cells: list[list[str]] = []
     for k, line in enumerate(lines[1:], 2):
         row = line.rstrip("\n").split(separator)
+        if len(row) != len(titles) and '"' in line and len(separator) == 1:
+            row = next(csv.reader([line.rstrip("\n")], delimiter=separator))
         if len(row) != len(titles):
             raise ParameterError(
                 f"{what}: {path} is damaged: line {k} has {len(row)} columns, and there are {len(titles)} titles"
@@ -279,6 +311,20 @@ def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
         cells.append(row)
     columns = zip(*cells, strict=True) if cells else [()] * len(titles)
     return {title: _numbers_or_texts(column) for title, column in zip(titles, columns, strict=True)}
+
+
+def _titles_of(head: str) -> tuple[list[str], str]:
+    """The titles in the first line of a table, and what stands between them; none where it is another line."""
+    head = head.removeprefix("#")
+    if not re.fullmatch(r'".+"', head):
+        return [], ""
+    one = r'"((?:[^"]|"")*)"'
+    first = re.match(rf'{one}([^"]*)', head)
+    separator = first[2] if first and first[2] else ","
+    if re.fullmatch(rf"{one}(?:{re.escape(separator)}{one})*", head):
+        return [title.replace('""', '"') for title in re.findall(one, head)], separator
+    # Of 0.1, with quotation marks within titles as they were.
+    return head[1:-1].split(f'"{separator}"'), separator
 
 
 def _numbers_or_texts(column: tuple[str, ...]) -> np.ndarray:

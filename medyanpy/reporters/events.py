@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from medyanpy.reporters._table import TableReporter
+from medyanpy.reporters._table import TableReporter, quoted_if_needed
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -81,11 +81,14 @@ class EventReporter(TableReporter):
         assert self._listener is not None
         heard = self._listener.heard()
         if heard:
-            rows = [self._separator.join(map(_text, event)) for event in heard]
+            rows = [self._separator.join(map(self._cell, event)) for event in heard]
             self._put("\n".join(rows))
             self._listener.forget(len(heard))
             self._last_step = heard[-1][0]
             self._wrote(len(rows))
+
+    def _cell(self, value: Any) -> str:
+        return quoted_if_needed(value, self._separator) if isinstance(value, str) else repr(value)
 
     def _titles_for(self, topology: Topology) -> list[str]:
         return list(TITLES)
@@ -96,7 +99,3 @@ class EventReporter(TableReporter):
             self._listener = simulation.context._schedule.jumping.listen()
         if self._last_step > simulation.current_step:
             self._cut(simulation.current_step)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)

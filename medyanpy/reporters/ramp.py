@@ -149,6 +149,17 @@ class Ramp(Reporter):
                     _check(f"Ramp: {name}", target, key, course(f))
         self._is_checked = True
 
+    def numbers_now(self, simulation: "Simulation") -> "list[tuple[Any, dict[str, Any]]]":
+        """Targets whose numbers this changes, each with the arguments of ``set`` that keep it as it is now."""
+        out = []
+        for _, target in self._targets(simulation):
+            if isinstance(target, Parameterized | _Sides):
+                out.append((target, dict(target.parameters)))
+            else:
+                kT = {} if target.kT is None else {"kT": target.kT}
+                out.append((target, {"timestep": target.timestep, **kT}))
+        return out
+
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._act(simulation)
         step = simulation.current_step
@@ -211,8 +222,13 @@ class Ramp(Reporter):
         return first, min(first + self.interval, self.end)
 
     def _set(self, simulation: "Simulation", f: float) -> None:
+        step = simulation.current_step
+        within = step not in (self._block(step)[0], self.end)
         for name, target in self._targets(simulation):
             values = {key: course(f) for key, course in self._courses[name].items()}
+            if isinstance(target, _Sides) and within:
+                # The box is state, which other things may have changed since.
+                continue
             if isinstance(target, Parameterized | _Sides):
                 now = target.parameters
                 values = {key: value for key, value in values.items() if not _same(now.get(key), value)}
@@ -249,7 +265,8 @@ class _Sides:
         if name not in known:
             raise ParameterError(f"{what}: {name!r} is no closed side of the box; {', '.join(known)} can be set")
         known[name] = number(f"{what}: {name}", side, above=0.0)
-        self._context.layout.check_widths(np.array([known.get(one, 0.0) for one in "xyz"]))
+        x, y, z = (known.get(one) for one in "xyz")
+        self._context._check_box(what, (x, y, z))
 
 
 def _protocol_work(simulation: "Simulation") -> float:

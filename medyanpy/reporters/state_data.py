@@ -4,14 +4,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._tools.images import box_lengths
+from medyanpy._tools.sums import total
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError
+from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
 from medyanpy.handles import Handle
 from medyanpy.mesh import geometry
 from medyanpy.reporters._table import TableReporter
@@ -74,13 +75,20 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
+# Numbers whose squares add up to numbers.
+_SQUARED = 1e150
+
+
 def _area(row: Row) -> float:
     x, faces, box = row.state.positions, row.state.faces, row.state.box
     lengths = None if box is None else box_lengths(box)
-    return sum(
-        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name], lengths))).sum())
-        for m in row.topology.membranes
-    )
+    area = 0.0
+    for membrane in row.topology.membranes:
+        vectors = geometry.area_vectors(x[membrane.beads], faces[membrane.name], lengths)
+        # Of a run that has gone astray squares may be too large for numbers, where areas are not.
+        scale = max(1.0, float(np.abs(vectors).max(initial=0.0)) / _SQUARED)
+        area += 0.5 * scale * total(np.sqrt(geometry.squared_lengths(vectors / scale)))
+    return area
 
 
 def _has_volume(membrane: Membrane) -> bool:
@@ -90,7 +98,7 @@ def _has_volume(membrane: Membrane) -> bool:
 def _volume(row: Row) -> float:
     x, faces = row.state.positions, row.state.faces
     return sum(
-        float(geometry.signed_volumes(x[m.beads], faces[m.name]).sum())
+        total(geometry.signed_volumes(x[m.beads], faces[m.name]))
         for m in row.topology.membranes
         if _has_volume(m)
     )
@@ -187,8 +195,11 @@ class StateDataReporter(TableReporter):
         Step number at which the work will be done; counts from step 0 also in a run that goes on from a checkpoint.
     separator : str
         Between columns.
+    comment : str
+        Before the titles: ``"#"``, with which `numpy.loadtxt` passes over them, or ``""`` for pandas, spreadsheets and
+        others that take the first line for titles.
     append : bool
-        Go on in an existing file. Its header must be the same. Rows of steps that are still to come (a run that
+        Go on in an existing file. Its titles must be the same. Rows of steps that are still to come (a run that
         goes on from an earlier checkpoint) are cut off, if it has a Step column.
     overwrite : bool
         Replace an existing file.
@@ -206,7 +217,8 @@ class StateDataReporter(TableReporter):
     Notes
     -----
     The table starts with one line of titles behind a ``#``, as OpenMM's does; everything below is numbers, so that
-    ``numpy.loadtxt(file, delimiter=",")`` reads it.
+    ``numpy.loadtxt(file, delimiter=",")`` reads it. Titles are quoted as CSV has it (RFC 4180). For
+    ``pandas.read_csv(file)`` give ``comment=""``, or its first column is ``#"Step"``.
 
     Examples
     --------
@@ -249,9 +261,12 @@ class StateDataReporter(TableReporter):
         elapsed_time: bool = False,
         total_steps: int | None = None,
         separator: str = ",",
+        comment: Literal["#", ""] = "#",
         append: bool = False,
         overwrite: bool = False,
     ) -> None:
+        if comment not in ("#", ""):
+            raise ParameterError(f"StateDataReporter: comment = {shown(comment)} but must be '#' or ''")
         options = {
             "progress": progress,
             "step": step,
@@ -283,7 +298,7 @@ class StateDataReporter(TableReporter):
         self._columns: list[Column] | None = None
         self._clock: _Clock | None = None
         # Last: it opens the file.
-        super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite)
+        super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
 
     # What a Simulation calls --------------------------------------------------------------------------------
 
@@ -332,6 +347,14 @@ class StateDataReporter(TableReporter):
             raise ParameterError("StateDataReporter: area is asked for, but there is no membrane")
         if "volume" in self._wanted and not any(_has_volume(m) for m in topology.membranes):
             raise ParameterError("StateDataReporter: volume is asked for, but there is no closed membrane")
+        for membrane in topology.membranes if "volume" in self._wanted else ():
+            if _has_volume(membrane) and membrane.mesh.inside_out:
+                k = membrane.mesh.inside_out[0]
+                warn_outside(
+                    f"StateDataReporter: {membrane.mesh._described_part(k)} of {membrane.name!r} is turned inside out, "
+                    f"so that its volume counts as negative; {membrane.mesh._remedy([k])}",
+                    MeshQualityWarning,
+                )
         columns = [column for column in COLUMNS if column.keyword in self._wanted]
         if "temperatures" in self._wanted:
             names = [handle.name for handle in topology.handles if _may_move(handle)]

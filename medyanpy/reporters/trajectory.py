@@ -11,8 +11,10 @@ import numpy as np
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
-from medyanpy.errors import ParameterError, shown
+from medyanpy.errors import ParameterError, TrajectoryWarning, shown, warn_outside
 from medyanpy.files.hdf5 import (
+    NEXT,
+    Before,
     File,
     Part,
     Writer,
@@ -20,10 +22,13 @@ from medyanpy.files.hdf5 import (
     import_h5py,
     later_parts,
     looking_into,
+    missing_part,
+    open_to_read,
     part_of,
     parts_there,
     remove_parts,
     steps_of,
+    up_to_the_end,
 )
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.reporters._content import Content
@@ -121,7 +126,7 @@ class TrajectoryReporter(Reporter):
         self._lock: Lock | None = None
         # Which segment is written, and what is before it: frames, and the step of the last; what its frames hold, and
         # of which layout of a Context.
-        self._number, self._before = 1, (0, -1)
+        self._number, self._before = 1, Before()
         self._content: Content
         self._layout: Any = None
         self.include: tuple[str, ...] = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
@@ -145,7 +150,7 @@ class TrajectoryReporter(Reporter):
 
     @property
     def _all_frames(self) -> int:
-        return self._before[0] + (0 if self._writer is None else self._writer.frames)
+        return self._before.frames + (0 if self._writer is None else self._writer.frames)
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
         wanted = 0 if mark is None else whole_number("TrajectoryReporter: mark", mark)
@@ -188,7 +193,7 @@ class TrajectoryReporter(Reporter):
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         writer = self._writer or self._open(simulation)
-        if max(writer.last_step, self._before[1]) > simulation.current_step:
+        if max(writer.last_step, self._before.step) > simulation.current_step:
             with Interrupts(), writing("TrajectoryReporter", self._path):
                 self._go_back(simulation, writer)
         layout = simulation.context.layout
@@ -220,9 +225,11 @@ class TrajectoryReporter(Reporter):
         if not content.tells_all_energies or content.difference(writer.hdf5):
             content = self._content_of(simulation, faces, links=links)
             writer.flush()
+            previous = None
             if writer.frames:
-                number, before = number + 1, (self._all_frames, writer.last_step)
-            writer.go_on_in(self._begun(content, number, before))
+                previous = writer.file
+                number, before = number + 1, up_to_the_end(writer.hdf5, before)
+            writer.go_on_in(self._begun(content, number, before, previous))
         self._take(simulation, content, number, before)
 
     def _open(self, simulation: "Simulation") -> Writer:
@@ -241,7 +248,7 @@ class TrajectoryReporter(Reporter):
                 remove_parts(self._path, after=1)
                 may_change = simulation.context.layout.triangulation.may_change
                 content = self._content_of(simulation, may_change if self._faces is None else self._faces)
-                file, number, before = File(self._path, lambda new: content.lay_out(new, None)), 1, (0, -1)
+                file, number, before = File(self._path, lambda new: content.lay_out(new, None)), 1, Before()
             writer = Writer(file, lock)
             self._take(simulation, content, number, before)
             # A script that ends without close() must not lose the frames that wait in memory.
@@ -268,23 +275,25 @@ class TrajectoryReporter(Reporter):
             simulation, self._real, self.interval, velocities=self._velocities, faces=faces, links=links, like=like
         )
 
-    def _take(self, simulation: "Simulation", content: Content, number: int, before: tuple[int, int]) -> None:
+    def _take(self, simulation: "Simulation", content: Content, number: int, before: Before) -> None:
         self._content, self._number, self._before = content, number, before
         # It would keep the arrays of a Context alive.
         self._layout = weakref.ref(simulation.context.layout)
 
-    def _begun(self, content: Content, number: int, before: tuple[int, int]) -> File:
-        """A segment without frames: a new one, or in the place of the last, if that has none."""
+    def _begun(self, content: Content, number: int, before: Before, previous: File | None) -> File:
+        """A segment without frames: a new one after `previous`, or in the place of the last, if that has none."""
         path = part_of(self._path, number)
         if number > self._number and path.exists():
             raise ParameterError(
                 f"TrajectoryReporter: {path} exists by now, and would be the next segment: move it away"
             )
-        return File(path, lambda new: content.lay_out(new, before if number > 1 else None))
+        file = File(path, lambda new: content.lay_out(new, before if number > 1 else None))
+        file.previous = previous
+        return file
 
     def _shortened(
         self, simulation: "Simulation", frames: int | None, begins: str
-    ) -> tuple[File, Content, int, tuple[int, int]]:
+    ) -> tuple[File, Content, int, Before]:
         """What goes on after this number of frames in all or, if there is none, after those up to the step at which the
         simulation stands: a copy of the segment that they end in, or one that begins; and what it holds, its number,
         and what is before it. Later ones are gone then.
@@ -292,21 +301,39 @@ class TrajectoryReporter(Reporter):
         parts = parts_there(self._path)
         if frames is None:
             frames = sum(steps_of(part.path, simulation.current_step) for part in parts)
+        if self._marked is None and simulation.current_step > parts[-1].end.step:
+            missing = missing_part(self._path, len(parts), parts[-1].has_next)
+            if missing:
+                warn_outside(f"TrajectoryReporter: {missing}: its frames are lost once this goes on", TrajectoryWarning)
         k, content, new = self._place_for(simulation, parts, frames, begins)
-        part, number, last = parts[k], k + 1, parts[k - 1].last_step if k else -1
-        file = File.copy(part.path, frames - part.before)
+        part, number = parts[k], k + 1
+        for earlier in parts[:k]:
+            if not earlier.has_next:
+                self._tell_of_next(earlier)
+        file = File.copy(part.path, frames - part.before.frames)
         try:
             file.share()
             remove_parts(self._path, after=number)
             if not new:
-                return file, content, number, (part.before, last)
-            before = (frames, int(file.step[-1]) if file.frames else last)
+                return file, content, number, part.before
+            before = up_to_the_end(file.hdf5, part.before)
             file.publish()
+            return self._begun(content, number + 1, before, file), content, number + 1, before
         except BaseException:
             file.close()
             raise
-        file.close()
-        return self._begun(content, number + 1, before), content, number + 1, before
+
+    def _tell_of_next(self, part: Part) -> None:
+        """Write into a segment that another follows, where a crash has come before that."""
+        with open_to_read(part.path, left=True) as old:
+            if NEXT not in old:
+                return
+        file = File.copy(part.path, part.frames)
+        try:
+            file.tell_of_next()
+            file.publish()
+        finally:
+            file.close()
 
     def _place_for(
         self, simulation: "Simulation", parts: list[Part], frames: int, begins: str
@@ -321,8 +348,8 @@ class TrajectoryReporter(Reporter):
         """
         why, behind = "", None
         for k, part in reversed(list(enumerate(parts))):
-            end = part.before + part.frames
-            if not part.before <= frames <= end:
+            end = part.end.frames
+            if not part.before.frames <= frames <= end:
                 continue
             with looking_into(part.path) as file:
                 faces = "medyanpy/faces" in file if self._faces is None else self._faces

@@ -120,6 +120,8 @@ class RigidMolecule:
             "friction": np.tile(self.friction, (len(x), 1, 1)),
         }
 
+    @plainly_called
+    @plainly_called
     def spheres(self, model: Literal["atoms", "residues"] = "atoms") -> list[tuple[np.ndarray, np.ndarray]]:
         """The spheres of its bodies, for pictures: ``draw(simulation, spheres={"kinase": molecule.spheres()})``.
 

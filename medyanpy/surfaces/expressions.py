@@ -57,8 +57,16 @@ _COORDINATES = "xyz"
 MAX_POWER = 100
 # Of choices within choices, so many at a time are taken out of a product.
 _MOST_CHOICES = 8
+# Operations whose derivatives are finite wherever they are.
+_TAME = {"number", "coordinate", "+", "-", "*", "sin", "cos", "exp", "sinh", "cosh", "tanh", "erf", "erfc", "gauss",
+         "abs", "min", "max", "floor", "step", "keep", "drop"}  # fmt: skip
+# So many roots of an expression are looked at where they are 0.
+_MOST_ROOTS = 4
 # Thousands of terms; what is longer was made by a program, and that had better be a PythonForce or PythonSurface.
 MAX_LENGTH = 200_000
+# Operations of a text and its derivatives: so many, and so many more for each character. Thousands of terms have 2 a
+# character, towers of powers 14.
+_OPERATIONS, _OPERATIONS_EACH = 20_000, 5
 
 
 def _code(kind: str) -> int:
@@ -72,7 +80,9 @@ class Graph:
     Parameters
     ----------
     others : int
-        How many further numbers each point has, which nothing is differentiated by.
+        How many further numbers each point has.
+    varied : int
+        The first so many inputs are differentiated by; the rest are numbers of a point.
 
     Examples
     --------
@@ -84,24 +94,51 @@ class Graph:
     [[8.0, 6.0, 0.0, 0.0]]
     """
 
-    def __init__(self, others: int = 0) -> None:
+    def __init__(self, others: int = 0, varied: int = 3) -> None:
+        self._varied, self._given = varied, 3 + others
         #: What each node is: ("number", value), ("coordinate", i), from i = 3 on the other numbers of a point, or an
         #: operation and the nodes it acts on.
         self.nodes: list[tuple[Any, ...]] = []
         self._known: dict[tuple[Any, ...], int] = {}
+        self._most, self._text = math.inf, ""
         #: Functions of one node that are made of several operations, by their node: that one, and what makes the
         #: derivative with respect to it. Another one than that of these operations: shorter, or with less cancellation.
         self._rules: dict[int, tuple[int, Callable[[], int]]] = {}
         self._derivatives: dict[tuple[int, int], int] = {}
+        #: By node, whether it is constant but for jumps, whether its derivatives are finite wherever it is, and a
+        #: factor of it that is constant but for jumps: where that is 0, so is the node all around.
+        self._flat: list[bool] = []
+        self._tame: list[bool] = []
+        self._switch: list[int | None] = []
+        self._roots_of: dict[int, list[int]] = {}
+        self._even: dict[tuple[int, int], tuple[int, int]] = {}
         self._inputs = tuple(self._node("coordinate", i) for i in range(3 + others))
         self.coordinates: tuple[int, ...] = self._inputs[:3]
         self.others: tuple[int, ...] = self._inputs[3:]
 
     def _node(self, *what: Any) -> int:
         if what not in self._known:
+            if len(self.nodes) >= self._most:
+                raise ParameterError(f"{self._text} has more than {self._most} operations with its derivatives")
             self._known[what] = len(self.nodes)
             self.nodes.append(what)
+            kind, *rest = what
+            inner = () if kind in ("number", "coordinate") else rest
+            given = kind == "number" or (kind == "coordinate" and self._varied <= rest[0] < self._given)
+            flat = given or kind in ("step", "floor") or bool(inner and all(self._flat[a] for a in inner))
+            factors = inner if kind == "*" else inner[:1] if kind in ("/", "sqrt", "abs") else ()
+            switches = [self._switch[a] for a in factors if self._switch[a] is not None]
+            own = len(self.nodes) - 1 if flat and kind != "number" else None
+            self._switch.append(switches[0] if own is None and switches else own)
+            self._flat.append(flat)
+            self._tame.append(kind in _TAME and all(self._tame[a] for a in inner))
         return self._known[what]
+
+    def bound(self, what: str, text: str) -> None:
+        """Let memory and time grow with the length of a text, whatever is nested in it."""
+        before = len(self.nodes) + _OPERATIONS if self._most == math.inf else self._most
+        self._most = before + _OPERATIONS_EACH * len(text)
+        self._text = f"{what}: {shortened(text, 80)!r}, of {len(text)} characters,"
 
     def number(self, value: float) -> int:
         return self._node("number", float(value) + 0.0)  # -0.0 is the same number as 0.0
@@ -371,20 +408,151 @@ class Graph:
         return self._ruled(node, a, lambda: self.multiply(self.number(-2.0), a))
 
     def gradient(self, node: int) -> list[int]:
-        return [self.derivative(node, i) for i in range(3)]
+        return [self.along(node, i) for i in range(3)]
 
     def hessian(self, node: int) -> list[int]:
         """The six second derivatives xx, xy, xz, yy, yz, zz."""
-        return [self.derivative(self.derivative(node, i), j) for i in range(3) for j in range(i, 3)]
+        return [self.along(node, i, j) for i in range(3) for j in range(i, 3)]
 
     def third(self, node: int) -> list[int]:
         """The ten third derivatives xxx, xxy, xxz, xyy, xyz, xzz, yyy, yyz, yzz, zzz."""
-        rows = [(i, j) for i in range(3) for j in range(i, 3)]
-        return [
-            self.derivative(second, k)
-            for (_, j), second in zip(rows, self.hessian(node), strict=True)
-            for k in range(j, 3)
-        ]
+        return [self.along(node, i, j, k) for i in range(3) for j in range(i, 3) for k in range(j, 3)]
+
+    def jumps(self, node: int) -> bool:
+        """Whether a node whose derivatives are all 0 depends on coordinates nevertheless, as ``step(x)`` does."""
+        return any(self.nodes[n][0] == "coordinate" and self.nodes[n][1] < self._varied for n in self._within(node))
+
+    def along(self, node: int, *coordinates: int) -> int:
+        """The derivative by one to three coordinates, one after another; also where a distance is 0.
+
+        The root r of s, such as x² + y² + z², has no derivative where s is 0 and at its least. There what is odd in r
+        has no direction, and its mean over all directions is 0. What is even in r is a smooth function of s.
+        """
+        return self._along(node, coordinates, self._roots(node))
+
+    def _along(self, node: int, coordinates: tuple[int, ...], roots: Sequence[int]) -> int:
+        out = node
+        for i in coordinates:
+            out = self.derivative(out, i)
+        for k, root in enumerate(roots):
+            try:
+                there = self._at_root(node, root, coordinates, [*roots[:k], *roots[k + 1 :]])
+            except (ZeroDivisionError, OverflowError):
+                continue  # infinite there for another reason
+            away = self._away(root)
+            out = self.add(self._choose("keep", away, out), self._choose("drop", away, there))
+        return out
+
+    def _within(self, *nodes: int) -> set[int]:
+        """Some nodes and all that they are made of."""
+        found: set[int] = set()
+        stack = list(nodes)
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                kind, *rest = self.nodes[node]
+                if kind not in ("number", "coordinate"):
+                    stack += rest
+        return found
+
+    def _roots(self, node: int) -> list[int]:
+        """Square roots within a node of what can be 0 and at its least there; of other powers those of their bases."""
+        if node not in self._roots_of:
+            found: set[int] = set()
+            for n in self._within(node):
+                kind, *rest = self.nodes[n]
+                if kind == "sqrt" and not self._flat[n] and self._squares(rest[0]) != "positive":
+                    found.add(n)
+                elif kind == "power_0" and self.value_of(rest[1]) is not None and self._squares(rest[0]) == "squares":
+                    found.add(self.sqrt(rest[0]))
+            # What they are roots of has to be smooth.
+            smooth = [n for n in sorted(found) if not found & self._within(self.nodes[n][1])]
+            self._roots_of[node] = smooth[:_MOST_ROOTS]
+        return self._roots_of[node]
+
+    def _away(self, root: int) -> int:
+        """A node that is 0 where a root is 0 and the gradient of what it is the root of vanishes."""
+        s = self.nodes[root][1]
+        slopes = [d for d in (self.derivative(s, i) for i in range(self._varied)) if self.value_of(d) != 0.0]
+        return root if self._squares(s) == "squares" else self.add(root, *(self.abs(d) for d in slopes))
+
+    def _squares(self, node: int) -> str:
+        """Of which form a node is: "squares" times positive numbers and their sums, "positive" with such a number
+        beside them, or "" of another form."""
+        stack, positive = [node], False
+        while stack:
+            kind, *rest = self.nodes[stack.pop()]
+            if kind == "+":
+                stack += rest
+            elif kind == "*" and rest[0] == rest[1]:
+                continue
+            elif kind == "*" and (self.value_of(rest[0]) or 0.0) > 0.0:
+                stack.append(rest[1])
+            elif kind == "number" and rest[0] > 0.0:
+                positive = True
+            else:
+                return ""
+        return "positive" if positive else "squares"
+
+    def _at_root(self, node: int, root: int, coordinates: tuple[int, ...], others: list[int]) -> int:
+        """The derivative of the even part in a root r = √s, F(0) + F''(0) s/2 + ..., where s and its gradient are 0."""
+        if (node, root) not in self._even:
+            # An input of its own, of which no program knows: 0 in the end.
+            number = self._given + root
+            r, zero = self._node("coordinate", number), self.number(0.0)
+            whole = self._replaced(node, root, r)
+            curve = self.derivative(self.derivative(whole, number), number)
+            half = self.multiply(self.number(0.5), self._replaced(curve, r, zero))
+            self._even[node, root] = self._replaced(whole, r, zero), half
+        (f, half), s = self._even[node, root], self.nodes[root][1]
+        out = self._along(f, coordinates, [o for o in others if o in self._within(f)])
+
+        def d(node: int, *by: int) -> int:
+            for i in by:
+                node = self.derivative(node, i)
+            return node
+
+        if len(coordinates) == 2:
+            out = self.add(out, self.multiply(half, d(s, *coordinates)))
+        elif len(coordinates) == 3:
+            i, j, k = coordinates
+            for one, two in ((i, (j, k)), (j, (i, k)), (k, (i, j))):
+                out = self.add(out, self.multiply(d(half, one), d(s, *two)))
+            out = self.add(out, self.multiply(half, d(s, i, j, k)))
+        return out
+
+    def _replaced(self, node: int, old: int, new: int) -> int:
+        """A node with another in place of one that it is made of."""
+        made = {old: new}
+        kind, *rest = self.nodes[old]
+        base = rest[0] if kind == "sqrt" else None
+        for n in sorted(self._within(node)):
+            kind, *rest = self.nodes[n]
+            if n in made:
+                continue
+            if kind == "power_0" and rest[0] == base:
+                twice = self.multiply(self.number(2.0), rest[1])
+                made[n] = self._node(kind, new, twice)
+                continue
+            if kind in ("number", "coordinate"):
+                made[n] = n
+                continue
+            inner = [made[a] for a in rest]
+            made[n] = n if inner == rest else self._again(kind, inner)
+        return made[node]
+
+    def _again(self, kind: str, inner: list[int]) -> int:
+        """An operation on other nodes."""
+        simple = {"+": self._add, "-": self.subtract, "*": self.multiply, "/": self.divide}
+        if kind in ("keep", "drop"):
+            return self._choose(kind, *inner)
+        try:
+            node = simple[kind](*inner) if kind in simple else self._node(kind, *inner)
+        except (ZeroDivisionError, OverflowError):
+            node = self._node(kind, *inner)
+        value = self.value_of(node)
+        return self._node(kind, *inner) if value is not None and not math.isfinite(value) else node
 
     def derivative(self, node: int, i: int) -> int:
         """With respect to coordinate i."""
@@ -409,6 +577,12 @@ class Graph:
         """Yields nodes, to be sent their derivatives, and returns its own."""
         if (node, i) in self._derivatives:
             return self._derivatives[node, i]
+        out = yield from self._by_rules(node, i)
+        switch = self._switch[node]
+        # Where a factor is 0 all around, no other one's infinite derivative counts.
+        return out if switch is None or self._tame[out] else self._choose("keep", switch, out)
+
+    def _by_rules(self, node: int, i: int) -> Generator[int, int, int]:
         kind, *rest = self.nodes[node]
         if kind == "number":
             return self.number(0.0)
@@ -573,6 +747,7 @@ def parse(
     """
     check_length(what, text)
     coordinates = dict(zip(_COORDINATES, graph.coordinates, strict=True)) if coordinates is None else coordinates
+    graph.bound(what, text)
     parser = _Parser(what, text.strip(), graph, dict(names), polynomial, coordinates)
     ends = [m.start() for m in re.finditer(";", parser.source)] + [len(parser.source)]
     for start, end in reversed(list(itertools.pairwise(ends))):

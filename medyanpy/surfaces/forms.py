@@ -37,7 +37,7 @@ class Form:
     def _graph(self, more: int = 0) -> tuple[Graph, int, Sequence[int]]:
         """The function, and inputs behind its own."""
         n = 3 * self.beads + self.own
-        graph = Graph(n - 3 + more)
+        graph = Graph(n - 3 + more, 3 * self.beads)
         inputs = (*graph.coordinates, *graph.others)
         return graph, self.write(graph, inputs[:n]), inputs[n:]
 
@@ -47,7 +47,7 @@ class Form:
     @cached_property
     def _first(self) -> tuple[Graph, list[int]]:
         graph, g, _ = self._graph()
-        return graph, [g, *self._slopes(graph, g)]
+        return graph, [g, *(graph.along(g, i) for i in range(3 * self.beads))]
 
     @cached_property
     def program(self) -> Program:
@@ -58,9 +58,9 @@ class Form:
     @cached_property
     def second(self) -> Program:
         """Second derivatives, of the upper triangle row by row."""
-        graph, results = self._first
+        graph, (g, *_) = self._first
         n = 3 * self.beads
-        return graph.program([graph.derivative(results[1 + i], j) for i in range(n) for j in range(i, n)])
+        return graph.program([graph.along(g, i, j) for i in range(n) for j in range(i, n)])
 
     @cached_property
     def bent(self) -> Program:

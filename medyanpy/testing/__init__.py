@@ -2,7 +2,7 @@
 
 from medyanpy.testing.forces import ForceCase, check_box, check_flips, check_force
 from medyanpy.testing.installation import Finding, check_installation
-from medyanpy.testing.jumps import JumpCase, check_jump
+from medyanpy.testing.jumps import JumpCase, check_jump, check_jumps_together
 from medyanpy.testing.statistics import (
     FALSE_ALARM_RATE,
     POWER,
@@ -27,6 +27,7 @@ __all__ = [
     "check_force",
     "check_installation",
     "check_jump",
+    "check_jumps_together",
     "check_mean",
     "check_same_distribution",
     "check_same_mean",

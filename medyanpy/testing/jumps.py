@@ -13,7 +13,7 @@ from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.testing.statistics import check_chi_square, check_mean
 
-__all__ = ["JumpCase", "check_jump"]
+__all__ = ["JumpCase", "check_jump", "check_jumps_together"]
 
 
 @dataclass(frozen=True)
@@ -194,10 +194,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
     start = _look(simulation)
     simulation.step(25)
     end = _look(simulation)
-    parts = {"heat": end.heat, "shadow": end.shadow_work, "protocol": end.protocol_work, "chemical": end.chemical_work}
-    largest = max(map(abs, [*parts.values(), start.total_energy, end.total_energy]))
-    change = end.total_energy - start.total_energy
-    assert abs(change - sum(parts.values())) <= 1e-12 * largest, f"{case.name}: {parts} do not make up {change}"
+    parts = _check_sum(case.name, start, end)
     jumped = (energies[case.states(end)] - energies[case.states(start)]).sum()
     scale = max(np.abs(energies).max() * copies, 1e-300)
     events = heard.heard()
@@ -221,51 +218,107 @@ def check_bits(case: JumpCase, copies: int = 300) -> None:
     """The same bits, whatever was cut, threaded, repeated or written down in between."""
     h = 0.2 / _fastest(case)
 
-    def made(threads: int = 1) -> Simulation:
-        return case.make(copies, 3, threads, h)
+    def same(name: str, how: str, one: State, two: State) -> None:
+        assert np.array_equal(case.states(one), case.states(two)), f"{name}: {how}: other states"
+        _same_states(name, how, one, two)
 
-    def same(other: Simulation, how: str) -> None:
-        one, two = whole, _look(other)
-        assert np.array_equal(case.states(one), case.states(two)), f"{case.name}: {how}: other states"
-        assert one.counts == two.counts, f"{case.name}: {how}: other counts"
-        for name in ("positions", "velocities"):
-            assert np.array_equal(getattr(one, name), getattr(two, name)), f"{case.name}: {how}: other {name}"
+    _check_bits(case.name, lambda threads: case.make(copies, 3, threads, h), same)
 
-    simulation = made()
-    simulation.step(30)
+
+def check_jumps_together(name: str, make: Callable[[int], Simulation], steps: int = 30) -> None:
+    """Check jumps beside each other, in one system.
+
+    Bits are the same for any number of threads, any cut into calls of ``step`` with looks in between, a replay from the
+    last good state, a checkpoint that is loaded or resumed, and the document. Books close to 1e-12 of the largest term.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    make : callable (threads) -> Simulation
+        The same one at every call, at its start.
+    steps : int, >= 6
+        After so many, each of its jumps must have been accepted.
+
+    Raises
+    ------
+    AssertionError
+        They do not.
+    """
+    _check_bits(name, make, _same_states, steps)
+    simulation = make(1)
+    simulation.report_work = True
+    start = _look(simulation)
+    simulation.step(steps)
+    end = _look(simulation)
+    _check_sum(name, start, end)
+
+
+def _same_states(name: str, how: str, one: State, two: State) -> None:
+    assert one.counts == two.counts, f"{name}: {how}: other counts"
+    assert one.box == two.box, f"{name}: {how}: another box"
+    for what in ("positions", "velocities", "ids"):
+        same = np.array_equal(getattr(one, what), getattr(two, what), equal_nan=what != "ids")
+        assert same, f"{name}: {how}: other {what}"
+    for what in ("faces", "jumps"):
+        assert repr(getattr(one, what)) == repr(getattr(two, what)), f"{name}: {how}: other {what}"
+
+
+def _check_sum(name: str, start: State, end: State) -> dict[str, float]:
+    """That the books close; heat, shadow, protocol and chemical work."""
+    parts = {"heat": end.heat, "shadow": end.shadow_work, "protocol": end.protocol_work, "chemical": end.chemical_work}
+    largest = max(map(abs, [*parts.values(), start.total_energy, end.total_energy]))
+    change = end.total_energy - start.total_energy
+    assert abs(change - sum(parts.values())) <= 1e-12 * largest, f"{name}: {parts} do not make up {change}"
+    return parts
+
+
+def _check_bits(
+    name: str,
+    made: Callable[[int], Simulation],
+    same: Callable[[str, str, State, State], None],
+    steps: int = 30,
+) -> None:
+    first, second = 2 * steps // 5, steps // 3
+    simulation = made(1)
+    simulation.step(steps)
     whole = _look(simulation)
-    assert sum(accepted for _, accepted in whole.counts.values()) > 0, f"{case.name}: nothing happens"
+    accepted = {jump: counts.accepted for jump, counts in whole.counts.items()}
+    assert all(accepted.values()), f"{name}: nothing happens: accepted are {accepted}"
     threaded = made(3)
-    threaded.step(30)
-    same(threaded, "threads")
-    cut = made()
-    for n in (1, 2, 9, 18):
+    threaded.step(steps)
+    same(name, "threads", whole, _look(threaded))
+    cut = made(1)
+    for n in (1, 2, second - 1, steps - second - 2):
         cut.step(n)
-    same(cut, "calls of step")
-    replayed = made()
-    replayed.step(12)
+        _look(cut)
+    same(name, "calls of step, and looks between", whole, _look(cut))
+    replayed = made(1)
+    replayed.step(first)
     program = replayed.context._store.program
     program.keep()
-    replayed.context.step(10)
+    replayed.context.step(second)
     program.restore()
     replayed.context._schedule.jumping.rewound()
-    replayed.step(18)
-    same(replayed, "a replay from the last good state")
+    # Where steps take long, the program has made a later copy meanwhile.
+    assert first <= replayed.current_step < first + second, f"{name}: a replay does not go back"
+    replayed.step(steps - replayed.current_step)
+    same(name, "a replay from the last good state", whole, _look(replayed))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint"
-        written = made()
-        written.step(12)
+        written = made(1)
+        written.step(first)
         written.save_checkpoint(path)
         resumed = Simulation.resume(path, threads=2)
-        resumed.step(18)
-        same(resumed, "resumed")
-        loaded = made()
+        resumed.step(steps - first)
+        same(name, "resumed", whole, _look(resumed))
+        loaded = made(1)
         loaded.step(5)
         loaded.load_checkpoint(path)
-        loaded.step(18)
-        same(loaded, "loaded")
-    system, integrator = deserialize(serialize(made()))
+        loaded.step(steps - first)
+        same(name, "loaded", whole, _look(loaded))
+    system, integrator = deserialize(serialize(made(1)))
     again = Simulation(system, integrator, threads=1)
-    again.context.set_state(_look(made()))
-    again.step(30)
-    same(again, "made anew from its document")
+    again.context.set_state(_look(made(1)))
+    again.step(steps)
+    same(name, "made anew from its document", whole, _look(again))

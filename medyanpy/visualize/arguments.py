@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import array, number, per_item, whole_number
+from medyanpy._tools.validation import array, number, per_item, several, whole_number
 from medyanpy.errors import ParameterError, shown
 from medyanpy.visualize.scene import BeadModel
 
 
 def checked_size(what: str, size: Any, point_radius: Any) -> tuple[tuple[int, int], float | None]:
-    width, height = (whole_number(f"{what}: size", s, at_least=100, at_most=20_000) for s in size)
+    pair = several(f"{what}: size", size)
+    if len(pair) != 2:
+        raise ParameterError(f"{what}: size = {shown(size)} but must be two whole numbers, (width, height)")
+    width, height = (whole_number(f"{what}: size", s, at_least=100, at_most=20_000) for s in pair)
     if point_radius is not None:
         point_radius = number(f"{what}: point_radius", point_radius, above=0.0)
     return (width, height), point_radius
@@ -51,6 +54,26 @@ def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
             if not len(x):
                 raise ParameterError(f"{label}: centers must hold at least one sphere")
             checked[name].append(BeadModel(x, per_item(f"{label}: radii", radii, len(x), above=0.0)))
+    return checked
+
+
+def checked_colors(what: str, colors: Any) -> dict[str, tuple[float, float, float]]:
+    """Colours by names of handles, forces and jumps; which there are is known later."""
+    if colors is None:
+        return {}
+    if not isinstance(colors, Mapping):
+        raise ParameterError(f"{what}: colors must be a dict of names of handles, not {type(colors).__name__}")
+    need_matplotlib()
+    from matplotlib.colors import to_rgb
+
+    checked: dict[str, tuple[float, float, float]] = {}
+    for name, color in colors.items():
+        try:
+            checked[name] = to_rgb(color)
+        except (ValueError, TypeError) as cause:
+            raise ParameterError(
+                f"{what}: colors[{name!r}] = {shown(color)} but must be a colour of Matplotlib"
+            ) from cause
     return checked
 
 

@@ -6,11 +6,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.validation import array
+from medyanpy._tools.validation import array, number
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import checked_axes, checked_size, checked_spheres, need_matplotlib
-from medyanpy.visualize.renderer import Window, bar_share, limits_of, palette_of, render, window_of
-from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objects_of, scene_of
+from medyanpy.visualize.arguments import (
+    checked_axes,
+    checked_colors,
+    checked_size,
+    checked_spheres,
+    need_matplotlib,
+)
+from medyanpy.visualize.renderer import (
+    Window,
+    bar_share,
+    legend_of_two,
+    limits_of,
+    palette_of,
+    render,
+    window_of,
+)
+from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, label_of, objects_of, scene_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,6 +42,9 @@ def draw(
     point_radius: float | None = None,
     inside: bool = False,
     trails: Any = None,
+    opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None,
+    edges: bool = False,
     semi_axes: Mapping[str, Any] | None = None,
     spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
@@ -40,7 +57,7 @@ def draw(
     spheres, links and bonds as thin tubes, and a scale bar.
 
     Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that was
-    given some. What other forces join (`HarmonicBonds` of beads) is called bonds.
+    given some. What other forces join (`HarmonicBonds` and `CustomBonds` of beads) is called bonds.
 
     A periodic box is drawn as thin lines, in open directions as far as beads reach. Beads and bodies are drawn by their
     images in it, filaments, rods and membranes as wholes with their centre in it; a membrane that closes through sides
@@ -57,16 +74,24 @@ def draw(
     values : (V,) or (F,) float, "mean_curvature" or "gaussian_curvature", optional
         A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour; or what
         `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures` are of membranes as they are now. Those
-        are unknown on borders, which keep the colour of membranes.
+        are unknown on borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and
+        1 for two phases, they are two colours in the legend, without a colour bar.
     label : str
         Of the colour bar; of curvatures there is one by default.
     colormap : str
         One of Matplotlib's.
     point_radius : float, nm, > 0, optional
-        Of the spheres and, half as thick, of filaments; where none is given, as large as looks well. Elastic rods are
-        as thick as a round section of their mass and inertia.
+        Of the spheres and, half as thick, of filaments; where none is given, by the distances between them. Elastic
+        rods are as thick as a round section of their mass and inertia.
     inside : bool
         Leave out the side of closed membranes that is turned to the viewer, and what is in it: what they hold is seen.
+    opacity : float, 0 to 1
+        Of membranes: what is behind them is seen through those below 1.
+    colors : dict of str to colour, optional
+        One of Matplotlib's, by the name of a handle, or of a jump or force that has links; ``"bonds"`` and ``"box"``
+        are names too. Others keep theirs, of which there are twelve.
+    edges : bool
+        Draw the edges of triangles.
     trails : (T, n, 3) float or sequence of (n, 3), nm, optional
         Where all beads were, the oldest first, such as a list of ``state.positions``. Points and other beads that are
         drawn as spheres draw a tube behind them that gets thinner towards the past; in a box by nearest images.
@@ -79,7 +104,7 @@ def draw(
         other, again and again, as `RigidMolecule.spheres` gives them.
     view : (elevation, azimuth), degrees, optional
         From where to look, the z axis being up. By default from 35 degrees above the plane in which the mesh is
-        widest.
+        widest, and in a periodic box from beside and above one of its corners.
     size : (width, height), pixels, at least 100
     unit : str
         Of lengths, beside the scale bar; ``""`` for work without units.
@@ -95,7 +120,8 @@ def draw(
     Raises
     ------
     ParameterError
-        Something that cannot be drawn, values or trails of a wrong shape, or a file that exists.
+        Something that cannot be drawn, values or trails of a wrong shape, a name in `colors` that nothing has, a colour
+        that is not one, or a file that exists.
     ImportError
         A Surface itself is to be drawn, and scikit-image is not installed.
 
@@ -106,6 +132,7 @@ def draw(
     >>> figure = draw(mp.TriangleMesh.icosphere(500.0, 2), size=(200, 200))
     """
     size, point_radius = checked_size("draw", size, point_radius)
+    opacity = number("draw: opacity", opacity, at_least=0.0, at_most=1.0)
     if path is not None:
         path = new_file("draw", path, overwrite=overwrite)
     need_matplotlib()
@@ -116,8 +143,9 @@ def draw(
         past = scene.led_here(array("draw: trails", trails, (None, len(scene.positions), 3), nan=True))
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
+    give_colors(surfaces, solids, checked_colors("draw", colors))
     window = window_of("draw", surfaces, solids, view, point_radius)
-    image = render(surfaces, solids, window, size, point_radius, colormap, inside)
+    image = render(surfaces, solids, window, size, point_radius, colormap, inside, opacity=opacity, edges=edges)
     label = label_of(values, label, unit)
     figure, _ = framed(image, window, surfaces, solids, label, colormap, title, unit)
     if path is not None:
@@ -149,33 +177,45 @@ def framed(
     extent = (0.0, scale * width, 0.0, scale * height)
     shown = axes.imshow(image, extent=extent, interpolation="none")
     axes.set_axis_off()
-    ink, text = "#333333", 8.0 * min(width, 4 * height // 3) / 1600.0
+    ink = "#333333"
+    entries = [
+        (s.legend, color) for s, color in zip(spheres, palette_of(spheres), strict=True) if not s.is_box
+    ] + legend_of_two(surfaces, label, colormap)
+    text = _letters(width, height, len(entries)) * 72.0 / dpi
 
     length = _round_length(0.18 * extent[1])
     left, bottom = 0.05 * extent[1], 0.055 * extent[3]
     axes.plot([left, left + length], [bottom, bottom], color=ink, lw=0.35 * text, solid_capstyle="butt")
+    said = _length_text(length, unit)
+    # In small pictures it may be wider than its bar.
+    half = 0.36 * len(said) * text * dpi / 72.0 * scale
     axes.text(
-        left + 0.5 * length, bottom + 0.015 * extent[3], _length_text(length, unit), color=ink, ha="center",
+        max(left + 0.5 * length, half + 0.01 * extent[1]), bottom + 0.015 * extent[3], said, color=ink, ha="center",
         va="bottom", fontsize=1.15 * text,
     )
     marks = [
-        Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=color, mec="none", label=s.legend)
-        for s, color in zip(spheres, palette_of(spheres), strict=True)
-        if not s.is_box
+        Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=color, mec="none", label=name) for name, color in entries
     ]
     if marks:
         axes.legend(
             handles=marks, loc="lower right", bbox_to_anchor=(0.96, 0.035), frameon=False, fontsize=1.15 * text,
             labelcolor=ink, handletextpad=0.2, borderaxespad=0.0,
         )
-    if any(s.values is not None for s in surfaces):
+    if bar_share(surfaces):
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
+        # Room for numbers on the right and, where letters are small, for a label beyond them.
+        letter = text * dpi / 72.0 / width
+        place = min(0.88, 1.0 - 6.0 * letter)
         bar = figure.colorbar(
-            ScalarMappable(Normalize(*limits_of(surfaces)), colormap), cax=figure.add_axes((0.88, 0.3, 0.015, 0.4))
+            ScalarMappable(Normalize(*limits_of(surfaces)), colormap), cax=figure.add_axes((place, 0.3, 0.015, 0.4))
         )
         bar.set_label(label, fontsize=1.1 * text, color=ink)
+        if 8.5 * letter > 0.12:
+            # There is none: it stands above the bar.
+            bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")
+            bar.ax.yaxis.set_label_coords(0.98, 0.73, transform=figure.transFigure)
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
         bar.outline.set_visible(False)
     if title is not None:
@@ -183,6 +223,13 @@ def framed(
             0.5 * extent[1], 0.965 * extent[3], title, color=ink, ha="center", va="top", fontsize=1.4 * text
         )
     return figure, shown
+
+
+def _letters(width: int, height: int, n_entries: int) -> float:
+    """The height of letters in pixels: a seventieth of the width of a picture of 4:3, but large enough to be read in a
+    small one, as far as there is room for the legend."""
+    wide = min(width, 4.0 * height / 3.0)
+    return float(max(wide / 72.0, min(11.0, wide / 24.0, 0.6 * height / (1.6 * max(n_entries, 1)))))
 
 
 def _round_length(wanted: float) -> float:

@@ -20,19 +20,21 @@ from medyanpy._tools.validation import number, whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import checked_axes, checked_spheres, need_matplotlib
+from medyanpy.visualize.arguments import checked_axes, checked_colors, checked_spheres, need_matplotlib
 from medyanpy.visualize.renderer import (
     TIP,
     TIP_LIGHT,
     bar_share,
     colors_of,
     default_radius,
+    legend_of_two,
     limits_of,
     palette_of,
     radii_of,
+    two_values,
     window_of,
 )
-from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objects_of, scene_of
+from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, label_of, objects_of, scene_of
 
 __all__ = ["View", "export_gltf", "export_html", "show"]
 
@@ -122,6 +124,7 @@ def show(
     colormap: str = "viridis",
     point_radius: float | None = None,
     opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None,
     semi_axes: Mapping[str, Any] | None = None,
     spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
@@ -135,7 +138,7 @@ def show(
 
     Parameters
     ----------
-    what, values, label, colormap, point_radius, semi_axes, spheres, view, unit, title
+    what, values, label, colormap, point_radius, colors, semi_axes, spheres, view, unit, title
         As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
     opacity : float, 0 to 1
         Of membranes: what is behind them is seen through those below 1.
@@ -156,7 +159,7 @@ def show(
         PyVista, or what it writes HTML with, is not installed.
     """
     height = whole_number("show: height", height, at_least=100, at_most=20_000)
-    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title, colors)
     made = View(_page(scene), height)
     if not in_notebook():
         made.open()
@@ -173,6 +176,7 @@ def export_html(
     colormap: str = "viridis",
     point_radius: float | None = None,
     opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None,
     semi_axes: Mapping[str, Any] | None = None,
     spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
@@ -186,7 +190,7 @@ def export_html(
 
     Parameters
     ----------
-    what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title
+    what, values, label, colormap, point_radius, opacity, colors, semi_axes, spheres, view, unit, title
         As of `show`.
     path : path
         ``.html``
@@ -203,7 +207,7 @@ def export_html(
         The file cannot be written.
     """
     path = _checked_path("export_html", path, ".html", overwrite)
-    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title, colors)
     content = _page(scene).encode()
     write_atomically("export_html", path, lambda file: file.write(content))
 
@@ -217,6 +221,7 @@ def export_gltf(
     colormap: str = "viridis",
     point_radius: float | None = None,
     opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None,
     semi_axes: Mapping[str, Any] | None = None,
     spheres: Mapping[str, Any] | None = None,
     overwrite: bool = False,
@@ -228,7 +233,7 @@ def export_gltf(
 
     Parameters
     ----------
-    what, values, colormap, point_radius, opacity, semi_axes, spheres
+    what, values, colormap, point_radius, opacity, colors, semi_axes, spheres
         As of `show`.
     path : path
         ``.gltf``; the one file holds all.
@@ -247,7 +252,7 @@ def export_gltf(
     import tempfile
 
     path = _checked_path("export_gltf", path, ".gltf", overwrite)
-    scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, spheres, None, "nm", None)
+    scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, spheres, None, "nm", None, colors)
     with _plotter(scene) as plotter, tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "scene.gltf"
         plotter.export_gltf(str(made))
@@ -285,6 +290,7 @@ def _scene(
     view: Any,
     unit: str,
     title: str | None,
+    colors: Any = None,
 ) -> Scene3D:
     if point_radius is not None:
         point_radius = number("show: point_radius", point_radius, above=0.0)
@@ -293,9 +299,10 @@ def _scene(
     need_matplotlib()  # for colours
     surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes), checked_spheres("show", spheres)))
     give_values([s for s in surfaces if s.is_membrane], values)
+    give_colors(surfaces, solids, checked_colors("show", colors))
     window = window_of("show", surfaces, solids, view, point_radius)
     if point_radius is None:
-        point_radius = default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)))
+        point_radius = default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)
     limits = limits_of(surfaces)
     pieces = [_piece_of_sheet(s, limits, colormap, opacity if s.is_membrane else 1.0) for s in surfaces]
     legend = []
@@ -303,8 +310,9 @@ def _scene(
         if not s.is_box:
             legend.append((s.legend, color))
         pieces += _pieces_of_solids(s, point_radius, color)
-    has_values = any(s.values is not None for s in surfaces)
-    bar = (label_of(values, label, unit), limits, colormap) if has_values else None
+    legend += legend_of_two(surfaces, label_of(values, label, unit), colormap)
+    has_bar = any(s.values is not None for s in surfaces) and two_values(surfaces) is None
+    bar = (label_of(values, label, unit), limits, colormap) if has_bar else None
     middle = 0.5 * (window.low + window.high) @ window.camera
     return Scene3D([p for p in pieces if len(p.faces)], window.camera, middle, legend, bar, title or "")
 

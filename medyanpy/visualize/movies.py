@@ -9,15 +9,21 @@ import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.progress import Bar
-from medyanpy._tools.validation import whole_number
+from medyanpy._tools.validation import number, whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.reporters._base import new_file
 from medyanpy.surfaces import Surface
-from medyanpy.visualize.arguments import checked_axes, checked_size, checked_spheres, need_matplotlib
+from medyanpy.visualize.arguments import (
+    checked_axes,
+    checked_colors,
+    checked_size,
+    checked_spheres,
+    need_matplotlib,
+)
 from medyanpy.visualize.figures import framed
 from medyanpy.visualize.renderer import backdrop_of, render, window_of
-from medyanpy.visualize.scene import Scene, objects_of, regions_of, scene_of
+from medyanpy.visualize.scene import Scene, give_colors, objects_of, regions_of, scene_of
 
 
 @plainly_called
@@ -29,6 +35,9 @@ def movie(
     fps: int = 25,
     point_radius: float | None = None,
     inside: bool = False,
+    opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None,
+    edges: bool = False,
     semi_axes: Mapping[str, Any] | None = None,
     spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
@@ -51,7 +60,7 @@ def movie(
         Points and other beads drawn as spheres show where they were in that many frames before.
     fps : int, 1 to 60
         Frames per second. Viewers show GIFs at no more than 50.
-    point_radius, inside, semi_axes, spheres, view, size, unit, title, overwrite
+    point_radius, inside, opacity, colors, edges, semi_axes, spheres, view, size, unit, title, overwrite
         As of `draw`; the view by default that of the first frame.
     progress : bool, optional
         Show a progress bar, which counts frames; where not given, in notebooks, and if standard error is a terminal.
@@ -78,6 +87,8 @@ def movie(
     size, point_radius = checked_size("movie", size, point_radius)
     trail = whole_number("movie: trail", trail)
     fps = whole_number("movie: fps", fps, at_least=1, at_most=60)
+    opacity = number("movie: opacity", opacity, at_least=0.0, at_most=1.0)
+    painted = checked_colors("movie", colors)
     given = checked_axes("movie", semi_axes), checked_spheres("movie", spheres)
     path = new_file("movie", path, overwrite=overwrite)
     need_matplotlib()
@@ -107,6 +118,7 @@ def movie(
             boxes[surface] = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
     constant = {key: len(found) == 1 for key, found in numbers.items()}
     surfaces, solids = objects_of(first, boxes=boxes, constant=constant)
+    give_colors(surfaces, solids, painted)
     window = window_of("movie", surfaces, solids, view, point_radius)
     for scene in scenes():
         for part in scene.parts:
@@ -128,7 +140,10 @@ def movie(
         past: deque[Scene] = deque(maxlen=trail)
         for scene in scenes():
             now = objects_of(scene, scene.past(list(past)), boxes, constant)
-            yield render(*now, window, size, point_radius, "viridis", inside, backdrop)
+            give_colors(*now, painted)
+            yield render(
+                *now, window, size, point_radius, "viridis", inside, backdrop, opacity=opacity, edges=bool(edges)
+            )
             past.append(scene)
 
     image = images()

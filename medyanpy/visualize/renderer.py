@@ -8,15 +8,27 @@ import numpy as np
 from medyanpy._tools.validation import number
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import geometry
-from medyanpy.visualize.scene import BOX_COLOR, Sheet, Solids, unit
+from medyanpy.visualize.scene import BOX_COLOR, MEMBRANE_COLOR, Sheet, Solids, unit
 
+#: Twelve, in CIELAB at least 9 apart from each other, also for eyes without red, green or blue cones (a test).
 POINT_COLORS = (
     (0.13, 0.44, 0.66),
     (0.95, 0.71, 0.18),
     (0.27, 0.52, 0.26),
     (0.45, 0.27, 0.56),
-    (0.25, 0.25, 0.28),
+    (0.16, 0.16, 0.20),
+    (0.45, 0.95, 0.95),
+    (0.75, 0.25, 0.95),
+    (0.65, 0.95, 0.55),
+    (0.35, 0.15, 0.05),
+    (0.65, 0.65, 0.95),
+    (0.65, 0.55, 0.65),
+    (0.25, 0.15, 0.65),
 )
+# By default a periodic box is seen from beside and above one of its corners (degrees).
+CORNER = 22.0, 28.0
+# Edges of triangles: half their width in pixels, and how dark they are.
+EDGE, EDGE_SHADE = 0.45, 0.45
 # Towards the lights, as (right, up, towards the viewer).
 KEY_LIGHT = np.array([-0.45, 0.70, 0.62])
 FILL_LIGHT = np.array([0.75, 0.05, 0.55])
@@ -77,6 +89,12 @@ def _camera(surfaces: list[Sheet], spheres: list[Solids], view: Any) -> np.ndarr
         elif spread[2] - spread[1] > 0.05 * spread[2]:
             # Long and round: lying.
             up, ahead = axes[:, 0], axes[:, 1]
+        if any(s.is_box for s in spheres):
+            # Along its sides, of which none is to hide the others.
+            elevation, azimuth = CORNER
+            sides = np.eye(3)
+            k = int(np.argmax(np.abs(up)))
+            up, ahead = sides[k], sides[(k + 1) % 3 if abs(ahead[(k + 1) % 3]) >= abs(ahead[k - 1]) else k - 1]
     else:
         elevation, azimuth = (number("draw: view", angle) for angle in view)
     ahead = ahead - (ahead @ up) * up
@@ -170,8 +188,19 @@ def render(
     colormap: str,
     inside: bool,
     backdrop: _Backdrop | None = None,
+    *,
+    opacity: float = 1.0,
+    edges: bool = False,
 ) -> np.ndarray:
-    """RGB (height, width, 3). A backdrop given is left as it is."""
+    """RGB (height, width, 3). A backdrop given is left as it is. Through membranes of an opacity below 1 everything
+    else is seen, not their other side."""
+    if opacity < 1.0:
+        scale = window.scale(size, bar_share(surfaces))
+        radius = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
+        rest = [s.without_faces() if s.is_membrane else s for s in surfaces]
+        behind = render(rest, spheres, window, size, radius, colormap, inside, edges=edges)
+        whole = render(surfaces, spheres, window, size, radius, colormap, inside, backdrop, edges=edges)
+        return opacity * whole + (1.0 - opacity) * behind
     buffer, *shading = backdrop or backdrop_of(surfaces, window, size, colormap, inside)
     triangles, inverse, normals, colors = shading
     if backdrop is not None:
@@ -181,7 +210,8 @@ def render(
     bodies = _bodies(surfaces, spheres, scale, window, size)
     _put_spheres(buffer, balls, len(triangles))
     _put_ellipsoids(buffer, bodies, len(triangles) + len(balls[0]))
-    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies, palette_of(spheres))
+    crisp = two_values(surfaces) is not None
+    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies, palette_of(spheres), edges, crisp)
     return _reduce(rgb, alpha, buffer)
 
 
@@ -195,13 +225,38 @@ def backdrop_of(
 
 def palette_of(solids: list[Solids]) -> np.ndarray:
     """(k, 3) the colour of each."""
-    colors = [BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)] for k, s in enumerate(solids)]
+    colors = [
+        s.color or (BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)]) for k, s in enumerate(solids)
+    ]
     return np.array(colors).reshape(-1, 3)
 
 
 def bar_share(surfaces: list[Sheet]) -> float:
     """Share of the width for a colour bar."""
-    return 0.1 if any(s.values is not None for s in surfaces) else 0.0
+    return 0.1 if any(s.values is not None for s in surfaces) and two_values(surfaces) is None else 0.0
+
+
+def two_values(surfaces: list[Sheet]) -> tuple[float, float] | None:
+    """The lower and the upper, where values are two: they are shown as two colours, without a colour bar."""
+    found = _known_values(surfaces)
+    if not len(found) or not ((found == found.min()) | (found == found.max())).all() or found.min() == found.max():
+        return None
+    return float(found.min()), float(found.max())
+
+
+def legend_of_two(surfaces: list[Sheet], label: str, colormap: str) -> list[tuple[str, np.ndarray]]:
+    """What a legend says of values that are two, and their colours; nothing of others."""
+    both = two_values(surfaces)
+    if both is None:
+        return []
+    colors = colors_of(np.array(both), both, colormap, MEMBRANE_COLOR)
+    return [(f"{label or 'value'}: {x:g}", color) for x, color in zip(both, colors, strict=True)]
+
+
+def _known_values(surfaces: list[Sheet]) -> np.ndarray:
+    values = np.concatenate([np.empty(0), *(s.values.ravel() for s in surfaces if s.values is not None)])
+    known: np.ndarray = values[np.isfinite(values)]
+    return known
 
 
 def _triangles(
@@ -211,6 +266,8 @@ def _triangles(
     corners, normals, colors = [np.empty((0, 3, 3))], [np.empty((0, 3, 3))], [np.empty((0, 3, 3))]
     limits, camera = limits_of(surfaces), window.camera
     for s in surfaces:
+        if not len(s.faces):
+            continue
         p = window.to_pixels(s.vertices, size, bar_share(surfaces))[s.faces]
         vectors = geometry.area_vectors(s.vertices, s.faces)
         flat = unit(vectors)
@@ -235,13 +292,11 @@ def _triangles(
 
 def limits_of(surfaces: list[Sheet]) -> tuple[float, float]:
     """Range of the colours: without the outermost percent, which is often noise."""
-    values = [s.values.ravel() for s in surfaces if s.values is not None]
-    if not values:
-        return 0.0, 1.0
-    known = np.concatenate(values)
-    known = known[np.isfinite(known)]
+    known = _known_values(surfaces)
     if not len(known):
         return 0.0, 1.0
+    if (both := two_values(surfaces)) is not None:
+        return both
     low, high = np.percentile(known, [1.0, 99.0])
     return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
 
@@ -282,15 +337,24 @@ def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def default_radius(surfaces: list[Sheet], spheres: list[Solids], scale: float) -> float:
+def default_radius(
+    surfaces: list[Sheet], spheres: list[Solids], scale: float, size: tuple[int, int] = (1600, 1200)
+) -> float:
     """nm; of points where none is given, in a picture of so many nm per pixel."""
     n = sum(len(s.centers) for s in spheres if s.are_beads)
     area = sum(
         0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces
     )
     # A quarter of the mean distance of neighbours, but not so small that nothing is seen, nor too large.
-    wanted = 0.25 * np.sqrt(area / max(n, 1)) if area else 9.0 * scale
-    return float(np.clip(wanted, 3.0 * scale, 9.0 * scale))
+    if area:
+        return float(np.clip(0.25 * np.sqrt(area / max(n, 1)), 3.0 * scale, 9.0 * scale))
+    loose = [s.centers for s in spheres if s.are_beads and s.links is None]
+    x = np.concatenate([np.empty((0, 3)), *loose])
+    extent = np.ptp(x, axis=0) if len(x) else np.zeros(3)
+    wide = extent[extent > 0.01 * extent.max()]
+    apart = float(np.prod(wide) / len(x)) ** (1.0 / len(wide)) if len(wide) else 0.0
+    least = 9.0 * max(1.0, size[0] / 1600.0)
+    return float(np.clip(0.25 * apart, least * scale, max(least, 24.0 * size[0] / 1600.0) * scale))
 
 
 def radii_of(s: Solids, default: float) -> np.ndarray:
@@ -317,7 +381,7 @@ def _balls(
     inside: bool,
 ) -> _Balls:
     """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
-    default = default_radius(surfaces, spheres, scale) if point_radius is None else point_radius
+    default = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
     centers, radii, which = [np.empty((0, 3))], [np.empty(0)], [np.empty(0, np.int64)]
     camera, fine = window.camera, scale / SUPERSAMPLING
     for k, s in enumerate(spheres):
@@ -464,6 +528,8 @@ def _shade(
     balls: _Balls,
     bodies: _Ellipsoids,
     palette: np.ndarray,
+    edges: bool,
+    crisp: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Colour (n pixels, 3) and whether anything is there."""
     alpha = buffer.item >= 0
@@ -480,6 +546,13 @@ def _shade(
     ).astype(np.float32)
     normal[of_triangle] = np.einsum("nk,nkj->nj", weights, normals[t])
     color[of_triangle] = np.einsum("nk,nkj->nj", weights, colors[t])
+    if crisp:
+        # That of the nearest corner: there is nothing between two values.
+        color[of_triangle] = colors[t, weights.argmax(axis=1)]
+    if edges:
+        # A weight grows from 0 at the edge across from its corner by its slope in each pixel.
+        away = weights / np.maximum(np.linalg.norm(inverse[t, :, :2], axis=2), 1e-30)
+        color[of_triangle] *= np.where(away.min(axis=1) < EDGE * SUPERSAMPLING, EDGE_SHADE, 1.0)[:, None]
 
     centers, radii, which = balls
     ball = ~of_triangle & (item < len(triangles) + len(centers))

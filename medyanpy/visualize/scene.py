@@ -1,13 +1,13 @@
 """What there is to draw: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, nearest_image
+from medyanpy._tools.images import box_lengths, displacement
 from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
@@ -68,6 +68,10 @@ class Sheet:
             return self.vertices, self.faces
         return self.vertices[: int(self.source.max()) + 1], self.source[self.faces]
 
+    def without_faces(self) -> "Sheet":
+        """Nothing to be seen, in a picture that is laid out as with all of it."""
+        return replace(self, faces=self.faces[:0])
+
     def smooth_normals(self) -> np.ndarray:
         """(V, 3) unit normals of vertices: without better ones, the mean of their faces by area."""
         if self.normals is not None:
@@ -100,6 +104,8 @@ class Solids:
     is_constant: bool = True
     #: Whether these are the lines of a periodic box, which have a colour of their own and are in no legend.
     is_box: bool = False
+    #: Another than that of its number.
+    color: tuple[float, float, float] | None = None
 
     @property
     def legend(self) -> str:
@@ -185,7 +191,7 @@ class Scene(NamedTuple):
             return past
         out, later = past.copy(), self.positions
         for k in reversed(range(len(past))):
-            out[k] = later + nearest_image(past[k] - later, self.box)
+            out[k] = later + displacement(later, past[k], self.box)
             later = np.where(np.isfinite(out[k]), out[k], later)
         return out
 
@@ -376,7 +382,7 @@ def _in_its_box(scene: Scene, beads: Mapping[str, np.ndarray], box: Any) -> Scen
         moved = np.where(bead[:, None] >= 0, (x - scene.positions)[bead], 0.0)
         shown = np.empty_like(ends)
         shown[k, one] = ends[k, one] + moved
-        shown[k, 1 - one] = shown[k, one] + nearest_image(ends[k, 1 - one] - ends[k, one], lengths)
+        shown[k, 1 - one] = shown[k, one] + displacement(ends[k, one], ends[k, 1 - one], lengths)
         links[name] = shown
     return scene._replace(positions=x, links=links, box=lengths)
 
@@ -529,6 +535,20 @@ def label_of(values: Any, label: str, unit: str) -> str:
     _, said, power = NAMED_VALUES[values]
     per = f" (1/{unit}{'' if power == -1 else '²'})" if unit else ""
     return said + per
+
+
+def give_colors(surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str, Any]) -> None:
+    """Let things have other colours, by their names."""
+    named: dict[str, list[Sheet | Solids]] = {}
+    everything: list[Sheet | Solids] = [*surfaces, *solids]
+    for one in everything:
+        named.setdefault(one.name, []).append(one)
+    for name, color in colors.items():
+        for one in look_up(named, name, "drawn object", ParameterError):
+            one.color = color
+            if isinstance(one, Sheet):
+                # The other side is a little darker and grayer.
+                one.inside_color = tuple(0.7 * c + 0.1 for c in color)
 
 
 def give_values(surfaces: list[Sheet], values: Any) -> None:

@@ -165,7 +165,8 @@ def test_sources_of_frames(tmp_path, rng):
 
 def test_one_frame_of_one_filament_tells_no_error(rng):
     x = chains(rng, [50], 5.0)[0]
-    estimate = analysis.persistence_length(x, handle(x, [50]))
+    with pytest.warns(mp.StatisticsWarning, match="persistence_length: the error of .* is not a number"):
+        estimate = analysis.persistence_length(x, handle(x, [50]))
     assert np.isnan(estimate.error)
     cosine = np.sum(np.diff(x[:-1], axis=0) * np.diff(x[1:], axis=0), axis=1).mean() / LINK**2
     assert estimate.value == pytest.approx(-LINK / np.log(cosine))

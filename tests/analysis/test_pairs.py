@@ -308,7 +308,8 @@ def test_contact_times_without_ends_and_refused():
     assert (found.start[0], found.end[0], found.started[0], found.ended[0]) == (0.0, 6.0, False, False)
     assert np.isnan(found.lifetime.value)
     x[1:, 1] = 9.0
-    found = analysis.contact_times(x, cutoff=1.0, interval=2.0)
+    with pytest.warns(mp.StatisticsWarning, match="the error of 0 is not a number"):
+        found = analysis.contact_times(x, cutoff=1.0, interval=2.0)
     assert found.lifetime.value == 0.0
     assert np.isnan(found.lifetime.error)
     assert len(analysis.contact_times(x[1:], cutoff=1.0, interval=2.0).start) == 0

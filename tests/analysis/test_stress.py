@@ -335,13 +335,13 @@ def test_force_of_a_tether(rng):
         context.step(2)
         states.append(context.get_state(positions=True, forces=True))
     x = np.array([one.positions for one in states])
-    expected = [4.0, 5.0, 6.0] * (x[:, 1] - [4.5, 0.2, 0.1])
+    expected = [4.0, 5.0, 6.0] * ([4.5, 0.2, 0.1] - x[:, 1])
     np.testing.assert_allclose(analysis.tether_force(states, trap), expected, rtol=1e-12)
     np.testing.assert_allclose(analysis.tether_force(x, trap, [0.0, 0.0, 2.0]), expected[:, 2], rtol=1e-12)
     assert analysis.tether_force(states[0], trap).shape == (3,)
     d = x[:, 0] - x[:, vertices.beads[3]]
     length = np.linalg.norm(d, axis=1)[:, None]
-    pull = 3.0 * (length - 1.0) * d / length
+    pull = -3.0 * (length - 1.0) * d / length
     np.testing.assert_allclose(analysis.tether_force(states, vertices), pull, rtol=1e-9)
     np.testing.assert_allclose(analysis.tether_force(states, vertices, [1, 0, 0]), pull[:, 0], rtol=1e-9)
     with pytest.raises(mp.ParameterError, match="direction must not be 0"):
@@ -351,6 +351,21 @@ def test_force_of_a_tether(rng):
     with pytest.raises(mp.ParameterError, match=r"get_state\(forces=True\)"):
         analysis.tether_force(context.get_state(positions=True), vertices)
     assert ends.topology is topology
+
+
+def test_a_pull_is_positive_from_what_is_held_towards_where_it_is_pulled():
+    """By a trap above a bead, and by what fixes a bead to which a spring pulls down."""
+    trap = mp.forces.HarmonicTrap([0], 1.0, [0.0, 0.0, 10.0])
+    assert analysis.tether_force([[0.0, 0, 0]], trap, [0, 0, 1]).item() == 10.0
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(1.0, 0).translated([0, 0, 10.0])
+    cell = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+    bead = topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    system = mp.System(topology)
+    top = int(cell.beads[np.argmax(cell.positions[:, 2])])
+    system.add_force(mp.forces.HarmonicBonds([[top, int(bead.beads[0])]], stiffness=3.0, length=0.0))
+    state = mp.Context(system, mp.VerletIntegrator(0.01)).get_state(positions=True, forces=True)
+    assert analysis.tether_force(state, [top], [0, 0, 1]) > 0.0
 
 
 @pytest.mark.long

@@ -36,7 +36,8 @@ def measure(
         mesh = mp.TriangleMesh(mesh.vertices[order], rng.permutation(np.argsort(order)[mesh.faces]))
     sphere = topology.add_membrane(mesh, vertex_mass=4e-12)
     system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(sphere, bending_modulus=82.0, discretization=form))
+    how = {"projected": True} if form == "projected" else {"discretization": form}
+    system.add_force(mp.forces.MembraneBending(sphere, bending_modulus=82.0, **how))
     if others:
         system.add_force(mp.forces.MembraneArea(sphere, area_modulus=200.0))
         system.add_force(mp.forces.MembraneVolume(sphere, volume_modulus=0.8))
@@ -59,7 +60,8 @@ def main(threads: int, quick: bool) -> int:
     """Print one line for each size, form and output."""
     print(machine())
     met = True
-    choices = (4,) if quick else (4, 6), (False, True), ("vertex", "dihedral"), (False, True), (False, True)
+    forms = ("vertex", "projected", "dihedral")
+    choices = (4,) if quick else (4, 6), (False, True), forms, (False, True), (False, True)
     for subdivisions, shuffled, form, others, energy in itertools.product(*choices):
         n, t = measure(subdivisions, shuffled, form, others, energy, threads, 3 if quick else REPEATS)
         bound = NANOSECONDS if threads == 1 and not shuffled else None

@@ -124,11 +124,13 @@ def test_energies_by_other_numbers_are_those_of_the_other_state():
     simulation, other = runs.linked(1), runs.linked(1)
     for one in (simulation, other):
         one.step(30)
-    own, there = exchange.energies(simulation, SPRINGS[0], SPRINGS[1])
+    found = exchange.weights(simulation, SPRINGS[0], SPRINGS[1])
+    own, there = found["own"], found["other"]
+    assert (found["own weight"], found["other weight"]) == (0.0, 0.0)
     assert own == other.context.get_state(energy=True).potential_energy
     for k in range(20):
         simulation.step(3)
-        exchange.energies(simulation, SPRINGS[0], {"springs.stiffness": 1.0 + 0.37 * k, "kT": 1.0})
+        exchange.weights(simulation, SPRINGS[0], {"springs.stiffness": 1.0 + 0.37 * k, "kT": 1.0})
     other.step(60)
     a, b = (one.context.get_state(energy=True, positions=True) for one in (simulation, other))
     assert (a.positions == b.positions).all()

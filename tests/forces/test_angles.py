@@ -119,6 +119,7 @@ def test_sites_in_one_place_have_no_angle(rest):
         assert (f == 0.0).all()
 
 
+@pytest.mark.filterwarnings("ignore:kT = 1e-09 pN nm:medyanpy.errors.UnitsWarning")
 def test_a_crosslinker_aligns_two_filaments():
     """Two filaments crossing at right angles turn until they are parallel, with friction and nothing else."""
     topology = mp.Topology()

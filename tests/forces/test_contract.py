@@ -432,23 +432,29 @@ def corners_and_areas(x, faces):
     return a, b, c, 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
 
 
-def curvature(x, faces, form):
+def vertex_gradients(x, faces):
+    """Gradients of area and volume at every vertex; nonsense on borders."""
+    grad_area, grad_volume = np.zeros(x.shape), np.zeros(x.shape)
+    for k in range(3):
+        v, i, j = (faces[:, (k + c) % 3] for c in range(3))
+        normal = np.cross(x[i] - x[v], x[j] - x[v])
+        # A triangle grows fastest along the height on the side opposite the vertex.
+        side = x[j] - x[i]
+        foot = x[i] + side * (np.sum((x[v] - x[i]) * side, 1) / np.sum(side * side, 1))[:, None]
+        height = x[v] - foot
+        slope = 0.5 * np.linalg.norm(side, axis=1) / np.linalg.norm(height, axis=1)
+        np.add.at(grad_area, v, height * slope[:, None])
+        np.add.at(grad_volume, v, normal / 6.0)
+    return grad_area, grad_volume
+
+
+def mean_curvature(x, faces, form):
     """Mean curvature and a third of the ring's area of every vertex; nonsense on borders."""
     n = len(x)
     area = np.zeros(n)
     np.add.at(area, faces.ravel(), np.repeat(corners_and_areas(x, faces)[3] / 3.0, 3))
-    if form == "vertex":
-        grad_area, grad_volume = np.zeros((n, 3)), np.zeros((n, 3))
-        for k in range(3):
-            v, i, j = (faces[:, (k + c) % 3] for c in range(3))
-            normal = np.cross(x[i] - x[v], x[j] - x[v])
-            # A triangle grows fastest along the height on the side opposite the vertex.
-            side = x[j] - x[i]
-            foot = x[i] + side * (np.sum((x[v] - x[i]) * side, 1) / np.sum(side * side, 1))[:, None]
-            height = x[v] - foot
-            slope = 0.5 * np.linalg.norm(side, axis=1) / np.linalg.norm(height, axis=1)
-            np.add.at(grad_area, v, height * slope[:, None])
-            np.add.at(grad_volume, v, normal / 6.0)
+    if form != "dihedral":
+        grad_area, grad_volume = vertex_gradients(x, faces)
         return 0.5 * np.sum(grad_area * grad_volume, 1) / np.sum(grad_volume**2, 1), area
     third = {(f[k], f[(k + 1) % 3]): f[(k + 2) % 3] for f in faces.tolist() for k in range(3)}
     hinges = [(i, j, k, third[j, i]) for (i, j), k in third.items() if i < j and (j, i) in third]
@@ -462,24 +468,35 @@ def curvature(x, faces, form):
     return turn / (4.0 * area), area
 
 
+def curvature(x, faces, c0, form):
+    """(H - c)², and the area of every vertex, as bending has them; nonsense on borders."""
+    if form == "vertex":
+        grad_area, grad_volume = vertex_gradients(x, faces)
+        area = np.linalg.norm(grad_volume, axis=1)
+        return np.sum((0.5 * grad_area - c0[:, None] * grad_volume) ** 2, 1) / area**2, area
+    h, area = mean_curvature(x, faces, form)
+    return (h - c0) ** 2, area
+
+
 def membrane_bending(which, form):
     def numbers(n):
         return np.linspace(10.0, 50.0, n), np.linspace(-0.2, 0.3, n)
 
     def build():
         topology, handles = lumpy_scene()
-        force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), form)
+        how = {"projected": True} if form == "projected" else {"discretization": form}
+        force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), **how)
         return topology, force
 
     membrane = lumpy_handles()[which]
 
     def energy(x):
-        h, area = curvature(x[membrane.beads], membrane.mesh.faces, form)
-        inside = np.ones(len(h), bool)
+        kappa, c0 = numbers(len(membrane.beads))
+        square, area = curvature(x[membrane.beads], membrane.mesh.faces, c0, form)
+        inside = np.ones(len(area), bool)
         for loop in membrane.mesh.borders:
             inside[loop] = False
-        kappa, c0 = numbers(len(h))
-        return np.sum((2.0 * kappa * (h - c0) ** 2 * area)[inside])
+        return np.sum((2.0 * kappa * square * area)[inside])
 
     return ForceCase(f"bending, {form}, {which}", build, energy, 4.0)
 
@@ -564,8 +581,10 @@ def triangles_energy(areas, _):
 
 MEMBRANES = [
     membrane_bending("closed", "vertex"),
+    membrane_bending("closed", "projected"),
     membrane_bending("closed", "dihedral"),
     membrane_bending("open", "vertex"),
+    membrane_bending("open", "projected"),
     membrane_bending("open", "dihedral"),
     membrane_measure(
         "area",
@@ -633,7 +652,7 @@ def border_energy(x, membrane, _):
 
 def area_difference_energy(form):
     def energy(x, membrane, _):
-        h, area = curvature(x, membrane.mesh.faces, form)
+        h, area = mean_curvature(x, membrane.mesh.faces, form)
         difference = 2.0 * 2.5 * (h @ area)
         return 0.5 * 30.0 * np.pi / (900.0 * 2.5**2) * (difference - 400.0) ** 2
 
@@ -1075,7 +1094,7 @@ def curved_points(which, kT=None):
         membrane, total = h.membrane, 0.0
         x_m, mesh = x[membrane.beads], membrane.mesh
         faces = mesh.faces
-        mean = with_borders(curvature(x_m, faces, "vertex")[0], mesh)
+        mean = with_borders(mean_curvature(x_m, faces, "vertex")[0], mesh)
         gauss = with_borders(missing_angles(x_m, faces), mesh)
         kappa, c, area = numbers
         for bead, f in zip(h.beads, h.triangles.tolist(), strict=True):

@@ -206,3 +206,21 @@ def test_beads_that_are_refused():
     for beads, message in (([0, 31], "bead 31 does not exist"), ([1, 1], "bead 1 is named twice")):
         with pytest.raises(mp.TopologyError, match=message):
             look(np.zeros((2, 3)), ExternalField(beads, "x^2"))
+
+
+@pytest.mark.parametrize("text", [
+    "k*max(0, r - R)^2; r = sqrt(x^2 + y^2 + z^2)", "k*step(r - R)*(r - R)^2; r = sqrt(x^2 + y^2 + z^2)",
+    "k*r^2 + 0*R; r = sqrt(x^2 + y^2 + z^2)", "k*(r - R)^2; r = sqrt(x^2 + y^2)",
+])  # fmt: skip
+def test_a_bead_at_the_centre_of_a_container_runs(text):
+    """Also where the numbers are those of each bead."""
+    topology = mp.Topology()
+    beads = topology.add_beads([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], mass=1e-9, friction=1e-5)
+    for k in (2.0, [2.0, 0.0]):
+        system = mp.System(topology)
+        system.add_force(mp.forces.ExternalField(beads, text, k=k, R=5.0))
+        context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1), threads=1)
+        np.testing.assert_array_equal(context.get_state(forces=True).forces, np.zeros((2, 3)))
+        assert np.isfinite(context.hessian().toarray()).all()
+        assert np.isfinite(context.third_derivative(np.ones((2, 3)))).all()
+        context.step(3)

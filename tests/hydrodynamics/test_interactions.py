@@ -183,6 +183,61 @@ def test_edits():
     context.step(5)
 
 
+def decay(context, handles, h):
+    """What is left of velocities along x after 10 steps without noise worth the name, over exp(-γt/m)."""
+    v = np.zeros((context.layout.n, 3))
+    v[:, 0] = 1e4
+    context.set_velocities(v)
+    context.step(10)
+    now = context.get_state(velocities=True).velocities
+    return [float(now[one.beads, 0].mean() / 1e4 / np.exp(-float(one.friction[0]) * 10 * h)) for one in handles]
+
+
+@pytest.mark.parametrize("word", ["BAOAB", "OBABO"])
+def test_friction_follows_the_fluid(word):
+    """Of beads so far apart that each is alone: whatever is added to the fluid or taken out of it, also in another
+    order and in another fluid, velocities decay by their own friction, once."""
+    h = 0.05
+    topology = mp.Topology()
+    far = 1e7 * np.arange(4)[:, None] * [1.0, 0.0, 0.0]
+    beads = topology.add_beads(far, mass=1.0, friction=1.5)
+    balls = topology.add_balls(far + [0.0, 1e7, 0.0], 0.5, mass=1.0, friction=0.8)
+    bodies = topology.add_rigid_bodies(far + [0.0, 2e7, 0.0], [[1.0, 0, 0, 0]] * 4, 1.0, (1.0, 1.0, 1.0), (0.9, 0.6))
+    handles = [beads, balls, bodies]
+    system = mp.System(topology)
+    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=1.0, seed=1), threads=1)
+    context.step(2)
+    assert decay(context, handles, h) == pytest.approx([1.0] * 3, rel=1e-3)
+    for fluid in ([balls], [balls, bodies], [bodies, beads, balls], [beads], []):
+        for viscosity in (ETA, 3.0 * ETA):
+            with topology.edit():
+                if system.hydrodynamics is not None:
+                    system.remove_hydrodynamics()
+                if fluid:
+                    system.add_hydrodynamics(RotnePrager(viscosity, fluid))
+            assert decay(context, handles, h) == pytest.approx([1.0] * 3, rel=1e-3)
+
+
+def test_brownian_beads_follow_the_fluid():
+    """What is taken out of it moves by its own friction, and what is added by that of the fluid alone."""
+    topology = mp.Topology()
+    far = 1e7 * np.arange(60)[:, None] * [1.0, 0.0, 0.0]
+    beads = topology.add_beads(far, mass=1.0, friction=2.0)
+    system = mp.System(topology)
+    system.add_force(forces.UniformField(beads, (0.0, 1000.0, 0.0)))
+    context = mp.Context(system, mp.BrownianIntegrator(0.1, kT=1.0, seed=1), threads=1)
+    for fluid in (False, True, False):
+        with topology.edit():
+            if system.hydrodynamics is not None:
+                system.remove_hydrodynamics()
+            if fluid:
+                system.add_hydrodynamics(RotnePrager(ETA, beads))
+        before = context.get_state(positions=True).positions
+        context.step(10)
+        drift = (context.get_state(positions=True).positions - before)[:, 1].mean()
+        assert drift == pytest.approx(500.0, rel=1e-3)
+
+
 def test_nobody_is_left():
     for integrator in (mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0), mp.BrownianIntegrator(0.02, kT=1.0)):
         topology = mp.Topology()

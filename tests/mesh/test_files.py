@@ -200,7 +200,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 0\n", "face 1 names vertex 0, which does not exist"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 -4\n", "face 1 names vertex -4"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "read as OBJ file .its face 1 names vertex 4, which"),
-        ("a.obj", b"v 0 0 0\nv 1_0 0 0\nv 0 1 0\nf 1 2 3\n", "its line 'v 1_0 0 0' holds something else than numbers"),
+        ("a.obj", b"v 0 0 0\nv 1_0 0 0\nv 0 1 0\nf 1 2 3\n", "its line 2.* holds something else than numbers"),
         ("a.obj", b"v 0 0 0\nv 1 zero 0\nv 0 1 0\nf 1 2 3\n", "cannot be read as OBJ file"),
         ("a.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n", "its vertex 1 has 2 coordinates"),
         ("a.stl", b"solid nothing\nendsolid nothing\n", "cannot be read as STL file|holds no surface"),

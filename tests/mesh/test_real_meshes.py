@@ -56,7 +56,7 @@ def test_real_mesh_has_the_properties_of_the_table(shared_data, name):
 def test_every_mesh_file_is_in_this_table_or_refused_below(shared_data):
     found = {str(p.relative_to(shared_data / "meshes")) for p in (shared_data / "meshes").rglob("*.*")}
     refused = {name for name in found if name.startswith("bad/") or name.endswith((".tsi", ".q"))}
-    # As microscopes give them: they need mending before anything can be said of them.
+    # Those of test_remeshing.py.
     em = {"biology/pap_plasma_membrane_em_nonmanifold.stl", "biology/pap_er_em.stl"}
     assert found - refused - set(TABLE) == em
 

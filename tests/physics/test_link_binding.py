@@ -364,3 +364,90 @@ def test_a_network_that_links_itself_has_as_many_links_as_it_should():
 def test_a_network_has_its_links_to_two_percent():
     numbers, expected = links_of_a_network(2_000_000)
     check_mean("links of a network", numbers, expected, sees=0.02 * expected, time_series=True)
+
+
+# In a box that changes -----------------------------------------------------------------------------------------------
+
+N_BEADS, STIFF, SHORT = 6, 30.0, 0.2
+#: Of the traps that keep a layer in its plane.
+FLATTENED = 0.5
+#: A trial changes the measure of the box by at most this share of what it is at the start: large, so that lists of
+#: pairs made before it are wrong after it.
+LARGE = 0.5
+
+
+def beads_that_bind(barostat, box, constant, step, seed=1):
+    """Six free beads of which every two may bind, one partner each, in a box at constant pressure or tension."""
+    rng = np.random.default_rng(7)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.uniform(-2.0, 2.0, (N_BEADS, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=box)
+    links = system.add_force(mp.forces.Links([], [], stiffness=STIFF, length=SHORT))
+    if box[2] is None:
+        system.add_force(mp.forces.HarmonicTrap(beads, (0.0, 0.0, FLATTENED), [0.0, 0.0, 0.0]))
+    binding = mp.jumps.LinkBinding(links, beads, off_rate=20.0, dissociation_constant=constant, reach=12.0, name="bind")
+    system.add_jump(binding)
+    system.add_jump(mp.jumps.BoxArea(rate=30.0, step=step, **barostat))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.06, kT=1.0, seed=seed), threads=1)
+    context.set_velocities_to_temperature(kT=1.0, seed=seed)
+    return context, binding
+
+
+def exact_in_a_box(scale, weight, least):
+    """P(n links) and the mean of the measure of the box with n of them, for V^(N - n) weight^n exp(-V/scale) for each
+    of N!/(2^n n! (N - 2n)!) sets of pairs, V from `least` on."""
+    from scipy.special import gamma, gammaincc
+
+    p, means = [], []
+    for n in range(N_BEADS // 2 + 1):
+        sets = math.factorial(N_BEADS) / (2**n * math.factorial(n) * math.factorial(N_BEADS - 2 * n))
+        shape = N_BEADS - n + 1
+        rest = gammaincc(shape, least / scale)
+        p.append(sets * weight**n * scale**shape * gamma(shape) * rest)
+        means.append(scale * shape * gammaincc(shape + 1, least / scale) / rest)
+    p = np.array(p) / sum(p)
+    return p, np.array(means)
+
+
+def flat_weight(binding, constant):
+    """Of a link between two beads in traps along z: its ε times the integral of exp(-U) over x, y, and z as the traps
+    leave it, 1/nm² by the area that it takes."""
+    low, high = binding.window(1.0)
+    # Of two beads in traps of stiffness k, the difference of z has the variance 2/k.
+    z = np.linspace(-high, high, 4001)
+    of_z = np.exp(-0.25 * FLATTENED * z**2) * math.sqrt(FLATTENED / (4.0 * math.pi))
+    r = np.linspace(0.0, high, 2001)
+    length = np.hypot(r[None], z[:, None])
+    inside = (length >= low) & (length <= high)
+    ring = 2.0 * np.pi * r * np.exp(-0.5 * STIFF * (length - SHORT) ** 2) * inside
+    return float(np.trapezoid(of_z * np.trapezoid(ring, r, axis=1), z)) / (constant * binding.volume(1.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coupling", ["isotropic", pytest.param("area", marks=pytest.mark.long)])
+def test_beads_bind_as_their_dissociation_constant_says_in_a_box_that_changes(coupling):
+    """In a fluid at constant pressure, and in a layer at constant tension: how many links there are, the box, and the
+    two together. Errors of 18 % of the number of links would be seen, of 8 % of the box, and 0.25 of a correlation."""
+    scale, constant = (14.0, 0.04) if coupling == "isotropic" else (4.0, 0.04)
+    if coupling == "isotropic":
+        barostat, box = {"pressure": 1.0 / scale}, (5.0, 5.0, 5.0)
+    else:
+        barostat, box = {"tension": -1.0 / scale}, (5.0, 5.0, None)
+    context, binding = beads_that_bind(barostat, box, constant, LARGE)
+    width = 2.0 * binding.window(1.0)[1]
+    weight, dimensions = (1.0 / constant, 3) if coupling == "isotropic" else (flat_weight(binding, constant), 2)
+    p, means = exact_in_a_box(scale, weight, width**dimensions)
+    context.step(500)
+    rows = np.empty((10_000, 2))
+    for row in rows:
+        context.step(8)
+        state = context.get_state(positions=True)
+        row[:] = len(state.jumps["bind"]["links"]), np.prod([side for side in state.box if side is not None])
+    assert all(counts.accepted > 2000 for counts in state.counts.values())
+    number, measure = p @ np.arange(len(p)), p @ means
+    assert 0.8 < number < 2.2
+    check_mean("links", rows[:, 0], number, sees=0.18 * number, time_series=True)
+    check_mean("boxes", rows[:, 1] / measure, 1.0, sees=0.08, time_series=True)
+    both = (rows[:, 0] - number) * (rows[:, 1] - measure) / (rows[:, 0].std() * rows[:, 1].std())
+    expected = (p * (np.arange(len(p)) - number)) @ means / (rows[:, 0].std() * rows[:, 1].std())
+    check_mean("links and boxes", both, expected, sees=0.25, time_series=True)

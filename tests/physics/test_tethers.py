@@ -252,7 +252,7 @@ def seen(context, steps, every, rest):
         state = context.get_state(positions=True, virial=True)
         x, faces = state.positions[membrane.beads], state.faces["membrane"]
         row[0] = x[:HELD, 2].mean()
-        row[1] = mp.analysis.tether_force(state, trap, [0.0, 0.0, -1.0])
+        row[1] = mp.analysis.tether_force(state, trap, [0.0, 0.0, 1.0])
         row[2] = -(0.5 * np.trace(state.virial[:2, :2]) + n * kT) / (state.box[0] * state.box[1])
         low, high = NECK, row[0] - CAP
         if high - low > 5.0:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy.reporters._table import read_table
 from medyanpy.reporters.state_data import COLUMNS
 
 # Those of boxes are in tests/test_boxes.py.
@@ -309,3 +310,63 @@ def test_reporters_are_flushed_when_a_run_fails():
     with pytest.raises(mp.SimulationError):
         simulation.step(50)
     assert flushed == [reporter]
+
+
+@pytest.mark.parametrize(
+    "name", ["a,b", 'the "big" ones', '"', 'x,"y",z', "a#b", "a;b", "Größe µ", "two\nlines", "a\r\nb"]
+)
+@pytest.mark.parametrize("comment", ["#", ""])
+def test_titles_are_those_of_csv(tmp_path, name, comment):
+    """Quotation marks are doubled, and titles stay on one line; NumPy, csv, pandas and this package read them."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [5.0, 0, 0]], mass=1e-9, friction=1e-5, name=name)
+    path = tmp_path / "table.csv"
+
+    def go(**options):
+        integrator = mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1)
+        simulation = mp.Simulation(mp.System(topology), integrator, threads=1)
+        simulation.reporters.append(
+            mp.reporters.StateDataReporter(path, 2, step=True, temperatures=True, comment=comment, **options)
+        )
+        simulation.step(4)
+        simulation.close()
+
+    go()
+    title = f"Temperature of {' '.join(name.splitlines())} (K)"
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == [f'{comment}"Step"' if comment else "Step", title]
+    assert len(rows) == 3
+    assert np.loadtxt(path, delimiter=",", skiprows=0 if comment else 1).shape == (2, 2)
+    table = read_table("test", path)
+    assert list(table) == ["Step", title]
+    assert table["Step"].tolist() == [2.0, 4.0]
+    # Rows of steps that are to come are cut off, in a file with either comment.
+    go(append=True)
+    assert list(read_table("test", path)["Step"]) == [2.0, 4.0]
+    if not comment:
+        pandas = pytest.importorskip("pandas")
+        assert list(pandas.read_csv(path).columns) == ["Step", title]
+
+
+def test_tables_of_0_1_go_on(tmp_path):
+    """Quotation marks in titles stood as they were."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [5.0, 0, 0]], mass=1e-9, friction=1e-5, name='the "big" ones')
+    path = tmp_path / "table.csv"
+    path.write_text('#"Step","Temperature of the "big" ones (K)"\n2,300.5\n')
+    assert list(read_table("test", path)) == ["Step", 'Temperature of the "big" ones (K)']
+    integrator = mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1)
+    simulation = mp.Simulation(mp.System(topology), integrator, threads=1)
+    simulation.step(2)
+    simulation.reporters.append(
+        mp.reporters.StateDataReporter(path, 2, step=True, temperatures=True, comment="", append=True)
+    )
+    simulation.step(2)
+    simulation.close()
+    assert path.read_text().startswith('#"Step","Temperature of the "big" ones (K)"\n2,300.5\n4,')
+
+
+def test_a_comment_is_one_of_two(tmp_path):
+    with pytest.raises(mp.ParameterError, match="comment = '%' but must be '#' or ''"):
+        mp.reporters.StateDataReporter(tmp_path / "t.csv", 1, step=True, comment="%")

@@ -175,8 +175,8 @@ def test_xyz_keeps_every_bit(both, tmp_path):
         assert "Lattice" not in head
         columns = [(name, int(n)) for name, _, n in re.findall(r"(\w+):([SRI]):(\d)", head)]
         assert sum(n for _, n in columns) == len(table[0])
-        assert [row[0] for row in table] == [names(both)[k] for k in kinds]
-        numbers = np.array([row[1:] for row in table], float)
+        assert [row[0] for row in table] == [row[-1] for row in table] == [names(both)[k] for k in kinds]
+        numbers = np.array([row[1:-1] for row in table], float)
         start = {name: sum(n for _, n in columns[1:k]) for k, (name, _) in enumerate(columns) if k}
         np.testing.assert_array_equal(numbers[:, start["pos"] : start["pos"] + 3], state.positions[rows])
         np.testing.assert_array_equal(numbers[:, start["velo"] : start["velo"] + 3], state.velocities[rows])
@@ -579,7 +579,7 @@ def test_a_disk_that_fails(run, tmp_path, monkeypatch):
 
 
 BAD = {
-    "an unknown ending": ({"out": "run.dcd"}, r"ending '\.dcd' are not written, only \.gsd, \.pdb, \.ply"),
+    "an unknown ending": ({"out": "run.trr"}, r"ending '\.trr' are not written, only \.dcd, \.gsd, \.pdb, \.ply"),
     "no ending": ({"out": "run"}, "ending '' are not written"),
     "no path": ({"out": 3}, "export: out"),
     "no source": ({"source": "none.h5"}, r"none\.h5 does not exist"),
@@ -643,9 +643,9 @@ def test_a_run_without_frames(tmp_path):
         for name in ("step", "time"):
             file["particles/all/position"][name].resize(0, axis=0)
     # What needs a library last.
-    for ending in sorted(exporting.FORMATS, key=lambda ending: ending == ".gsd"):
-        if ending == ".gsd":
-            needs("gsd.hoomd")
+    for ending in sorted(exporting.FORMATS, key=lambda ending: ending in (".dcd", ".gsd")):
+        if ending in (".dcd", ".gsd"):
+            needs({".dcd": "MDAnalysis", ".gsd": "gsd.hoomd"}[ending])
         with pytest.raises(mp.ParameterError, match=r"run\.h5 holds no frames"):
             mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
 

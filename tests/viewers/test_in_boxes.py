@@ -143,8 +143,10 @@ def test_xyz_has_a_lattice_and_positions_as_they_are(both, tmp_path):
 def test_pdb_has_a_box_where_all_directions_do(in_a_box, in_a_slab, tmp_path):
     report = mp.export(in_a_box.path, tmp_path / "box.pdb")
     records = [line for line in (tmp_path / "box.pdb").read_text().splitlines() if line.startswith("CRYST1")]
-    assert records == ["CRYST1 1400.000 1039.230 1300.000  90.00  90.00  90.00 P 1           1"]
-    assert any("one box, here that of the first frame" in one for one in report.left_out)
+    assert records == [
+        f"CRYST1 1400.000 1039.230 {1300.0 + 20.0 * k:8.3f}  90.00  90.00  90.00 P 1           1" for k in range(4)
+    ]
+    assert not any("the periodic box" in one for one in report.left_out)
     report = mp.export(in_a_box.path, tmp_path / "one.pdb", frames=slice(-1, None))
     assert not any("box" in one for one in report.left_out)
     report = mp.export(in_a_slab.path, tmp_path / "slab.pdb")

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import medyanpy as mp
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_documents import ROOT, fences, run_script
 
@@ -23,14 +21,28 @@ def test_the_recipes_run_one_after_the_other(tmp_path, run):
     done = run_script(script, tmp_path / "recipes.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "written without triangles (vesicle, patch)" in done.stdout
-    for name in ("run.vtkhdf", "run.actin.vtkhdf", "run.gsd", "run.xyz", "run.pdb", "run.simularium"):
+    for name in ("run.vtkhdf", "run.actin.vtkhdf", "run.gsd", "run.xyz", "run.pdb", "run.dcd", "run.simularium"):
         assert (tmp_path / name).stat().st_size > 0
     assert {path.name for path in tmp_path.glob("*.ply")} == {"vesicle.vesicle.ply", "vesicle.patch.ply"}
 
 
-def test_the_page_names_every_format():
-    from medyanpy.files.exports.exporting import FORMATS
+@pytest.mark.filterwarnings("ignore")  # of readers
+def test_the_lines_for_the_shell_run(tmp_path, run, monkeypatch, capsys):
+    """All but those that start other programs; then MDAnalysis reads what VMD would."""
+    mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
+    from medyanpy.cli import main
 
-    page = (ROOT / "docs" / "viewers.md").read_text(encoding="utf-8")
-    assert [ending for ending in FORMATS if f"`{ending}`" not in page and f"run{ending}`" not in page] == []
-    assert [ending for ending in FORMATS if f"``{ending}``" not in mp.export.__doc__] == []
+    (tmp_path / "run.h5").symlink_to(run.path)
+    monkeypatch.chdir(tmp_path)
+    blocks = [text for _, text, _ in fences(ROOT / "docs" / "viewers.md", "sh")]
+    lines = [line.split() for text in blocks for line in text.splitlines()]
+    assert {words[0] for words in lines} == {"pip", "medyanpy", "vmd"}
+    for words in lines:
+        if words[0] == "medyanpy":
+            assert main(words[1:]) == 0
+    shown = [words for words in lines if words[0] == "vmd"]
+    assert shown == [["vmd", "run.pdb", "run.dcd"]]
+    universe = mda.Universe("run.pdb", "run.dcd")
+    assert (len(universe.atoms), len(universe.trajectory)) == (len(run.states[0].positions), len(run.states))
+    universe.trajectory[-1]
+    assert universe.atoms.positions == pytest.approx(10.0 * run.states[-1].positions, rel=1e-6, abs=1e-3)

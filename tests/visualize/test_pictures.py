@@ -1,10 +1,11 @@
 """Pictures of curvatures, of links and bonds, and of bodies as the spheres of their bead model."""
 
+import matplotlib
 import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.visualize import draw, renderer, scene
+from medyanpy.visualize import draw, figures, renderer, scene
 
 # Pictures: no kernel that other tests do not reach.
 pytestmark = pytest.mark.slow
@@ -117,7 +118,6 @@ def test_links_and_bonds(tmp_path):
     image = pixels(draw(simulation, **options))
     for k in (3, 4):
         assert like(image[:, :320], renderer.POINT_COLORS[k], within=0.12).sum() > 20
-    # The sixth and seventh have the colours of the first and second again.
     assert [line.get_text() for line in draw(simulation, **options).axes[0].get_legend().get_texts()] == [
         "4 balls", "actin", "2 bodies", "bound", "Links", "arms", "bonds",
     ]  # fmt: skip
@@ -215,3 +215,198 @@ def structure_of(alpha):
         "residue_of": np.arange(n), "alpha": np.arange(n), "b_factors": np.zeros(n), "breaks": np.empty(0, int),
     }  # fmt: skip
     return Structure(residues=tuple(Residue("A", str(i + 1), "ALA") for i in range(n)), **fields)
+
+
+# Letters, colours, views ---------------------------------------------------------------------------------------------
+
+
+def heights(figure):
+    """Of the letters of scale bar, legend and colour bar, in pixels."""
+    texts = [*figure.axes[0].texts]
+    if figure.axes[0].get_legend() is not None:
+        texts += figure.axes[0].get_legend().get_texts()
+    for axes in figure.axes[1:]:
+        texts += [axes.yaxis.label, *axes.get_yticklabels()]
+    return [text.get_fontsize() * figure.dpi / 72.0 for text in texts if text.get_text()]
+
+
+def test_letters_can_be_read_in_every_size_and_stay_inside():
+    """At least 10 pixels high from 400 x 300 on, a seventieth of the width of large pictures, inside the picture."""
+    mesh = mp.TriangleMesh.icosphere(10.0, 1)
+    colored, _ = scene.objects_of(scene.scene_of(mesh, {}))
+    scene.give_values(colored, 0.01 * mesh.vertices[:, 2])
+    surfaces, solids = scene.objects_of(scene.scene_of(things(8), {}))
+    for size in ((400, 300), (500, 500), (640, 480), (1600, 1200), (3200, 2400)):
+        for sheets, others, more in ((surfaces, solids, {"title": "title"}), (colored, [], {"label": "height (nm)"})):
+            window = renderer.window_of("draw", sheets, others, None, None)
+            figure, _ = figures.framed(np.ones((*size[::-1], 3)), window, sheets, others, **more)
+            found = heights(figure)
+            assert len(found) >= 3
+            assert min(found) >= max(10.0, size[0] / 80.0 if size[0] >= 1600 else 0.0)
+            assert max(found) <= max(17.0, size[0] / 45.0)
+            figure.draw_without_rendering()
+            legend = figure.axes[0].get_legend()
+            artists = [*figure.axes[0].texts, *(axes.yaxis.label for axes in figure.axes[1:])]
+            for box in [a.get_window_extent() for a in (*artists, *([legend] if legend else []))]:
+                assert (box.min >= 0.0).all()
+                assert (box.max <= size).all()
+
+
+def things(n):
+    """Beads by n names."""
+    topology = mp.Topology()
+    for k in range(n):
+        topology.add_beads([[10.0 * k, 0.0, 0.0], [10.0 * k, 10.0, 0.0]], mass=1.0, name=f"kind {k}")
+    return mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5), threads=1)
+
+
+# What eyes without one kind of cones see: G. Machado and others, IEEE Trans. Vis. Comput. Graph. 15, 1291 (2009).
+CONES = {
+    "all": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def lab(color, cones):
+    """CIELAB of sRGB."""
+    c = np.asarray(color, float)
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(linear @ np.transpose(CONES[cones]), 0.0, 1.0)
+    xyz = seen @ np.transpose([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    x = xyz / [0.9505, 1.0, 1.089]
+    f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16.0 / 116.0)
+    return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("cones", CONES)
+def test_twelve_colours_that_all_eyes_tell_apart(cones):
+    seen = np.array([lab(color, cones) for color in renderer.POINT_COLORS])
+    apart = np.linalg.norm(seen[:, None] - seen, axis=2)[np.triu_indices(len(seen), 1)]
+    assert len(seen) == 12
+    assert apart.min() >= 9.0
+    palette = renderer.palette_of(scene.objects_of(scene.scene_of(things(12), {}))[1])
+    assert len({tuple(color) for color in palette}) == 12
+
+
+def test_a_periodic_box_is_seen_from_a_corner():
+    """Seven of its corners are apart in the picture, and no edge hides another: six would be, seen along a side."""
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(2).uniform(0.0, 30.0, (50, 3)), mass=1.0, name="melt")
+    simulation = mp.Simulation(mp.System(topology, box=(30.0, 30.0, 30.0)), mp.VerletIntegrator(0.5), threads=1)
+    surfaces, solids = scene.objects_of(scene.scene_of(simulation, {}))
+    window = renderer.window_of("draw", surfaces, solids, None, None)
+    corners = scene.scene_of(simulation, {}).corners @ window.camera.T[:, :2]
+    apart = np.linalg.norm(corners[:, None] - corners, axis=2)[np.triu_indices(8, 1)]
+    assert apart.min() > 0.1 * 30.0
+    sides = np.abs(window.camera[2])
+    assert sides.min() > 0.3
+    # Up stays up, and `view` says otherwise.
+    assert window.camera[1, 2] > 0.8
+    along = renderer.window_of("draw", surfaces, solids, (0.0, 0.0), None)
+    assert np.abs(along.camera[2]).max() == pytest.approx(1.0)
+
+
+def test_bonds_with_an_energy_of_their_own_are_drawn():
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [30.0, 0, 0], [60.0, 0, 0]], mass=1.0, name="chain")
+    system = mp.System(topology)
+    system.add_force(mp.forces.CustomBonds([[0, 1], [1, 2]], "k*(r - 30)^2", k=1.0))
+    simulation = mp.Simulation(system, mp.VerletIntegrator(0.01), threads=1)
+    made = scene.scene_of(simulation, {})
+    np.testing.assert_array_equal(made.links["bonds"][:, :, 0], [[0.0, 30.0], [30.0, 60.0]])
+    image = pixels(draw(simulation, view=(90.0, 0.0), size=SIZE))[:240]
+    assert like(image, renderer.POINT_COLORS[1], within=0.12).sum() > 50
+
+
+def test_beads_without_a_radius_are_seen():
+    """A melt of 500 in a picture of 1600 pixels: spheres a third of the distance to the next, not dots."""
+    rng = np.random.default_rng(1)
+    topology = mp.Topology()
+    topology.add_beads(rng.uniform(0.0, 30.0, (500, 3)), mass=1.0, name="melt")
+    simulation = mp.Simulation(mp.System(topology, box=(30.0,) * 3), mp.VerletIntegrator(0.5), threads=1)
+    surfaces, solids = scene.objects_of(scene.scene_of(simulation, {}))
+    for size in ((400, 300), (1600, 1200), (3200, 2400)):
+        scale = renderer.window_of("draw", surfaces, solids, None, None).scale(size, 0.0)
+        radius = renderer.default_radius(surfaces, solids, scale, size)
+        assert 0.15 < radius / (30.0 / 500.0 ** (1.0 / 3.0)) < 0.5, size
+        assert radius / scale >= 5.0
+
+
+def vesicle_with_a_ball():
+    topology = mp.Topology()
+    topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=1.0, name="vesicle")
+    topology.add_balls([[0.0, 0, 0]], 20.0, mass=1.0, friction=0.0, name="cargo")
+    return mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5), threads=1)
+
+
+def test_opacity_colours_and_edges():
+    simulation = vesicle_with_a_ball()
+    options = {"size": SIZE, "view": (20.0, 0.0)}
+    plain = pixels(draw(simulation, **options))[:240]
+    blue = renderer.POINT_COLORS[0]
+    assert like(plain, blue, within=0.15).sum() == 0
+    # Half of each: what is inside is seen through the membrane, and the white of the page.
+    seen = pixels(draw(simulation, opacity=0.5, **options))[:240]
+    nothing = pixels(draw(simulation, opacity=0.0, **options))[:240]
+    np.testing.assert_allclose(seen, 0.5 * plain + 0.5 * nothing, atol=0.01)
+    assert like(nothing, blue, within=0.15).sum() > 500
+    assert like(nothing, scene.MEMBRANE_COLOR, within=0.1).sum() == 0
+    np.testing.assert_array_equal(pixels(draw(simulation, opacity=1.0, **options))[:240], plain)
+    # Colours by name, also in the legend.
+    figure = draw(simulation, colors={"vesicle": "tab:green", "cargo": (1.0, 0.0, 0.0)}, opacity=0.3, **options)
+    image = pixels(figure)[:240]
+    assert like(image, (1.0, 0.35, 0.35), within=0.35).sum() > 300
+    assert like(pixels(draw(simulation, colors={"vesicle": "tab:green"}, **options))[:240],
+                (0.17, 0.63, 0.17), within=0.15).sum() > 5000  # fmt: skip
+    assert tuple(figure.axes[0].get_legend().get_lines()[0].get_markerfacecolor()) == (1.0, 0.0, 0.0)
+    # Edges darken some of the membrane and nothing else.
+    lines = pixels(draw(simulation, edges=True, **options))[:240]
+    darker = (lines < plain - 0.05).any(axis=2)
+    assert 0.02 < darker.sum() / like(plain, scene.MEMBRANE_COLOR).sum() < 0.4
+    assert (lines <= plain + 1e-9).all()
+    for wrong, message in (
+        ({"colors": {"vesicel": "red"}}, "there is no drawn object 'vesicel': did you mean 'vesicle'"),
+        ({"colors": {"vesicle": "reddish"}}, r"colors\['vesicle'\] = 'reddish' but must be a colour"),
+        ({"colors": ["red"]}, "colors must be a dict"),
+        ({"opacity": 1.5}, "opacity = 1.5"),
+    ):
+        with pytest.raises(mp.ParameterError, match=message):
+            draw(simulation, **wrong, **options)
+
+
+@pytest.mark.parametrize("of", ["vertices", "faces"])
+def test_two_values_are_two_colours_with_a_legend(of):
+    mesh = mp.TriangleMesh.icosphere(50.0, 3)
+    x = mesh.vertices if of == "vertices" else mesh.vertices[mesh.faces].mean(axis=1)
+    values = np.where(x[:, 2] > 10.0, 3.0, -1.0)
+    figure = draw(mesh, values=values, label="phase", size=(800, 600), view=(0.0, 0.0))
+    assert len(figure.axes) == 1
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["phase: -1", "phase: 3"]
+    # The ends of the map are seen, and nothing between: without shading, two colours.
+    image = pixels(figure)[:450]
+    dark, light = (np.array(matplotlib.colormaps["viridis"](k))[:3] for k in (0.0, 1.0))
+    seen = (image < 0.97).any(axis=2)
+    of_one = like(image, dark, within=0.3) | like(image, light, within=0.3)
+    assert of_one.sum() > 0.985 * seen.sum() > 10_000
+    assert like(image, dark, within=0.3).sum() > 0.3 * seen.sum()
+    between = pixels(draw(mesh, values=np.append(values[:-1], 1.0), size=(800, 600), view=(0.0, 0.0)))[:450, :700]
+    if of == "vertices":
+        seen = (between < 0.97).any(axis=2)
+        assert (like(between, dark, within=0.3) | like(between, light, within=0.3)).sum() < 0.98 * seen.sum()
+    # Three are a range again, and one too rare for percentiles is a colour of its own.
+    assert len(draw(mesh, values=np.append(values[:-1], 1.0), size=SIZE).axes) == 2
+    rare = np.zeros(len(values))
+    rare[7] = 1.0
+    assert [t.get_text() for t in draw(mesh, values=rare, size=SIZE).axes[0].get_legend().get_texts()] == [
+        "value: 0", "value: 1",
+    ]  # fmt: skip
+    rare[:] = 0.0
+    rare[np.argmax(x @ [1.0, 0.0, 0.0])] = 1.0
+    for view in ((0.0, 90.0), (0.0, -90.0)):
+        image = pixels(draw(mesh, values=rare, size=SIZE, view=view))[:240]
+        found = like(image, light, within=0.3).sum()
+        if found:
+            break
+    assert 20 < found < 2000

@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from medyanpy import units
 from medyanpy._tools.images import in_words
 from medyanpy.errors import ParameterError
 from medyanpy.files.particles import Contents, Particles
 
-__all__ = ["Format", "features", "in_file_names", "words_of"]
+__all__ = ["Format", "FormatOfEqualFrames", "features", "in_file_names", "words_of"]
 
 
 def features(contents: Contents) -> dict[str, str]:
@@ -31,6 +32,7 @@ def features(contents: Contents) -> dict[str, str]:
         ),
         "weights": named("places in triangles", [h.name for h in there if h.rows_of == "intriangle"]),
         "bonds": named("links", [h.name for h in there if h.links is not None]),
+        "force bonds": named("bonds and links of forces", contents.joining_forces),
         "bound": named("links that jumps bind", contents.jumps),
         "ends": named("places of the ends of bound links, between beads", contents.jumps),
         "orientations": named("orientations", [h.name for h in there if h.rows_of == "oriented"]),
@@ -135,6 +137,11 @@ class Format(ABC):
         return self.contents.boxes(self.frames)
 
     @property
+    def times(self) -> np.ndarray:
+        """(m,) s, of the frames."""
+        return np.asarray(self.contents.trajectory.times[list(self.frames)])
+
+    @property
     def box_changes(self) -> bool:
         return bool((self.boxes != self.boxes[:1]).any())
 
@@ -146,3 +153,54 @@ class Format(ABC):
     def refuse(self, problem: str) -> ParameterError:
         """The error of what the format cannot hold."""
         return ParameterError(f"export: {self.contents.trajectory.paths[0]} {problem}")
+
+
+class FormatOfEqualFrames(Format):
+    """A format with the same atoms in every frame, in Å: all rows of beads that are alive in one of the frames."""
+
+    def __init__(self, contents: Contents, frames: range, out: Path) -> None:
+        super().__init__(contents, frames, out)
+        there = np.zeros(contents.trajectory.n_beads, bool)
+        low, high = np.inf, -np.inf
+        for one in self.each():
+            there[one.rows] = True
+            low, high = min(low, one.positions.min(initial=np.inf)), max(high, one.positions.max(initial=-np.inf))
+        self._rows: np.ndarray = np.flatnonzero(there)
+        self._reach: tuple[float, float] = (low, high)
+
+    def each_in_full(self) -> Iterator[tuple[Particles, np.ndarray, np.ndarray]]:
+        """Each frame: its particles, (n, 3) places in Å of all rows, and (n,) which of them are alive. The others stay
+        where they were last, or are where they are first seen."""
+        places = self._first_places()
+        for there in self.each():
+            own = np.searchsorted(self._rows, there.rows)
+            places[own] = there.positions / units.angstrom
+            alive = np.zeros(len(places), bool)
+            alive[own] = True
+            yield there, places, alive
+
+    def _first_places(self) -> np.ndarray:
+        """(n, 3) Å, where each row is first seen."""
+        places = np.full((len(self._rows), 3), np.nan)
+        for there in self.each():
+            own = np.searchsorted(self._rows, there.rows)
+            new = np.isnan(places[own, 0])
+            places[own[new]] = there.positions[new] / units.angstrom
+            if not np.isnan(places).any():
+                break
+        return places
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the box is periodic in all directions."""
+        return bool(self.boxes.all())
+
+    def box_left_out(self, most: float = np.inf) -> list[str]:
+        """A sentence on a box that the format cannot hold, `most` (nm) being the longest side that it can."""
+        if not self.boxes.any() or (self.is_closed and (self.boxes <= most).all()):
+            return []
+        limit = f", at most {most:g} nm wide" if np.isfinite(most) else ""
+        box = features(self.contents)["box"]
+        return [
+            f"{self.title} files are written without {box}: they hold a box that is periodic in all directions{limit}."
+        ]

@@ -17,8 +17,9 @@ from medyanpy.files.trajectory import Trajectory
 
 __all__ = ["FORMATS", "ExportReport", "export"]
 
-#: The module that writes a format, by the ending of files.
+#: The module that writes a format, by the ending of files; a test compares all lists of formats with this one.
 FORMATS = {
+    ".dcd": "dcd",
     ".gsd": "gsd",
     ".pdb": "pdb",
     ".ply": "ply",
@@ -61,16 +62,19 @@ def export(
 ) -> ExportReport:
     """Write a trajectory in the format of another program.
 
-    The ending of `out` names the format. Lengths are nm but in PDB (Å), times s. Beads that come and go: GSD, extended
-    XYZ and Simularium have in each frame the particles that are there; PDB and VTKHDF have all rows in each, see below.
+    The ending of `out` names the format. Lengths are nm, in DCD and PDB Å; times are s, in DCD ps. Beads that come and
+    go: GSD, extended XYZ and Simularium have in each frame the particles that are there; DCD, PDB and VTKHDF have all
+    rows in each, see below.
 
     =============== ====================================================================================================
     ending          what there is in it
     =============== ====================================================================================================
+    ``.dcd``        coordinates and boxes in single precision, for VMD and others, beside a PDB file of the same frames.
+                    Needs ``pip install 'medyanpy[viewers]'``
     ``.gsd``        types, diameters, masses, velocities, orientations; links and edges as bonds, triangles as angles;
                     energies and ids as log. Needs ``pip install 'medyanpy[viewers]'``
     ``.xyz``        extended XYZ: types, velocities, radii, masses, ids, orientations and semi-axes, in full precision
-    ``.pdb``        names, residues, bonds; at most 99 999 atoms. Where nobody is, the occupancy is 0
+    ``.pdb``        names, residues, bonds; at most 99 999 atoms. In rows without a bead the occupancy is 0
     ``.ply``        the triangles of one membrane in one frame. More: ``out.vesicle.0000.ply``, ...
     ``.simularium`` balls and fibres, and plots of energies, for the viewer at simularium.allencell.org
     ``.vtkhdf``     for ParaView and PyVista, of virtual datasets: it shows what is in the files of the trajectory,
@@ -78,9 +82,9 @@ def export(
                     Where nobody is, positions are nan, and no cell is drawn
     =============== ====================================================================================================
 
-    Periodic boxes are in all of them as far as a format has any, frame by frame; PDB has one that is periodic in all
-    directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures show them in PLY
-    and Simularium; and else those of one and the same image for ever.
+    Periodic boxes are in all of them as far as a format has any, frame by frame; DCD and PDB have those that are
+    periodic in all directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures
+    show them in PLY and Simularium; and else those of one and the same image for ever.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ def _import_gsd() -> Any:
 class _Gsd(Format):
     title = "GSD"
     holds: ClassVar[frozenset[str]] = frozenset({
-        "triangles", "flips", "bonds", "bound", "velocities", "radii", "masses", "ids", "orientations", "semi-axes",
-        "inertia", "angular momenta", "energies", "times", "box",
+        "triangles", "flips", "bonds", "force bonds", "bound", "velocities", "radii", "masses", "ids", "orientations",
+        "semi-axes", "inertia", "angular momenta", "energies", "times", "box",
     })  # fmt: skip
 
     @classmethod
@@ -51,6 +51,8 @@ class _Gsd(Format):
                 lengths = np.where(there.box > 0.0, there.box, 4.0 * reach or 1.0)
                 frame.configuration.box = [*lengths, 0.0, 0.0, 0.0]
                 self._fill(frame, there)
+                if k == self.frames[0]:
+                    self._name_types(frame)
                 frame.log["time"] = np.array([there.time])
                 for name in ENERGIES:
                     frame.log[name] = np.array([getattr(trajectory[k], name)])
@@ -61,7 +63,7 @@ class _Gsd(Format):
 
     def _fill(self, frame: Any, there: Particles) -> None:
         particles = frame.particles
-        particles.N, particles.types, particles.typeid = len(there), self.contents.types, there.types
+        particles.N, particles.typeid = len(there), there.types
         particles.type_shapes = self._shapes(there)
         particles.position = there.positions
         if there.is_periodic:
@@ -78,16 +80,28 @@ class _Gsd(Format):
             particles.velocity = there.velocities
         # Readers want the same bonds in all frames: what comes and goes are pairs.
         bound = np.isin(there.bond_types, self.contents.numbers_of_jumps)
-        _tell(frame.pairs, self.contents.bond_types, [there.bonds[bound]], [there.bond_types[bound]])
+        _tell(frame.pairs, [there.bonds[bound]], [there.bond_types[bound]])
         membranes = [name for name in self.contents.membranes if name in there.faces]
         faces = [there.faces[name] for name in membranes]
         numbers = [self.contents.membranes.index(name) for name in membranes]
         kinds = [np.full(len(own), k) for own, k in zip(faces, numbers, strict=True)]
-        _tell(frame.angles, self.contents.membranes, faces, kinds)
-        types = [*self.contents.bond_types, *self.contents.membranes]
+        _tell(frame.angles, faces, kinds)
         edges = [edges_of(own) for own in faces]
         kinds = [np.full(len(own), len(self.contents.bond_types) + k) for own, k in zip(edges, numbers, strict=True)]
-        _tell(frame.bonds, types, [there.bonds[~bound], *edges], [there.bond_types[~bound], *kinds])
+        _tell(frame.bonds, [there.bonds[~bound], *edges], [there.bond_types[~bound], *kinds])
+
+    def _name_types(self, frame: Any) -> None:
+        """Once, in the first frame: in the others the library takes them from there. It writes names beyond ASCII only
+        where they are bytes."""
+        bonds = self.contents.bond_types
+        for group, names in (
+            (frame.particles, self.contents.types),
+            (frame.bonds, [*bonds, *self.contents.membranes]),
+            (frame.angles, self.contents.membranes),
+            (frame.pairs, bonds),
+        ):
+            if names:
+                group.types = [name.encode() for name in names]
 
     def _shapes(self, there: Particles) -> list[dict[str, Any]]:
         """The shape of each type, as the schema of GSD has it: ellipsoids, where all of a type are alike."""
@@ -125,11 +139,10 @@ def _in_the_box(there: Particles) -> tuple[np.ndarray, np.ndarray]:
     return np.where(over, -half, x), (image + over).astype(np.int32)
 
 
-def _tell(group: Any, types: list[str], members: list[np.ndarray], kinds: list[np.ndarray]) -> None:
+def _tell(group: Any, members: list[np.ndarray], kinds: list[np.ndarray]) -> None:
     """Fill the bonds, angles or pairs of a frame."""
     if not members:
         return
-    group.types = types
     group.group = np.concatenate(members).astype(np.int32)
     group.typeid = np.concatenate(kinds).astype(np.uint32)
     group.N = len(group.group)

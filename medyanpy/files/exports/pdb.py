@@ -12,33 +12,27 @@ from typing import ClassVar
 import numpy as np
 
 from medyanpy import units
-from medyanpy.files.exports._format import Format, features
-from medyanpy.files.particles import Contents, Particles, chain_numbers, edges_of
+from medyanpy.files.exports._format import FormatOfEqualFrames
+from medyanpy.files.particles import Particles, chain_numbers, edges_of
 
 __all__ = ["FORMAT"]
 
 # Numbers of atoms have five columns, coordinates eight: of large ones fewer decimals are left, here at least one.
 _MOST_ATOMS = 99_999
 _LEAST_X, _MOST_X = -99_999.9, 999_999.9
-# Nine, with three decimals.
-_MOST_SIDE = 99_999.999
+# Sides have nine columns, with three decimals; numbers of residues four.
+_MOST_SIDE = 99_999.999 * units.angstrom
+_MOST_RESIDUES = 9_999
 _CHAINS = ascii_letters + digits
+# Names of residues that the Chemical Component Dictionary of the wwPDB never gives to a molecule ("Ligand codes 01 to
+# 99", reserved 2023): others are amino acids, nucleotides or water for readers.
+_RESIDUES = [f"{k:02d}" for k in range(1, 100)]
 
 
-class _Pdb(Format):
+class _Pdb(FormatOfEqualFrames):
     title = "PDB"
     #: The box, where it is periodic in all directions; see `left_out`.
-    holds: ClassVar[frozenset[str]] = frozenset({"bonds", "box"})
-
-    def __init__(self, contents: Contents, frames: range, out: Path) -> None:
-        super().__init__(contents, frames, out)
-        # Readers want the same atoms in every model: all that are there in any.
-        there = np.zeros(contents.trajectory.n_beads, bool)
-        low, high = np.inf, -np.inf
-        for one in self.each():
-            there[one.rows] = True
-            low, high = min(low, one.positions.min(initial=np.inf)), max(high, one.positions.max(initial=-np.inf))
-        self._rows, self._reach = np.flatnonzero(there), (low, high)
+    holds: ClassVar[frozenset[str]] = frozenset({"bonds", "force bonds", "box"})
 
     def check(self) -> None:
         if len(self._rows) > _MOST_ATOMS:
@@ -53,61 +47,47 @@ class _Pdb(Format):
             )
 
     def write(self, made: list[Path]) -> None:
-        places, heads, tails = self._first_places(), *self._records()
+        heads, tails = self._records()
+        has_box = bool(self.boxes.any()) and not self.box_left_out(_MOST_SIDE)
         with open(made[0], "w", encoding="ascii", newline="\n") as file:
             file.write("REMARK   1 WRITTEN BY MEDYANPY; LENGTHS ARE ANGSTROM\n")
-            if self._has_box:
-                sides = "".join(f"{side:9.3f}" for side in self.boxes[0] / units.angstrom)
-                file.write(f"CRYST1{sides}  90.00  90.00  90.00 P 1           1\n")
-            for k, there in enumerate(self.each(), start=1):
-                own = np.searchsorted(self._rows, there.rows)
-                places[own] = there.positions / units.angstrom
-                alive = np.zeros(len(places), bool)
-                alive[own] = True
-                file.write(f"MODEL     {k % 10_000:4d}\n")
+            for k, (name, word) in enumerate(_short(self.contents.types).items()):
+                residue = _RESIDUES[k % len(_RESIDUES)]
+                file.write(f"REMARK   1 RESIDUE {residue}, SEGMENT {word:<4s}: {_ascii(name, 45)}\n")
+            for k, (_, places, alive) in enumerate(self.each_in_full()):
+                file.write(f"MODEL     {(k + 1) % 10_000:4d}\n")
+                if has_box:
+                    # In each model: readers take that of the first for no other.
+                    sides = "".join(f"{side:9.3f}" for side in self.boxes[k] / units.angstrom)
+                    file.write(f"CRYST1{sides}  90.00  90.00  90.00 P 1           1\n")
                 for head, x, is_there, tail in zip(heads, places.tolist(), alive.tolist(), tails, strict=True):
                     occupancy = "  1.00" if is_there else "  0.00"
                     file.write(f"{head}{''.join(map(_eight_columns, x))}{occupancy}  0.00{tail}\n")
                 file.write("ENDMDL\n")
+            # END would be a frame without atoms for chemfiles.
             file.writelines(self._bonds())
-            file.write("END\n")
-
-    @property
-    def _has_box(self) -> bool:
-        """Whether there is one, periodic in all directions, that nine columns hold."""
-        sides = self.boxes[0] / units.angstrom
-        return bool((sides > 0.0).all() and (sides <= _MOST_SIDE).all())
-
-    def _first_places(self) -> np.ndarray:
-        """(n, 3) Å, where those that are there later are first seen."""
-        places = np.full((len(self._rows), 3), np.nan)
-        for there in self.each():
-            own = np.searchsorted(self._rows, there.rows)
-            new = np.isnan(places[own, 0])
-            places[own[new]] = there.positions[new] / units.angstrom
-            if not np.isnan(places).any():
-                break
-        return places
 
     def _records(self) -> tuple[list[str], list[str]]:
         """What stands before the coordinates of every atom, and behind."""
-        heads, tails = {}, {}
-        residue = 0
+        heads, tails = [""] * len(self._rows), [""] * len(self._rows)
+        used = dict.fromkeys(_CHAINS, 0)
+        words = _short(self.contents.types)
         for k, handle in enumerate(self.contents.handles.values()):
-            chain = _CHAINS[k % len(_CHAINS)]
             own = np.arange(len(handle))
             if handle.links is not None:
                 own = chain_numbers(len(handle), handle.links)
             elif handle.faces is not None:
                 own = np.zeros_like(own)
-            name, word = _ascii(handle.name, 4), _ascii(handle.name, 3).upper()
-            for row, number in zip(handle.beads.tolist(), own.tolist(), strict=True):
-                resid = (residue + number + 1) % 10_000
-                heads[row] = f"{name:<4s} {word:>3s} {chain}{resid:4d}    "
+            # Rows that are never alive are no atoms.
+            place = np.searchsorted(self._rows, handle.beads)
+            there = np.isin(handle.beads, self._rows)
+            _, own = np.unique(own[there], return_inverse=True)
+            labels = _residues(k, int(own.max(initial=-1)) + 1, used)
+            name, word = words[handle.name], _RESIDUES[k % len(_RESIDUES)]
+            for row, residue in zip(place[there].tolist(), own.tolist(), strict=True):
+                heads[row] = f"ATOM  {row + 1:5d} {name:<4s} {word:>3s} {labels[residue]}    "
                 tails[row] = f"      {name:<4s}"
-            residue += int(own.max(initial=-1)) + 1
-        serials = enumerate(self._rows.tolist(), start=1)
-        return [f"ATOM  {k:5d} {heads[row]}" for k, row in serials], [tails[row] for row in self._rows.tolist()]
+        return heads, tails
 
     def _bonds(self) -> Iterator[str]:
         first: Particles = next(self.each())
@@ -125,20 +105,36 @@ class _Pdb(Format):
                 yield f"CONECT{int(own[0, 0]):5d}{others}\n"
 
     def left_out(self) -> list[str]:
-        out = super().left_out()
-        if self.boxes.any():
-            if not self._has_box:
-                box = features(self.contents)["box"]
-                out.append(
-                    f"PDB files are written without {box}: they hold those that are periodic in all directions, at "
-                    f"most {_MOST_SIDE * units.angstrom:g} nm wide."
-                )
-            elif self.box_changes:
-                out.append("PDB files have one box, here that of the first frame.")
+        out = [*super().left_out(), *self.box_left_out(_MOST_SIDE)]
         out.append("PDB files have coordinates in eight columns: rounded to 0.001 Å, large ones to 0.01 or 0.1 Å.")
         if self.contents.comes_and_goes:
-            out.append("PDB files have the same atoms in every model: where nobody is, the occupancy is 0.")
+            out.append("PDB files have the same atoms in every model: in rows without a bead the occupancy is 0.")
         return out
+
+
+def _residues(first: int, n: int, used: dict[str, int]) -> list[str]:
+    """The chain and the number of n residues of a handle, none of which another has: in the chain of this number, and
+    in the next where it has no number left. `used` counts the residues of each chain, and is brought up to date."""
+    out = []
+    for _ in range(n):
+        while used[_CHAINS[first % len(_CHAINS)]] == _MOST_RESIDUES:
+            first += 1
+        chain = _CHAINS[first % len(_CHAINS)]
+        used[chain] += 1
+        out.append(f"{chain}{used[chain]:4d}")
+    return out
+
+
+def _short(names: list[str]) -> dict[str, str]:
+    """Four letters for each name, no two the same."""
+    out: dict[str, str] = {}
+    for name in names:
+        word, number = _ascii(name, 4), 1
+        while word in out.values():
+            number += 1
+            word = f"{_ascii(name, 4)[: 4 - len(str(number))]}{number}"
+        out[name] = word
+    return out
 
 
 def _eight_columns(x: float) -> str:

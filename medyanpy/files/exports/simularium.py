@@ -28,8 +28,7 @@ class _Simularium(Format):
 
     def write(self, made: list[Path]) -> None:
         centre, size, nm = self._window()
-        trajectory = self.contents.trajectory
-        times = [float(trajectory.times[k]) for k in self.frames]
+        times = self.times.tolist()
         steps = [after - before for before, after in pairwise(times)]
         info = {
             "version": 3,

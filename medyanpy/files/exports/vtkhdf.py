@@ -10,6 +10,7 @@ there are then copies.
 """
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -167,21 +168,37 @@ class _File:
                 continue
             if name == POSITIONS.name:
                 self._map(self._root, "Points", name)
-            elif name != "ids" or self._form.contents.comes_and_goes:
+            elif name == "ids" and not all(one.segment.comes_and_goes for one in self._stretches):
+                # Segments in which no bead comes or goes do not hold them.
+                if self._form.contents.comes_and_goes:
+                    self._keep(data, offsets, name, self._ids(), [1] * sum(self._frames))
+            else:
                 self._map(data, name, name)
                 self._index(offsets, name, starts)
         for name, parts in self._beside().items():
-            # As long as it stays the same, steps point to one copy.
-            start, where, before = 0, [], None
-            kept: list[np.ndarray] = []
-            for part, frames in zip(parts, self._frames, strict=True):
-                if before is None or not np.array_equal(part, before, equal_nan=True):
-                    start += 0 if before is None else len(before)
-                    kept.append(part)
-                    before = part
-                where.append(np.full(frames, start))
-            _packed(data, name, np.concatenate(kept))
-            self._index(offsets, name, np.concatenate(where))
+            self._keep(data, offsets, name, parts, self._frames)
+
+    def _keep(
+        self, data: Any, offsets: Any, name: str, parts: Iterable[np.ndarray], frames: list[int]
+    ) -> None:
+        """Numbers of each bead, each part for so many frames: as long as they stay the same, steps point to one
+        copy."""
+        start, where, before = 0, [], None
+        kept: list[np.ndarray] = []
+        for part, n in zip(parts, frames, strict=True):
+            if before is None or not np.array_equal(part, before, equal_nan=True):
+                start += 0 if before is None else len(before)
+                kept.append(part)
+                before = part
+            where.append(np.full(n, start))
+        _packed(data, name, np.concatenate(kept))
+        self._index(offsets, name, np.concatenate(where))
+
+    def _ids(self) -> Iterator[np.ndarray]:
+        """Permanent ids in every frame."""
+        for one, handle in zip(self._stretches, self._handles, strict=True):
+            for k in one.frames:
+                yield np.empty(0, np.int64) if handle is None else one.segment.read("ids", k)[handle.beads]
 
     def _beside(self) -> dict[str, list[np.ndarray]]:
         """What stands beside frames: numbers of each bead, for every stretch."""

@@ -2,7 +2,9 @@
 
 Format: libAtoms/extxyz, "Extended XYZ specification"; names of properties are those that OVITO gives meaning to. A
 periodic box is the lattice; in open directions, where `pbc` is F, it is as wide as particles reach, and without a box
-there is none. Positions are not brought into it: they are those of one and the same image for ever.
+there is none. Positions are not brought into it: they are those of one and the same image for ever. The species of a
+particle is the name of its handle, which no program but ASE takes for an element: for ASE there is the column `Z`,
+where 0 is no element, and `handle` with the names.
 """
 
 from pathlib import Path
@@ -25,17 +27,21 @@ class _Xyz(Format):
 
     def write(self, made: list[Path]) -> None:
         trajectory = self.contents.trajectory
-        species = list(words_of(self.contents.types, lambda c: not c.isspace()).values())
+        # Quotation marks and # mean something to some readers.
+        species = list(words_of(self.contents.types, lambda c: c.isalnum() or c in "-_+./").values())
         turns = any(handle.rows_of == "oriented" for handle in self.contents.handles.values())
         shapes = any("semi_axes" in handle.beside for handle in self.contents.handles.values())
         with open(made[0], "w", encoding="utf-8", newline="\n") as file:
             for k, there in zip(self.frames, self.each(), strict=True):
                 head, columns = _columns(there, turns, shapes)
                 energies = "".join(f" {name}={getattr(trajectory[k], name)!r}" for name in ENERGIES)
-                about = f"Properties=species:S:1:{head} Time={there.time!r} Step={there.step}{energies}{_box(there)}"
+                about = f"Properties=species:S:1:{head}:handle:S:1 Time={there.time!r} Step={there.step}"
+                about += f"{energies}{_box(there)}"
                 file.write(f"{len(there)}\n{about}\n")
                 table = [[species[t] for t in there.types.tolist()], *(c.tolist() for c in columns)]
-                file.writelines(f"{row[0]} {' '.join(map(repr, row[1:]))}\n" for row in zip(*table, strict=True))
+                file.writelines(
+                    f"{row[0]} {' '.join(map(repr, row[1:]))} {row[0]}\n" for row in zip(*table, strict=True)
+                )
 
 
 def _box(there: Particles) -> str:
@@ -59,6 +65,7 @@ def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.
         ("radius", "R", np.nan_to_num(there.radii)),
         ("mass", "R", there.masses),
         ("id", "I", there.ids),
+        ("Z", "I", np.zeros_like(there.ids)),
     ]
     if turns:
         # The scalar last, as OVITO has it.

@@ -1,0 +1,158 @@
+"""One small scene, and what may change in it while it runs: jumps, edits, boxes and numbers, each beside each other.
+
+A new jump, or another way to change a run, enters by one line of PARTS: it meets all others in the bits matrix
+(test_bits.py), in the contract of jumps (test_jump_contract.py) and against a context made anew (test_stale_lists.py).
+"""
+
+import functools
+import sys
+import tempfile
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+import medyanpy as mp
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+KT = 1.0
+TIMESTEP = 0.01
+STEPS = 12
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@functools.cache
+def births():
+    """The reservoir of docs/births.md, compiled once in a process; skips where there is no compiler."""
+    from test_documents import compile_kernel
+
+    folder = Path(tempfile.mkdtemp(prefix="births"))
+    blocks = compile_kernel(DOCS / "births.md", "births", folder)
+    sys.path.insert(0, str(folder))
+    # Under a name of its own, so that a checkpoint finds the class again.
+    (folder / "reservoir.py").write_text(blocks[0], encoding="utf-8")
+    import reservoir
+
+    return reservoir.TrapReservoir
+
+
+# Parts: what each adds to a system, and {step: what is done to a simulation then}.
+
+
+def links(system):
+    beads, points = (system.topology[name] for name in ("beads", "points"))
+    sites = mp.Sites.beads(beads) + mp.Sites.beads(points)
+    force = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.8, name="springs"))
+    system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=20.0, on_rate=60.0, name="links"))
+
+
+def flips(system):
+    system.add_jump(mp.jumps.EdgeFlips(system.topology["sheet"], 30.0, name="flips"))
+
+
+def box(system):
+    system.add_jump(mp.jumps.BoxArea(tension=0.2, rate=60.0, step=0.6, name="area"))
+
+
+def creation(system):
+    balls = system.topology["balls"]
+    trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
+    system.add_jump(births()(balls, trap, 0.5, 10.0, [[-2.0] * 3, [2.0] * 3], name="reservoir"))
+
+
+def edits(system):
+    def change(simulation):
+        handle = simulation.topology["beads"]
+        with simulation.topology.edit():
+            handle.remove(handle.beads[[1, 4]], terms="remove")
+            handle.add([[0.3, 0.2, 3.3], [1.4, -0.6, 2.2], [-1.1, 0.8, 2.9]])
+
+    return {5: change}
+
+
+def set_box(system):
+    def scaled(factor):
+        def change(simulation):
+            x, y, z = simulation.context.get_state().box
+            simulation.context.set_box((factor * x, y / factor, z))
+
+        return change
+
+    return {3: scaled(0.97), 4: scaled(1.05), 9: scaled(0.98)}
+
+
+def ramp_of_the_box(system):
+    x, y, _ = system.box
+    course = {"box": {"x": (x, 0.93 * x), "y": (y, 1.04 * y)}}
+    return {0: lambda simulation: simulation.reporters.append(mp.reporters.Ramp(course, steps=STEPS, every=2))}
+
+
+def ramp_of_numbers(system):
+    course = {
+        "edges": {"stiffness": (4.0, 3.0)}, "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
+    }  # fmt: skip
+    jumps = {"links": {"off_rate": (20.0, 60.0)}, "flips": {"rate": (30.0, 60.0)}, "area": {"tension": (0.2, -0.2)}}
+    course |= {name: numbers for name, numbers in jumps.items() if name in system.jump_names}
+    course = {name: numbers for name, numbers in course.items() if name in (*system.force_names, *jumps, "integrator")}
+    return {0: lambda simulation: simulation.reporters.append(mp.reporters.Ramp(course, steps=STEPS, every=3))}
+
+
+PARTS = {
+    "links": links, "flips": flips, "box": box, "creation": creation, "edits": edits, "set_box": set_box,
+    "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers,
+}  # fmt: skip
+#: Those that are jumps: the others need one beside them.
+JUMPS = ("links", "flips", "box", "creation")
+PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
+#: All that there is, at once.
+PAIRS["all together"] = tuple(PARTS)
+
+
+def built(*parts, n=30):
+    """A system with these parts, and {step: what is done to its simulation then}."""
+    rng = np.random.default_rng(5)
+    mesh = mp.TriangleMesh.flat_sheet(6, 6, 1.3, periodic=True)
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="sheet")
+    points = topology.add_intriangle_points(sheet, 8, mass=1.0, friction=1.0, seed=2, name="points")
+    places = rng.uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (n, 3))
+    beads = topology.add_beads(places, mass=1.0, friction=1.0, name="beads")
+    balls = topology.add_balls(np.empty((0, 3)), 0.3, mass=1.0, friction=1.0, capacity=40, name="balls")
+    system = mp.System(topology, box=(*mesh.box[:2], None))
+    system.add_force(mp.forces.MembraneEdgeSprings(sheet, 4.0, length=1.3, name="edges"))
+    system.add_force(mp.forces.SoftSphere(beads, [beads, points, balls], 10.0, 0.7, name="spheres"))
+    system.add_force(mp.forces.HarmonicTrap([beads, sheet], (0.0, 0.0, 1.0), [0.0, 0.0, 1.0], name="plane"))
+    changes = {}
+    # Ramps last, since they name others.
+    for part in sorted(parts, key=list(PARTS).index):
+        for step, change in (PARTS[part](system) or {}).items():
+            changes.setdefault(step, []).append(change)
+    if not system.jumps:
+        # Something that J does, in which nothing ever happens.
+        system.add_jump(mp.jumps.EdgeFlips(sheet, 0.0, name="nothing"))
+    return system, {step: functools.partial(_all_of, done) for step, done in changes.items()}
+
+
+def _all_of(changes, simulation):
+    for change in changes:
+        change(simulation)
+
+
+def together(*parts, word="JBAGOGABJ", seed=3, threads=1, n=30):
+    """A simulation, to which all changes that come with steps are done by `advance`."""
+    system, changes = built(*parts, n=n)
+    integrator = mp.SplittingIntegrator(word, TIMESTEP, kT=KT, seed=seed)
+    simulation = mp.Simulation(system, integrator, threads=threads)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
+    return simulation, changes
+
+
+def advance(simulation, changes, steps):
+    """Take so many steps, with what is done between them."""
+    end = simulation.current_step + steps
+    while simulation.current_step < end:
+        now = simulation.current_step
+        if now in changes:
+            changes[now](simulation)
+        simulation.step(min([end, *(step for step in changes if step > now)]) - now)

@@ -1,0 +1,725 @@
+"""Every change of a running simulation, and every part of a run that has to follow it.
+
+A change enters by one row of CHANGES, a part by one row of PARTS: each meets all of the others. Removals are made for
+every handle of the scenes, forces that lose all that they act on are those of `medyanpy.testing`; kinds of beads and
+jumps without a place here are found by a test.
+"""
+
+import csv
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy import forces, jumps
+from medyanpy.beads import Constraints, Membrane
+from medyanpy.ensemble import exchange
+from medyanpy.errors import BoxWarning, MedyanError
+from medyanpy.files.exports import exporting
+from medyanpy.testing import installation
+
+pytestmark = pytest.mark.frictionless
+
+ETA = 0.06
+TURN = [1.0, 0.0, 0.0, 0.0]
+
+
+# What runs ---------------------------------------------------------------------------------------------------------
+
+
+def line(n, x):
+    return np.arange(n)[:, None] * [1.0, 0.0, 0.0] + x
+
+
+def open_space():
+    """Something of every kind, every jump that needs no box, and a fluid."""
+    topology = mp.Topology()
+    bare = topology.add_beads(line(4, [0.0, 0, 0]), mass=1.0, friction=0.5, name="beads")
+    balls = topology.add_balls(2.0 * line(3, [0.0, 5, 0]), 0.4, mass=1.0, friction=0.5, name="balls")
+    chains = topology.add_filaments([line(4, [0.0, 10, 0]), line(4, [0.0, 12, 0])], 1.0, 0.5, name="filaments")
+    twistable = topology.add_filaments(
+        [line(4, [0.0, 20, 0]), line(5, [0.0, 23, 0])], 1.0, 0.5, directors="parallel", director_mass=0.5,
+        director_friction=0.3, name="twistable",
+    )  # fmt: skip
+    uneven = topology.add_filaments([line(4, [0.0, 30, 0])], 1.0, (0.3, 0.6), name="uneven")
+    bodies = topology.add_rigid_bodies(
+        2.0 * line(3, [0.0, 40, 0]), [TURN] * 3, 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name="bodies"
+    )
+    nodes, frames = mp.rods.uniform(4, 1.0)
+    rod = topology.add_rods(
+        [nodes + [0.0, 50, 0], nodes + [0.0, 54, 0]], [frames, frames], 1.0, 1.0, [1.0, 1.0, 1.5], 1.0,
+        rotational_friction=0.3, name="rods",
+    )  # fmt: skip
+    sphere = mp.surfaces.Sphere(3.0, center=[0.0, 60.0, 0.0])
+    walkers = topology.add_surface_points(sphere, [[3.0, 60, 0], [0.0, 63, 0]], 1.0, 0.4, name="walkers")
+    mesh = mp.TriangleMesh.icosphere(4.0, 1).translated([0.0, 80.0, 0.0])
+    vesicle = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.3, name="vesicle")
+    points = topology.add_intriangle_points(vesicle, 6, mass=0.7, friction=0.3, seed=5, name="points")
+    tied = topology.add_beads(2.0 * line(3, [0.0, 90, 0]), mass=1.0, friction=0.5, name="tied")
+    distance = "(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2"
+    topology.constrain(distance, tied.beads[[[0, 1], [1, 2]]], d=2.0, name="constraints")
+    system = mp.System(topology)
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, [balls, bodies]))
+    system.add_force(forces.HarmonicTrap([bare, balls, points, bodies], 0.3, [0.0, 10.0, 0.0], name="trap"))
+    system.add_force(forces.FilamentBending(chains, 3.0))
+    system.add_force(forces.FilamentTwisting(twistable, 2.0))
+    system.add_force(forces.FilamentBending(uneven, 3.0, name="uneven bending"))
+    system.add_force(forces.RodElasticity(rod, [20.0, 20.0], 30.0, [3.0, 3.0], 3.0))
+    system.add_force(forces.UniformField(walkers, [0.1, 0.0, 0.0]))
+    system.add_force(forces.MembraneEdgeSprings(vesicle, 8.0, 2.4))
+    system.add_force(forces.MembraneFoldRepulsion(vesicle, 20.0))
+    links = system.add_force(forces.Links([], [], stiffness=1.0, length=1.5, name="links"))
+    system.add_jump(jumps.LinkBinding(links, [bare, balls], off_rate=5.0, on_rate=20.0, name="binding"))
+    system.add_jump(jumps.EdgeFlips(vesicle, 1.0, name="flips"))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
+def periodic_box():
+    """Kinds that a box takes along, at constant tension."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.flat_sheet(4, 4, 5.0, periodic=True)
+    patch = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.3, name="patch")
+    points = topology.add_intriangle_points(patch, 5, mass=0.7, friction=0.3, seed=5, name="points")
+    rng = np.random.default_rng(4)
+    beads = topology.add_beads(rng.uniform(0.0, 20.0, (8, 3)), mass=1.0, friction=0.5, name="beads")
+    chains = topology.add_filaments([line(4, [0.0, 3, 5]), line(4, [0.0, 6, 5])], 1.0, 0.5, name="filaments")
+    system = mp.System(topology, box=(*mesh.box[:2], 20.0))
+    system.add_force(forces.MembraneEdgeSprings(patch, 8.0, 5.0))
+    system.add_force(forces.SoftSphere(beads, [beads, points], 2.0, 1.5, name="spheres"))
+    system.add_force(forces.FilamentBending(chains, 3.0))
+    links = system.add_force(forces.Links([], [], stiffness=6.0, length=1.5, name="links"))
+    system.add_jump(jumps.LinkBinding(links, beads, off_rate=5.0, on_rate=20.0, name="binding"))
+    system.add_jump(jumps.EdgeFlips(patch, 0.5, name="flips"))
+    system.add_jump(jumps.BoxArea(tension=0.1, rate=20.0, step=0.05, name="barostat"))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
+def overdamped():
+    """Without velocities, in a fluid."""
+    topology = mp.Topology()
+    beads = topology.add_beads(2.0 * line(5, [0.0, 0, 0]), mass=1.0, friction=0.5, name="beads")
+    bodies = topology.add_rigid_bodies(
+        2.0 * line(3, [0.0, 8, 0]), [TURN] * 3, 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name="bodies"
+    )
+    system = mp.System(topology)
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, [beads, bodies]))
+    system.add_force(forces.HarmonicTrap([beads, bodies], 0.3, [0.0, 4.0, 0.0], name="trap"))
+    return mp.Simulation(system, mp.BrownianIntegrator(0.02, kT=0.5, seed=3), threads=1)
+
+
+SCENES = {scene.__name__: scene for scene in (open_space, periodic_box, overdamped)}
+
+
+# What changes --------------------------------------------------------------------------------------------------------
+
+CHANGES = {}
+
+
+def change(*scenes):
+    def kept(function):
+        for scene in scenes or SCENES:
+            CHANGES[f"{scene}: {function.__name__.replace('_', ' ')}"] = scene, function
+        return function
+
+    return kept
+
+
+def in_an_edit(function):
+    def edited(simulation):
+        with simulation.topology.edit():
+            function(simulation, simulation.topology, simulation.system)
+
+    edited.__name__ = function.__name__
+    return edited
+
+
+def removable(handle):
+    return not isinstance(handle, Membrane) and handle.moves_with is handle
+
+
+def remove(handle, n=None):
+    """The first n of its beads, chains or constraints, or all."""
+    if isinstance(handle, Constraints):
+        handle.remove(np.arange(len(handle.members))[:n])
+    elif hasattr(handle, "n_chains"):
+        handle.remove(np.arange(handle.n_chains)[:n], terms="remove")
+    else:
+        handle.remove(handle.beads[:n], terms="remove")
+
+
+def all_of(name):
+    def removal(simulation):
+        with simulation.topology.edit():
+            remove(simulation.topology[name])
+
+    return removal
+
+
+for _name, _scene in SCENES.items():
+    for _handle in filter(removable, _scene().topology.handles):
+        CHANGES[f"{_name}: all of {_handle.name} removed"] = _name, all_of(_handle.name)
+
+
+@change()
+@in_an_edit
+def one_of_every_handle_removed(simulation, topology, system):
+    for handle in filter(removable, topology.handles):
+        remove(handle, 1)
+
+
+@change()
+@in_an_edit
+def nothing(simulation, topology, system):
+    pass
+
+
+@change()
+@in_an_edit
+def a_new_handle(simulation, topology, system):
+    beads = topology.add_beads(line(2, [0.0, 0, 15]), mass=2.0, friction=1.0, name="new")
+    system.add_force(forces.HarmonicBonds([beads.beads], 1.0, 1.2, name="bond"))
+
+
+@change()
+@in_an_edit
+def more_beads(simulation, topology, system):
+    topology["beads"].add(line(2, [0.0, 0, 8]))
+
+
+@change("open_space")
+@in_an_edit
+def more_of_several_kinds(simulation, topology, system):
+    topology["filaments"].add(line(4, [0.0, 14, 0]))
+    topology["twistable"].add(line(4, [0.0, 26, 0]))
+    topology["bodies"].add([[9.0, 40, 0]], [TURN])
+    nodes, frames = mp.rods.uniform(4, 1.0)
+    topology["rods"].add(nodes + [0.0, 58, 0], frames)
+    topology["walkers"].add([[0.0, 57, 0]])
+    topology["points"].add(2, seed=9)
+
+
+@change()
+@in_an_edit
+def room_is_made(simulation, topology, system):
+    topology["beads"].reserve(12)
+
+
+@change("open_space", "overdamped")
+@in_an_edit
+def hydrodynamics_removed(simulation, topology, system):
+    system.remove_hydrodynamics()
+
+
+@change("open_space", "overdamped")
+@in_an_edit
+def hydrodynamics_of_fewer(simulation, topology, system):
+    system.remove_hydrodynamics()
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, [topology["bodies"]]))
+
+
+@change("open_space", "overdamped")
+@in_an_edit
+def hydrodynamics_of_more_in_another_fluid(simulation, topology, system):
+    system.remove_hydrodynamics()
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(2.0 * ETA, [topology["bodies"], topology["beads"]]))
+
+
+@change("open_space", "overdamped")
+def hydrodynamics_removed_and_added_again(simulation):
+    with simulation.topology.edit():
+        simulation.system.remove_hydrodynamics()
+    simulation.step(2)
+    with simulation.topology.edit():
+        beads = simulation.topology["beads"]
+        simulation.system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, [beads]))
+
+
+@change("open_space")
+@in_an_edit
+def filaments_into_the_fluid(simulation, topology, system):
+    fluid = [topology[name] for name in ("balls", "bodies", "filaments", "twistable", "rods")]
+    system.remove_hydrodynamics()
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, fluid))
+
+
+@change()
+@in_an_edit
+def all_forces_removed(simulation, topology, system):
+    for jump in system.jumps:
+        system.remove_jump(jump)
+    for force in system.forces:
+        system.remove_force(force)
+
+
+@change("open_space", "periodic_box")
+@in_an_edit
+def a_jump_removed(simulation, topology, system):
+    system.remove_jump(system["flips"])
+
+
+@change("open_space", "periodic_box")
+@in_an_edit
+def a_jump_added(simulation, topology, system):
+    others = system.add_force(forces.Links([], [], stiffness=6.0, length=1.2, name="others"))
+    sites = mp.Sites.beads(topology["filaments"].beads)
+    system.add_jump(jumps.LinkBinding(others, topology["beads"], sites, off_rate=1.0, on_rate=9.0, name="more"))
+
+
+@change()
+def numbers_set(simulation):
+    simulation.integrator.set(timestep=0.015, kT=0.8)
+    if "trap" in simulation.system:
+        simulation.system["trap"].set(stiffness=0.5)
+
+
+@change()
+@in_an_edit
+def numbers_set_in_an_edit(simulation, topology, system):
+    simulation.integrator.set(timestep=0.015, kT=0.8)
+
+
+@change("open_space", "periodic_box")
+def numbers_of_jumps_set(simulation):
+    simulation.system["binding"].set(on_rate=50.0, off_rate=2.0)
+    simulation.system["flips"].set(rate=3.0)
+
+
+@change()
+def a_ramp(simulation):
+    simulation.ramp({"integrator": {"kT": (0.5, 0.7)}}, steps=3, progress=False)
+
+
+@change("open_space")
+def edges_flipped(simulation):
+    vesicle = simulation.topology["vesicle"]
+    faces = simulation.context.get_state(positions=True).faces["vesicle"]
+    simulation.context.flip_edges(vesicle, [faces[0, :2]])
+
+
+@change()
+def velocities_drawn(simulation):
+    simulation.context.set_velocities_to_temperature(kT=0.5, seed=9)
+
+
+@change("periodic_box")
+def the_box_set(simulation):
+    x, y, z = simulation.context.get_state().box
+    simulation.context.set_box((1.02 * x, 0.99 * y, z))
+
+
+@change("periodic_box")
+def a_ramp_of_the_box(simulation):
+    z = simulation.context.get_state().box[2]
+    simulation.ramp("box", z=(z, 1.05 * z), steps=3, progress=False)
+
+
+@change("periodic_box")
+def a_force_added_in_another_box(simulation):
+    the_box_set(simulation)
+    with simulation.topology.edit():
+        beads = simulation.topology["beads"]
+        simulation.system.add_force(forces.LennardJones(beads, beads, 0.01, 1.0, cutoff=4.0))
+
+
+#: Changes that are refused, and what the error says.
+REFUSED = {
+    "periodic_box: all of beads removed": "binding: all sites of a would go",
+}
+
+# What has to follow --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """A simulation that a change has been made to, in the middle of its steps."""
+
+    simulation: mp.Simulation
+    folder: Any
+
+    def look(self, other=None):
+        return (other or self.simulation).context.get_state(positions=True, velocities=True, forces=True, energy=True)
+
+
+def columns(state):
+    found = {"positions": state.positions, "velocities": state.velocities, "forces": state.forces, "ids": state.ids}
+    found |= {"orientations": state.orientations, "momenta": state.angular_momenta}
+    found |= {f"faces of {name}": faces for name, faces in state.faces.items()}
+    found |= {f"links of {name}": shown["links"] for name, shown in state.jumps.items() if "links" in shown}
+    return found | {"box": np.array(state.box or (), float), "time": np.array(state.time)}
+
+
+def assert_same_bits(one, two, what):
+    a, b = columns(one), columns(two)
+    assert a.keys() == b.keys()
+    assert [n for n in a if not np.array_equal(a[n], b[n], equal_nan=a[n].dtype.kind == "f")] == [], what
+    assert one.counts == two.counts
+    assert one.temperatures == pytest.approx(two.temperatures, nan_ok=True, rel=1e-14)
+    for books in ("heat", "shadow_work", "protocol_work", "chemical_work"):
+        assert getattr(one, books) == getattr(two, books), (what, books)
+
+
+def a_run_made_afresh_goes_the_same_way(run):
+    """Of the document and the state: coefficients, tables and lists are none of what was there before."""
+    fresh = mp.Simulation(*mp.deserialize(mp.serialize(run.simulation)), threads=1)
+    fresh.context.set_state(run.look())
+    there, here = (one.context._schedule.coefficient_arrays() for one in (fresh, run.simulation))
+    ranks = [one.context.layout.rank for one in (fresh, run.simulation)]
+    assert there.keys() == here.keys()
+    for name in here:
+        np.testing.assert_allclose(here[name][ranks[1]], there[name][ranks[0]], rtol=1e-14, err_msg=name)
+    energies = run.look(fresh).energies
+    assert energies == pytest.approx(run.look().energies, rel=1e-9, abs=1e-9)
+    run.fresh = fresh
+
+
+def a_checkpoint_goes_on_with_the_same_bits(run):
+    path = run.folder / "run.checkpoint"
+    run.simulation.save_checkpoint(path)
+    resumed = mp.Simulation.resume(path, threads=2, reporters=False)
+    assert_same_bits(run.look(), run.look(resumed), "resumed")
+    run.simulation.step(3)
+    resumed.step(3)
+    run.fresh.step(3)
+    assert_same_bits(run.look(), run.look(resumed), "resumed, and three steps")
+    resumed.step(2)
+    resumed.load_checkpoint(path)
+    resumed.step(3)
+    assert_same_bits(run.look(), run.look(resumed), "loaded, and three steps")
+    for name in ("positions", "velocities"):
+        one, two = (getattr(run.look(each), name) for each in (run.simulation, run.fresh))
+        np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-6, err_msg=f"made afresh, and three steps: {name}")
+
+
+def swaps_know_what_it_weighs(run):
+    exchange.check_canonical(run.simulation)
+    found = exchange.weights(run.simulation, {"kT": run.simulation.integrator.kT}, {"kT": 0.9})
+    assert np.isfinite(list(found.values())).all()
+
+
+def files_hold_it(run):
+    """Trajectories with their documents, and tables."""
+    run.simulation.step(2 - run.simulation.current_step % 2)
+    last = run.look()
+    run.simulation.close()
+    with mp.Trajectory(run.folder / "run.h5") as trajectory:
+        frame = trajectory[-1]
+        assert frame.step == last.step
+        assert np.array_equal(frame.positions, last.positions.astype(frame.positions.dtype), equal_nan=True)
+        assert np.array_equal(frame.ids, last.ids)
+        assert (frame.box is None) == (last.box is None)
+        system, _ = frame.system()
+        assert system.topology.n_beads == run.simulation.topology.n_beads
+    rows = list(csv.reader((run.folder / "run.csv").read_text().splitlines()))
+    assert len({len(row) for row in rows if row and not row[0].startswith("#")}) == 1
+
+
+PARTS = [
+    a_run_made_afresh_goes_the_same_way,
+    a_checkpoint_goes_on_with_the_same_bits,
+    swaps_know_what_it_weighs,
+    files_hold_it,
+]
+
+
+def reported(simulation, folder):
+    """The same, with everything that can be written down of it."""
+    simulation.report_work = True
+    simulation.reporters += [
+        mp.reporters.TrajectoryReporter(folder / "run.h5", 2),
+        mp.reporters.StateDataReporter(folder / "run.csv", 2, step=True, total_energy=True),
+        mp.reporters.CheckpointReporter(folder / "auto.checkpoint", 3),
+    ]
+    if simulation.system.jumps:
+        simulation.reporters.append(mp.reporters.EventReporter(folder / "events.csv", 2))
+    return simulation
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_everything_follows(name, tmp_path):
+    scene, changed = CHANGES[name]
+    run = Run(reported(SCENES[scene](), tmp_path), tmp_path)
+    run.simulation.step(4)
+    if name in REFUSED:
+        # It names what is in the way, and all goes on as if nothing had been.
+        with pytest.raises(MedyanError, match=REFUSED[name]):
+            changed(run.simulation)
+    else:
+        changed(run.simulation)
+    for part in PARTS:
+        part(run)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_run_with_all_changes_is_exported(scene, tmp_path):
+    """One after another, in as many segments as they make."""
+    simulation = reported(SCENES[scene](), tmp_path)
+    simulation.step(2)
+    made, refused = 0, {}
+    for name, (where, changed) in CHANGES.items():
+        # What all act on stays until the end.
+        if where == scene and "all" not in name:
+            try:
+                changed(simulation)
+                made += 1
+            except MedyanError as error:
+                refused[name] = str(error)
+            simulation.step(2)
+    simulation.close()
+    # What an earlier one has taken away is not there to be changed.
+    assert all("there are none" in said or "there is no force" in said for said in refused.values()), refused
+    assert made >= 10
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert len(trajectory.paths) > 2
+        n = len(trajectory)
+    for ending in exporting.FORMATS:
+        pytest.importorskip("gsd" if ending == ".gsd" else "h5py")
+        if ending == ".ply" and not simulation.topology.membranes:
+            with pytest.raises(mp.ParameterError, match="has no membrane"):
+                mp.export(tmp_path / "run.h5", tmp_path / "run.ply")
+            continue
+        found = mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
+        assert f"{n} frames" in str(found), ending
+
+
+def test_vtkhdf_has_the_ids_of_segments_with_and_without_them(tmp_path):
+    """Segments in which no bead comes or goes hold none: there they are the numbers of rows."""
+    h5py = pytest.importorskip("h5py")
+    topology = mp.Topology()
+    beads = topology.add_beads(line(3, [0.0, 0, 0]), mass=1.0, friction=1.0, name="beads")
+    simulation = mp.Simulation(
+        mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=1
+    )
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
+    simulation.step(4)
+    expected = [{0, 1, 2}] * 2
+    for removed, added in ((0, 2), (1, 0)):
+        with topology.edit():
+            beads.remove(beads.beads[[removed]])
+            if added:
+                beads.add(line(added, [0.0, 5, 0]))
+        simulation.step(4)
+        expected += [set(beads.ids.tolist())] * 2
+    simulation.close()
+    mp.export(tmp_path / "run.h5", tmp_path / "run.vtkhdf")
+    with h5py.File(tmp_path / "run.vtkhdf") as file:
+        root = file["VTKHDF"]
+        counts = root["NumberOfPoints"][()][root["Steps/PartOffsets"][()]]
+        offsets = root["Steps/PointDataOffsets/ids"][()]
+        found = [root["PointData/ids"][a : a + n] for a, n in zip(offsets, counts, strict=True)]
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        for frame, own, ids in zip(trajectory, found, expected, strict=True):
+            assert own.tolist() == frame.ids[frame.handles["beads"].beads].tolist()
+            assert set(own.tolist()) - {-1} == ids
+
+
+# Everything that a handle's beads may leave behind -------------------------------------------------------------------
+
+FUNCTIONS = {"PythonForce": installation._pull, "PythonMembraneField": installation._share}
+
+
+def forces_on(handle):
+    """Names of all forces that act on beads of a handle of the scene of all kinds."""
+    found = []
+    for name, make in installation.FORCES.items():
+        scene = installation._scene()
+        force = make(scene)
+        system = mp.System(scene.topology)
+        system.add_force(force)
+        gone = np.zeros(scene.topology.n_beads, bool)
+        gone[scene.topology[handle].beads] = True
+        named = any(mask.any() for mask in force.naming(gone).values())
+        held = isinstance(force, forces.ConstraintFixmanPotential) and handle in ("tied", "bars")
+        if named or held or any(one.name == handle for one in force.handles):
+            found.append(name)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("handle", [h.name for h in installation._scene().topology.handles if removable(h)])
+def test_forces_that_lose_all_they_act_on_go_on_from_a_checkpoint(handle, tmp_path):
+    names = forces_on(handle)
+    scene = installation._scene()
+    system = mp.System(scene.topology)
+    for name in names:
+        system.add_force(installation.FORCES[name](scene))
+    functions = {name: function for name, function in FUNCTIONS.items() if name in names}
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAGOGAB", 1e-4, kT=1e-3, seed=1), threads=1)
+    simulation.report_work = True
+    simulation.step(2)
+    with scene.topology.edit():
+        remove(scene.topology[handle])
+    simulation.step(2)
+    simulation.save_checkpoint(tmp_path / "run.checkpoint")
+    resumed = mp.Simulation.resume(tmp_path / "run.checkpoint", threads=1, functions=functions)
+    again, _ = mp.deserialize(mp.serialize(simulation), functions=functions)
+    assert again.topology.n_beads == scene.topology.n_beads
+    for one in (simulation, resumed):
+        one.step(2)
+    a, b = (one.context.get_state(positions=True, velocities=True, forces=True, energy=True)
+            for one in (simulation, resumed))  # fmt: skip
+    assert_same_bits(a, b, handle)
+    assert a.energies == b.energies
+
+
+def test_every_kind_of_bead_and_every_jump_has_a_place_here():
+    made = [scene() for scene in SCENES.values()]
+    there = {type(handle) for one in made for handle in one.topology.handles}
+    there |= {type(jump) for one in made for jump in one.system.jumps}
+    kinds = {getattr(mp.topology, name) for name in mp.topology.__all__}
+    wanted = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, mp.topology.Handle)}
+    wanted = {kind for kind in wanted if "added_by" in vars(kind)}
+    wanted |= {one for one in map(vars(jumps).get, jumps.__all__) if issubclass(one, jumps.Jump)} - {jumps.Jump}
+    assert len(wanted) > 10
+    assert wanted - there == set()
+
+
+# Refusals ------------------------------------------------------------------------------------------------------------
+
+
+def left_behind(simulation):
+    """All that a refused change could have changed."""
+    context = simulation.context
+    state = context.get_state(positions=True, velocities=True, energy=True)
+    numbers = {one.name: dict(one.parameters) for one in (*simulation.system.forces, *simulation.system.jumps)}
+    integrator = simulation.integrator.timestep, simulation.integrator.kT
+    return {
+        "reporters": list(simulation.reporters), "numbers": repr(numbers), "integrator": integrator, "box": state.box,
+        "energies": state.energies, "time": state.time, "widths": dict(context.layout._widths),
+        "handles": [repr(one) for one in simulation.topology.handles], "forces": simulation.system.force_names,
+    }  # fmt: skip
+
+
+def boxed(*more):
+    """Beads in a box, with others that cannot be moved with it."""
+    topology = mp.Topology()
+    beads = topology.add_beads(2.5 * line(4, [0.0, 0, 0]), mass=1.0, friction=1.0, name="beads")
+    if "surface" in more:
+        topology.add_surface_points(mp.surfaces.Sphere(3.0), [[3.0, 0, 0]], mass=1.0, friction=1.0)
+    if "fixed" in more:
+        topology.add_filament(line(3, [0.0, 5.0, 0]), 1.0, 1.0, fixed_nodes=[0])
+    if "constraints" in more:
+        topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2", [beads.beads[:2]], d=2.5)
+    system = mp.System(topology, box=(20.0,) * 3)
+    system.add_force(forces.LennardJones(beads, beads, 0.1, 1.0, cutoff=5.0, name="pairs"))
+    return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=1)
+
+
+def raise_in_an_edit(simulation):
+    with simulation.topology.edit():
+        simulation.integrator.set(kT=3.0, timestep=0.02)
+        simulation.topology["beads"].add([[0.0, 9.0, 0.0]])
+        raise mp.ParameterError("changed my mind")
+
+
+def too_wide_in_an_edit(simulation):
+    with simulation.topology.edit():
+        beads = simulation.topology["beads"]
+        simulation.system.add_force(forces.LennardJones(beads, beads, 0.1, 1.0, cutoff=11.0))
+
+
+def too_wide_for_the_box_of_now(simulation):
+    simulation.context.set_box((14.0,) * 3)
+    before = left_behind(simulation)
+    try:
+        with simulation.topology.edit():
+            beads = simulation.topology["beads"]
+            simulation.system.add_force(forces.LennardJones(beads, beads, 0.1, 1.0, cutoff=8.0))
+    finally:
+        assert left_behind(simulation) == before
+        simulation.context.set_box((20.0,) * 3)
+
+
+REFUSALS = {
+    "ramp of a box with surface points": (
+        ("surface",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "on a surface",
+    ),
+    "ramp of a box with fixed beads": (("fixed",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "is fixed"),
+    "ramp of a box with constraints": (
+        ("constraints",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "constraints of your own",
+    ),
+    "ramp of a box that becomes too small": ((), lambda s: s.ramp("box", x=(20.0, 9.0), steps=6), "reaches 5 nm"),
+    "ramp of a cutoff": ((), lambda s: s.ramp("pairs", cutoff=(11.0, 12.0), steps=6), "reaches 11 nm"),
+    "ramp of a name": ((), lambda s: s.ramp("pears", cutoff=(11.0, 12.0), steps=6), "pears"),
+    "set_box": ((), lambda s: s.context.set_box((9.0, 20.0, 20.0)), "reaches 5 nm"),
+    "an edit that raises": ((), raise_in_an_edit, "changed my mind"),
+    "an edit that cannot be followed": ((), too_wide_in_an_edit, "reaches 11 nm"),
+    "an edit that the box of now refuses": ((), too_wide_for_the_box_of_now, "reaches 8 nm"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refused_change_leaves_nothing_behind(name):
+    more, changed, message = REFUSALS[name]
+    simulation = boxed(*more)
+    simulation.step(2)
+    before = left_behind(simulation)
+    with pytest.raises(MedyanError, match=message):
+        changed(simulation)
+    after = left_behind(simulation)
+    if name == "an edit that the box of now refuses":
+        # The box went there and back.
+        before.pop("energies"), after.pop("energies")
+    assert after == before
+    simulation.step(3)
+
+
+# Fields in a box that changes ----------------------------------------------------------------------------------------
+
+
+def with_a_field(length, barostat=None):
+    topology = mp.Topology()
+    bead = topology.add_beads([[4.9, 0, 0]], mass=1.0, friction=1.0, name="bead")
+    system = mp.System(topology, box=(length,) * 3)
+    system.add_force(forces.ExternalField(bead, "sin(2*pi*x/10)", name="field"))
+    if barostat is not None:
+        system.add_jump(jumps.BoxArea(rate=10.0, step=0.5, name="barostat", **barostat))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=1), threads=1)
+
+
+def edited_in(simulation):
+    with simulation.topology.edit():
+        bead = simulation.topology["bead"]
+        simulation.system.add_force(forces.ExternalField(bead, "sin(2*pi*x/10 + 1)", name="other"))
+
+
+def warned(act):
+    """Of which fields, and whether because of a barostat."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        act()
+    texts = [str(one.message) for one in seen if issubclass(one.category, BoxWarning)]
+    return [text.partition(":")[0] + (" and barostat" if "barostat has changed" in text else "") for text in texts]
+
+
+def test_fields_that_do_not_repeat_with_the_box_are_warned_of(tmp_path):
+    """However it comes to its lengths; and once."""
+    assert warned(lambda: with_a_field(13.0)) == ["field"]
+    simulation = with_a_field(10.0)
+    assert warned(lambda: simulation.context.set_box((13.0, 10.0, 10.0))) == ["field"]
+    assert warned(lambda: simulation.context.set_box((14.0, 10.0, 10.0))) == []
+    assert warned(lambda: edited_in(simulation)) == ["other"]
+    simulation.save_checkpoint(tmp_path / "run.checkpoint")
+    assert warned(lambda: mp.Simulation.resume(tmp_path / "run.checkpoint")) == ["field", "other"]
+    state = simulation.context.get_state(positions=True, velocities=True)
+    another = with_a_field(10.0)
+    assert warned(lambda: another.context.set_state(state)) == ["field"]
+    third = with_a_field(10.0)
+    assert warned(lambda: third.ramp("box", x=(10.0, 11.0), steps=4)) == ["field"]
+    for numbers in ({"pressure": 0.001}, {"tension": 0.001}):
+        assert warned(lambda numbers=numbers: with_a_field(10.0, numbers)) == ["field and barostat"]
+    assert warned(lambda: with_a_field(13.0, {"tension": 0.001})) == ["field"]
+
+
+def test_fields_that_repeat_are_not_warned_of():
+    """Boxes of whole wave lengths; a barostat that leaves the direction of the field alone."""
+    simulation = with_a_field(10.0)
+    simulation.context.set_box((20.0, 13.0, 13.0))
+    topology = mp.Topology()
+    bead = topology.add_beads([[4.9, 0, 0]], mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(10.0,) * 3)
+    system.add_force(forces.ExternalField(bead, "sin(2*pi*z/10)"))
+    system.add_jump(jumps.BoxArea(tension=0.01, rate=10.0, step=0.5))
+    mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=1), threads=1)
