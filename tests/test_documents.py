@@ -30,15 +30,16 @@ NOT_RUN = "<!-- not run"
 WITH_KERNEL = "<!-- needs the kernel -->"
 
 
-def fences(page, language):
-    """(number of the first line, text, the line before the fence) of every code block of a language.
+def fences(page, *languages):
+    """(number of the first line, text, the line before the fence) of every code block in one of these languages.
 
     Of what a page leaves out, too: a comment that begins with a line `<!-- hidden python` and ends with `-->` alone.
     """
     lines = page.read_text(encoding="utf-8").splitlines()
+    heads = [head + language for language in languages for head in ("```", "<!-- hidden ")]
     found, start, before, end = [], None, "", ""
     for i, line in enumerate(lines):
-        if start is None and line.strip() in (f"```{language}", f"<!-- hidden {language}"):
+        if start is None and line.strip() in heads:
             start, before, end = i + 1, lines[i - 1] if i else "", "```" if line.strip()[0] == "`" else "-->"
         elif start is not None and line.strip() == end:
             found.append((start, "\n".join(lines[start:i]), before))

@@ -1324,6 +1324,7 @@ ENDS = {
     ("hydrodynamics.pyx", "run"): "lanczos_take",
     ("krylov.pxi", "_eigenvectors"): "steps > 60",
     ("program.pyx", "go_on"): "admit",
+    ("remeshing.pyx", "ring"): "n == MOST",
 }
 
 

@@ -13,14 +13,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from test_documents import fences
 
 import medyanpy as mp
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(?:sh|bash|console|shell)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHELL = [(page, n) for page in PAGES for n in range(len(FENCE.findall(page.read_text(encoding="utf-8"))))]
-PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELLS = ("sh", "bash", "console", "shell")
+SHELL = [(page, n) for page in PAGES for n in range(len(fences(page, *SHELLS)))]
 SHORT = 300
 # Commands that .ci/run carries out itself.
 BY_CI = ("ruff check .", "cython-lint medyanpy", "python -P -m sphinx", "medyanpy demo")
@@ -31,12 +31,12 @@ def name_of(parameter):
 
 
 def block(page, n):
-    return FENCE.findall(page.read_text(encoding="utf-8"))[n]
+    return fences(page, *SHELLS)[n][1]
 
 
 def script_of(page):
     """The first Python block of a page that defines what `medyanpy run` asks for, without what calls it."""
-    for text in PYTHON.findall(page.read_text(encoding="utf-8")):
+    for _, text, _ in fences(page, "python"):
         if re.search(r"^def make\(directory\)", text, re.MULTILINE):
             return re.split(r"^outcome = ", text, flags=re.MULTILINE)[0]
     return None

@@ -44,7 +44,6 @@ cdef struct BendingTask:
     const double* c0          # (V,)
     double* turn              # (F, 3) of the dihedral form
     bint projected            # the vertex form by H, not by the vector of curvature
-    int component             # of the residuals of each vertex: which one weighs 1, if ONES
     double* response          # (V, order + 1, width) what the energy of each vertex hands to its faces
     double* rows              # (F, 3, 3) dE/dx of each corner, or its highest coefficient along a line
     double* partial           # energy of each block of vertices
@@ -118,7 +117,6 @@ cdef class Bending(MembraneForce):
     cdef double[::1] partial
     cdef int width            # numbers of a response
     cdef int line             # SHORT or LONG
-    cdef int components       # of the residual of a vertex
     cdef Loops loops[KINDS]
     cdef BlockFunction ones   # the responses of the form with y = 1
     cdef BlockFunction vertices    # those of the force
@@ -128,7 +126,7 @@ cdef class Bending(MembraneForce):
     cdef double* turns        # (F, 2, 3)
     cdef double* responses    # (V, 3, width)
     cdef double* seed         # (V, 3)
-    cdef double* columns      # (V, 3, 3)
+    cdef double* columns      # (V, 3, 3) of second derivatives, (V, 3) of residuals
 
     cdef void forget(self) noexcept nogil
     cdef void task_of(self, BendingTask* task) noexcept nogil

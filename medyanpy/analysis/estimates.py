@@ -23,8 +23,8 @@ class Estimate:
 
     Attributes
     ----------
-    value, error : float
-        In the unit of what was measured. The error is nan where the data do not tell it; a `StatisticsWarning` says so
+    value, error : float, unit of what was measured (nm, pN nm, ...)
+        The error is nan where the data do not tell it; a `StatisticsWarning` says so
         when the estimate is made.
     """
 

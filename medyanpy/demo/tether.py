@@ -14,7 +14,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.validation import whole_number
-from medyanpy.analysis import average
+from medyanpy.analysis.estimates import mean_of
 from medyanpy.demo.membrane import BENDING_MODULUS
 from medyanpy.demo.report import (
     LARGEST_Z,
@@ -232,12 +232,13 @@ def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
         why = f"the tether is at rest after some {FEWEST_STEPS} steps: more --steps"
         return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
     tension = _tension(t)
-    force = average(t["force"])
-    radius = average(t["radius"])
+    # Lines without an error say so themselves.
+    force = mean_of(t["force"], warn=False)
+    radius = mean_of(t["radius"], warn=False)
     # Of ratios of means to first order, look by look.
     parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}
     ratio = float(t["on_tube"].mean() / t["tube"].mean() / (t["on_body"].mean() / t["body"].mean()))
-    gathered = average(ratio * (1.0 + parts["on_tube"] - parts["tube"] - parts["on_body"] + parts["body"]))
+    gathered = mean_of(ratio * (1.0 + parts["on_tube"] - parts["tube"] - parts["on_body"] + parts["body"]), warn=False)
     above = bool(gathered.value - 1.0 > LARGEST_Z * gathered.error)
     pressure = float(t["pressure"].mean())
     expected = 2.0 * pi * sqrt(2.0 * BENDING_MODULUS * tension)
@@ -282,7 +283,9 @@ def _known(error: float) -> float | None:
 def _within(quantity: str, found: Any, expected: float | None, unit: str) -> Line:
     """Theory is that of a long tube without fluctuations."""
     verdict = "OK" if expected is not None and abs(found.value / expected - 1.0) < WITHIN else "CHECK"
-    return Line(quantity, found.value, _known(found.error), expected, unit, f"within {100 * WITHIN:g} %", verdict)
+    error = _known(found.error)
+    criterion = f"within {100 * WITHIN:g} %" + ("" if error is not None else "; too short a run for an error")
+    return Line(quantity, found.value, error, expected, unit, criterion, verdict)
 
 
 def _picture(watch: _Watch, simulation: Simulation, path: Any, *, overwrite: bool) -> None:

@@ -10,15 +10,11 @@ from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
-from medyanpy.beads import InTrianglePoints, Membrane
-from medyanpy.engine.needles import flattest, keepers
+from medyanpy.engine.needles import flattest, heights, keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
-from medyanpy.forces._written import WrittenForce
-from medyanpy.jumps import EdgeFlips
-from medyanpy.mesh.geometry import heights
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle
@@ -221,7 +217,7 @@ class Faults:
             cause += _RUNAWAYS[force is None, triangle is None].format(keep=self._keep(fault.bead))
         elif fault.kind == "not finite" and back and force is not None and overlap is None and fault.bead >= 0:
             of = dict(zip(self.schedule.bound_forces, self.schedule.system.forces, strict=True))
-            written = isinstance(of[force], WrittenForce)
+            written = hasattr(of[force], "energy")  # the text
             cause = _INFINITE if written and np.isinf(self._strength(force, fault.bead)) else cause
         if overlap is not None and not started:
             cause += f". They have come too near each other: {overlap.text}"
@@ -238,14 +234,9 @@ class Faults:
 
     def _keep(self, place: int) -> str:
         """What would hold the triangles at a bead in shape."""
-        layout, system = self.store.layout, self.schedule.system
-        membrane: Membrane | None = None
-        if place >= 0:
-            handle = layout.topology.handle_of(int(layout.order[place]))
-            membrane = handle if isinstance(handle, Membrane) else None
-            membrane = handle.membrane if isinstance(handle, InTrianglePoints) else membrane
-        flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
-        return keepers(system.forces, membrane, flows)
+        layout = self.store.layout
+        handle = layout.topology.handle_of(int(layout.order[place])) if place >= 0 else None
+        return keepers_at(self.schedule.system, handle)
 
     @property
     def _first(self) -> bool:

@@ -4,20 +4,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.errors import MeshQualityWarning, warn_outside
 from medyanpy.forces import MembraneArea, MembraneEdgeSprings, MembraneTether
 from medyanpy.jumps import EdgeFlips
 from medyanpy.mesh.geometry import heights, radius_ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from medyanpy.beads import Membrane
-    from medyanpy.forces import Force
+    from medyanpy.handles import Handle
     from medyanpy.layout import Layout
     from medyanpy.system import System
 
-__all__ = ["Degradation", "flattest"]
+__all__ = ["Degradation", "flattest", "heights", "keepers_at"]
 
 #: The lowest quality of a triangle whose energies mean something. Vesicles that are held well stay above 0.14.
 _NEEDLE = 0.05
@@ -34,9 +32,10 @@ def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | No
     return int(at[np.argmin(height)]), float(height.min())
 
 
-def keepers(forces: "Iterable[Force]", membrane: "Membrane | None", flows: bool = False) -> str:
+def keepers(system: "System", membrane: Membrane | None) -> str:
     """What to hold the triangles of a membrane in shape with: forces that it does not have yet, for messages."""
-    own = [force for force in forces if membrane is None or getattr(force, "membrane", None) is membrane]
+    own = [force for force in system.forces if membrane is None or getattr(force, "membrane", None) is membrane]
+    flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
     if flows:
         kinds = {"MembraneTether": any(isinstance(force, MembraneTether) for force in own)}
     else:
@@ -51,6 +50,12 @@ def keepers(forces: "Iterable[Force]", membrane: "Membrane | None", flows: bool 
         return f"a force that keeps triangles in shape ({', '.join(lacking)})"
     narrower = ", a MembraneTether with a smaller l_max / l_min" if flows else ""
     return f"triangles held more tightly than by its {' and '.join(kinds)}{narrower}"
+
+
+def keepers_at(system: "System", handle: "Handle | None") -> str:
+    """`keepers` of the membrane whose vertices these beads are, or on which they are."""
+    membrane = handle.membrane if isinstance(handle, InTrianglePoints) else handle
+    return keepers(system, membrane if isinstance(membrane, Membrane) else None)
 
 
 class Degradation:
@@ -85,11 +90,10 @@ class Degradation:
             if quality[worst] >= min(_NEEDLE, 0.5 * first):
                 continue
             del self._watched[membrane]
-            flows = any(isinstance(j, EdgeFlips) and j.membrane is membrane for j in self._system.jumps)
             warn_outside(
                 f"{membrane.name!r}: triangle {worst} has become a needle of quality {quality[worst]:.2g} "
                 f"(equilateral: 1; the lowest of its mesh was {first:.2g}) by step {step}. Bending energies of such "
                 "triangles, and shapes made of them, mean nothing. It needs "
-                f"{keepers(self._system.forces, membrane, flows)}; start again from where they were good",
+                f"{keepers(self._system, membrane)}; start again from where they were good",
                 MeshQualityWarning,
             )

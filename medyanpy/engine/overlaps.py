@@ -260,8 +260,11 @@ class _Judge:
         return bool((np.abs(u[:, 0]) < _LOST).any())
 
     def _hard(self) -> bool:
-        """Whether energies grow beyond all that heat gives, as beads come together."""
+        """Whether energies grow beyond all that heat gives, as beads come together. Forces of infinite range do not
+        count: the energy of one pair may be outweighed by those of others."""
         k = self.profile.strongest
+        if self.profile.end is None:
+            return False
         if k is None:
             return True
         with np.errstate(all="ignore"):

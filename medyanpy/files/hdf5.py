@@ -13,7 +13,6 @@ before it is told that another follows (`NEXT`), so that a reader knows when it 
 """
 
 import errno
-import hashlib
 import io
 import os
 import re
@@ -892,6 +891,8 @@ def up_to_the_end(file: "h5py.File", before: Before) -> Before:
     if not len(steps):
         return before
     last = np.ascontiguousarray(file[POSITION]["value"][len(steps) - 1])
+    import hashlib  # takes long, and is wanted here alone
+
     return Before(before.frames + len(steps), int(steps[-1]), hashlib.sha256(last.tobytes()).hexdigest()[:32])
 
 

@@ -311,7 +311,7 @@ class _Words:
                 break
             self._read_on(name, k, count)
         try:
-            if any(b"_" in word for word in words):  # Python reads 1_0 as 10.
+            if b"_" in b"".join(words):  # Python reads 1_0 as 10.
                 raise ValueError
             return list(map(float, words))
         except ValueError:

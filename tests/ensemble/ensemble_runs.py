@@ -22,6 +22,8 @@ def make(seed, stiffness, directory=None):
     topology.add_intriangle_points(vesicle, 10, mass=1.0, friction=0.2, seed=1)
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness, name="springs"))
+    # Without it triangles become needles after some 10⁴ steps.
+    system.add_force(mp.forces.MembraneBending(vesicle, 20.0))
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(2e-3, kT=1.0, seed=seed))
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed)
     if directory is not None:

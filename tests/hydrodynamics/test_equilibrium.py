@@ -66,7 +66,7 @@ def company(integrator, seed, fluid=True):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("looks", "sees"), [(4_000, 0.08), pytest.param(16_000, 0.04, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("looks", "sees"), [(6_000, 0.08), pytest.param(24_000, 0.04, marks=pytest.mark.long)])
 def test_temperatures_and_variances(looks, sees):
     """BAOAB: after O each kind has the temperature of the thermostat, and free ones the variance of their trap. The
     test sees 8 % of temperatures, 16 % of variances; the long one half of these."""

@@ -305,8 +305,8 @@ def of_triangles(x, faces, low, high):
             plane = radius * turn[:, 1] * (z[:, 2] - z[:, 0]) - radius * turn[:, 2] * (z[:, 1] - z[:, 0])
             np.add.at(flat, v, np.abs(plane)[:, None] / 6.0)
             np.add.at(volume, v, ((a + b + c)[:, :2] * twice[:, :2]).sum(axis=1)[:, None] / 36.0)
-        H = 0.5 * (grown * spanned).sum(axis=1) / (spanned**2).sum(axis=1)
-        energy = (2.0 * KAPPA * H**2 + SIGMA)[chosen] @ third[chosen, 0]
+        bending = 0.5 * KAPPA * (grown**2).sum(axis=1) / np.linalg.norm(spanned, axis=1)
+        energy = bending[chosen].sum() + SIGMA * third[chosen].sum()
         per_length = 2.0 * pi * at / flat[chosen].sum()
         return energy * per_length, sqrt(volume[chosen].sum() * per_length / pi)
 
