@@ -95,7 +95,7 @@ def result(bits, kind, word, threads):
     simulation.report_work = True
     for step in range(bits.STEPS):
         if step in changes:
-            changes[step](system)
+            changes[step](simulation)
         simulation.step(1)
     state = simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True, virial=True)
     parts = {f"state.{name}": value for name, value in offered(state).items()}

@@ -82,7 +82,7 @@ def test_rows_asleep_take_no_part_in_anything(kind, word):
             haunt(simulation.context)
         for step in range(8):
             if step in changes:
-                changes[step](simulation.system)
+                changes[step](simulation)
             simulation.step(1)
         wanted = {"positions": True, "velocities": True, "forces": True, "energy": True, "virial": True}
         looks.append(simulation.context.get_state(**wanted))

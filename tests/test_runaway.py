@@ -179,6 +179,7 @@ def test_it_can_be_loosened_and_turned_off():
     assert strict.runaway == 20.0
 
 
+@pytest.mark.filterwarnings("ignore:ZhangSkeel:medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("word", ["BAOAB", "BAB"])
 def test_linearly_implicit_kicks_that_lose_a_bent_chain(word):
     """Five times the explicit limit, where Zhang and Skeel's barrier is climbed: K went to 1e7 kT unnoticed."""

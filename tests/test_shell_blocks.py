@@ -1,7 +1,7 @@
 """Shell blocks of README and docs run as they stand, in a folder with the scripts of their page.
 
 Programs that install or schedule are replaced by stand-ins which check their arguments: pip, brew, srun, scontrol,
-pytest. `medyanpy` is the installed one. In the normal run `--until N` is shortened; `-m long` runs to N.
+vmd, pytest. `medyanpy` is the installed one. In the normal run `--until N` is shortened; `-m long` runs to N.
 """
 
 import os
@@ -81,6 +81,8 @@ elif name == "srun":
     real(*args)
 elif name == "scontrol":
     assert args[0] == "requeue" and len(args) == 2, args
+elif name == "vmd":
+    assert args and all(pathlib.Path(a).stat().st_size for a in args), args
 elif name == "register-python-argcomplete":
     assert args == ["medyanpy"], args
     print("true")
@@ -97,7 +99,7 @@ else:
     raise AssertionError(name)
 """
 NAMES = (
-    "pip", "brew", "pytest", "python", "python3", "srun", "scontrol", "medyanpy", "register-python-argcomplete",
+    "pip", "brew", "pytest", "python", "python3", "srun", "scontrol", "vmd", "medyanpy", "register-python-argcomplete",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ Each form is a sum of squares,
 
     E = sum_v r_v^2/2,   r_v = 2 sqrt(kappa_v S_v) (H_v - c_v)
 
-(of vectors r_v in the vertex form: membrane_bending.pyx), so that of g(y) = sum_v y_v dr_v/dx, a sum over vertices with
+(of four r_v in the vertex form: membrane_bending.pyx), so that of g(y) = sum_v y_v dr_v/dx, a sum over vertices with
 weights y, the gradient of E is g(r). A form finds g from
 
     u_v = y_v sqrt(kappa_v/S_v),   dr_v sqrt(kappa_v/S_v) = 2 kappa_v [dH_v + (H_v - c_v) dS_v/(2 S_v)]
@@ -44,6 +44,7 @@ cdef struct BendingTask:
     const double* c0          # (V,)
     double* turn              # (F, 3) of the dihedral form
     bint projected            # the vertex form by H, not by the vector of curvature
+    int component             # of the residuals of each vertex: which one weighs 1, of ONES
     double* response          # (V, order + 1, width) what the energy of each vertex hands to its faces
     double* rows              # (F, 3, 3) dE/dx of each corner, or its highest coefficient along a line
     double* partial           # energy of each block of vertices
@@ -117,6 +118,7 @@ cdef class Bending(MembraneForce):
     cdef double[::1] partial
     cdef int width            # numbers of a response
     cdef int line             # SHORT or LONG
+    cdef int components       # residuals of a vertex
     cdef Loops loops[KINDS]
     cdef BlockFunction ones   # the responses of the form with y = 1
     cdef BlockFunction vertices    # those of the force
@@ -126,7 +128,7 @@ cdef class Bending(MembraneForce):
     cdef double* turns        # (F, 2, 3)
     cdef double* responses    # (V, 3, width)
     cdef double* seed         # (V, 3)
-    cdef double* columns      # (V, 3, 3) of second derivatives, (V, 3) of residuals
+    cdef double* columns      # (V, 3, 3) of the Hessian, (V, 4, 3) of residuals
 
     cdef void forget(self) noexcept nogil
     cdef void task_of(self, BendingTask* task) noexcept nogil

@@ -34,6 +34,7 @@ cdef class Bending(MembraneForce):
         self.c0 = c0
         self.width = width
         self.line = line
+        self.components = 1
         self.response = large_zeros((kappa.shape[0], width))
         self.rows = large_zeros((self.membrane.n_faces, 3, 3))
         self.partial = np.zeros(n_blocks(kappa.shape[0], VERTEX_BLOCK))
@@ -55,6 +56,7 @@ cdef class Bending(MembraneForce):
         task.c0 = &self.c0[0]
         task.turn = NULL
         task.projected = False
+        task.component = 0
         task.response = &self.response[0, 0]
         task.rows = &self.rows[0, 0, 0]
         task.partial = &self.partial[0]
@@ -89,7 +91,7 @@ cdef class Bending(MembraneForce):
             self.turns = <double*> calloc(2 * 3 * n_faces, sizeof(double))
             self.responses = <double*> calloc(3 * self.width * n_vertices, sizeof(double))
             self.seed = <double*> calloc(3 * n_vertices, sizeof(double))
-            self.columns = <double*> calloc(9 * n_vertices, sizeof(double))
+            self.columns = <double*> calloc(12 * n_vertices, sizeof(double))
             if not (self.lines and self.turns and self.responses and self.seed and self.columns):
                 self.forget()
                 return OUT_OF_MEMORY
@@ -224,7 +226,7 @@ cdef class Bending(MembraneForce):
 
     cdef int squares(self, World* world, AddBlock add, void* sink, double* diagonal) noexcept nogil:
         """Blocks of dr_v dr_v^T of every vertex, for the sink; or, where there is none, those of vertices with
-        themselves, added to (n, 3, 3) numbers."""
+        themselves, added to (n, 3, 3) numbers. Of several residuals of a vertex, the sum."""
         cdef const Membrane* m = self.membrane
         cdef BendingTask task
         cdef const int32_t* beads
@@ -233,13 +235,13 @@ cdef class Bending(MembraneForce):
         cdef double* b
         cdef double block[9]
         cdef Py_ssize_t i, j, f, s, v
-        cdef int c, d, corner
+        cdef int c, d, k, corner
         cdef int fault = self.prepare(world, &task)
         if fault != 0:
             return fault
         # Of one vertex at a time, among others without weight.
         memset(self.responses, 0, self.width * m.n_vertices * sizeof(double))
-        memset(self.columns, 0, 3 * m.n_vertices * sizeof(double))
+        memset(self.columns, 0, 12 * m.n_vertices * sizeof(double))
         for v in range(m.n_vertices):
             if self.kappa[v] == 0.0:
                 continue
@@ -247,24 +249,28 @@ cdef class Bending(MembraneForce):
                 beads = corners_of(m, world, m.rings.corners[s] // 3 - m.first_face)
                 for corner in range(3):
                     self.geometry.touch_vertex(beads[corner] - m.first_bead)
-            self.ones(&task, world, v, v + 1, 0)
-            for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
-                f = m.rings.corners[s] // 3 - m.first_face
-                if self.faces(&task, world, f, f + 1, 0) != 0:
-                    fault = world.fault.code
-                beads = corners_of(m, world, f)
-                for corner in range(3):
-                    slope = self.columns + 3 * (beads[corner] - m.first_bead)
-                    for c in range(3):
-                        slope[c] += task.rows[9 * f + 3 * corner + c]
+            for k in range(self.components):
+                task.component = k
+                self.ones(&task, world, v, v + 1, 0)
+                for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
+                    f = m.rings.corners[s] // 3 - m.first_face
+                    if self.faces(&task, world, f, f + 1, 0) != 0:
+                        fault = world.fault.code
+                    beads = corners_of(m, world, f)
+                    for corner in range(3):
+                        slope = self.columns + 12 * (beads[corner] - m.first_bead) + 3 * k
+                        for c in range(3):
+                            slope[c] += task.rows[9 * f + 3 * corner + c]
             memset(self.responses + self.width * v, 0, self.width * sizeof(double))
             for i in range(self.geometry.n_touched):
-                a = self.columns + 3 * <Py_ssize_t> self.geometry.vertices[i]
+                a = self.columns + 12 * <Py_ssize_t> self.geometry.vertices[i]
                 for j in range(i if add == NULL else 0, i + 1):
-                    b = self.columns + 3 * <Py_ssize_t> self.geometry.vertices[j]
+                    b = self.columns + 12 * <Py_ssize_t> self.geometry.vertices[j]
                     for c in range(3):
                         for d in range(3):
                             block[3 * c + d] = a[c] * b[d]
+                            for k in range(1, self.components):
+                                block[3 * c + d] += a[3 * k + c] * b[3 * k + d]
                     if add != NULL and fault == 0:
                         f = m.first_bead + self.geometry.vertices[j]
                         fault = add(sink, m.first_bead + self.geometry.vertices[i], f, block)
@@ -272,7 +278,7 @@ cdef class Bending(MembraneForce):
                         for c in range(9):
                             diagonal[9 * (m.first_bead + self.geometry.vertices[i]) + c] += block[c]
             for i in range(self.geometry.n_touched):
-                memset(self.columns + 3 * <Py_ssize_t> self.geometry.vertices[i], 0, 3 * sizeof(double))
+                memset(self.columns + 12 * <Py_ssize_t> self.geometry.vertices[i], 0, 12 * sizeof(double))
             self.geometry.let_go()
             if fault != 0:
                 return fault

@@ -12,6 +12,17 @@ With b = a - c G/3 it is E = 3 kappa b.b/|G|, and the response (vertex_form.pxd)
 
 Where the faces' normals cancel E has no bound, and neither have its forces: a fault, as of all that is not finite.
 
+Its stiffness is that of four residuals of each vertex, E = (r.r + r_0^2)/2. A turn of the membrane changes them by no
+more than a is across g:
+
+    r_0 = D N,   r = D T,   N = a.g - 2 c g.g,   T = g x a,   D = sqrt(kappa) |g|^(-3/2)
+
+With weights y_0, y held fixed, and Y = D y, the response of y_0 r_0 + y.r is
+
+    p = Y_0 g + Y x g,   q = (Y_0 (a - 4 c g) + a x Y - 3/2 (Y_0 N + Y.T) g/(g.g))/6,   DY = -3/2 (g.Dg)/(g.g) Y
+
+and along a line Y is kappa |g|^(-3) (DN - 3/2 (g.Dg)/(g.g) N), with T likewise, of y = Dr: no root is left.
+
 *Projected*, the form of version 0.1, is that of the one number H_v = 3 a.G/(G.G), the part of a along G:
 
     E = sum_v 2 kappa_v (H_v - c_v)^2 S_v
@@ -33,7 +44,7 @@ from medyanpy._kernels.membrane cimport (
 from medyanpy._kernels.parallel cimport BlockFunction
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.series cimport add_scaled_at, divided, dots, product, quotient, root
-from medyanpy._kernels.vec3 cimport add_scaled, dot
+from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 from medyanpy._kernels.vertex_form cimport curvature_of, rows_of_faces, sums_now, WIDTH
 
 cdef enum:
@@ -117,6 +128,75 @@ cdef inline void _respond_by_vectors(
         t.partial[first // VERTEX_BLOCK] = energy
 
 
+cdef inline void _respond_stiffly(
+    const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """Of the four residuals: of CHANGES along a line, or of ONES, the one that is asked for."""
+    cdef double* r
+    cdef double a[6]
+    cdef double g[6]
+    cdef double area[2]
+    cdef double big_t[6]
+    cdef double y[6]
+    cdef double big_n[2]
+    cdef double y0[2]
+    cdef double share[2]
+    cdef double u[3]
+    cdef double c, gg, along, slope
+    cdef Py_ssize_t v
+    cdef int i, k
+    for v in range(first, last):
+        r = t.response + WIDTH * (order + 1) * v
+        for i in range(WIDTH * (order + 1)):
+            r[i] = 0.0
+        if t.kappa[v] == 0.0:
+            continue
+        _sums(what == CHANGES, t, v, a, g, area)
+        for i in range(6 if what == CHANGES else 3):
+            g[i] *= 1.0 / 6.0
+        gg = dot(g, g)
+        if gg == 0.0:
+            continue
+        c = t.c0[v]
+        big_n[0] = dot(a, g) - 2.0 * c * gg
+        cross(g, a, big_t)
+        slope = along = 0.0
+        if what == ONES:
+            y0[0] = y[0] = y[1] = y[2] = 0.0
+            if t.component == 0:
+                y0[0] = sqrt(t.kappa[v] / (gg * sqrt(gg)))
+            else:
+                y[t.component - 1] = sqrt(t.kappa[v] / (gg * sqrt(gg)))
+        else:
+            along = dot(g, g + 3)
+            slope = -1.5 * along / gg
+            big_n[1] = dot(a + 3, g) + dot(a, g + 3) - 4.0 * c * along
+            cross(g + 3, a, big_t + 3)
+            cross(g, a + 3, u)
+            share[0] = t.kappa[v] / (gg * sqrt(gg))
+            y0[0] = share[0] * (big_n[1] + slope * big_n[0])
+            y0[1] = slope * y0[0]
+            for i in range(3):
+                big_t[3 + i] += u[i]
+                y[i] = share[0] * (big_t[3 + i] + slope * big_t[i])
+                y[3 + i] = slope * y[i]
+        # -3/2 (Y_0 N + Y.T)/(g.g)
+        share[0] = -1.5 * (y0[0] * big_n[0] + dot(y, big_t)) / gg
+        if order == 1:
+            share[1] = y0[1] * big_n[0] + y0[0] * big_n[1] + dot(y + 3, big_t) + dot(y, big_t + 3)
+            share[1] = -1.5 * share[1] / gg - 2.0 * share[0] * along / gg
+        for k in range(order + 1):
+            # Products of series; of the lowest power there is one term.
+            for i in range(k + 1):
+                cross(y + 3 * i, g + 3 * (k - i), u)
+                add_scaled(0.5, u, r + WIDTH * k)
+                add_scaled(0.5 * y0[i], g + 3 * (k - i), r + WIDTH * k)
+                cross(a + 3 * (k - i), y + 3 * i, u)
+                add_scaled(1.0 / 6.0, u, r + WIDTH * k + 3)
+                add_scaled(y0[i] / 6.0, a + 3 * (k - i), r + WIDTH * k + 3)
+                add_scaled((share[i] - 4.0 * c * y0[i]) / 6.0, g + 3 * (k - i), r + WIDTH * k + 3)
+
+
 cdef inline void _respond_projected(
     const int lines, const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
 ) noexcept nogil:
@@ -183,11 +263,12 @@ cdef inline void _respond(
 ) noexcept nogil:
     """Energy of each vertex, and its response to changes of a, G and S; along lines, where that is their order, series
     of the response up to `order`."""
-    # The stiffness is that of H in both forms: vectors turn with a membrane, and theirs would resist rotations.
-    if t.projected or what != RESIDUALS:
+    if t.projected:
         _respond_projected(lines, order, what, t, first, last)
-    else:
+    elif what == RESIDUALS:
         _respond_by_vectors(lines, order, t, first, last)
+    else:
+        _respond_stiffly(order, what, t, first, last)
 
 
 cdef inline int _rows(
@@ -221,6 +302,7 @@ cdef class VertexBending(Bending):
         Bending.__init__(self, name, geometry, kappa, c0, AREA_SUMS | VECTOR_SUMS, WIDTH, LONG)
         self.sees_flips = True
         self.projected = projected
+        self.components = 1 if projected else 4
         _set_loops(self, NULL, NULL)
 
     cdef void task_of(self, BendingTask* task) noexcept nogil:

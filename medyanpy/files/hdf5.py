@@ -730,7 +730,8 @@ def _check_stored(file: "h5py.File", path: Any) -> None:
     frames = None
 
     def look(name: str, item: Any) -> None:
-        if not isinstance(item, h5py.Dataset) or item.shape is None:
+        if not isinstance(item, h5py.Dataset) or item.shape is None or name.startswith("parameters/"):
+            # Those of the document are looked at when it is read: frames can be read without it.
             return
         size = item.size * item.dtype.itemsize
         if name.endswith("/value") and frames is not None and item.ndim:

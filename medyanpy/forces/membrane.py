@@ -237,8 +237,8 @@ class MembraneBending(_OfCurvature):
     it has no limit. Nothing in this force keeps triangles in shape.
 
     Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
-    negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives (the
-    vertex form takes that of the projected one); products with either cost as much as a few forces.
+    negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives;
+    products with either cost as much as a few forces.
 
     Documents and checkpoints of version 0.1 say ``"vertex"`` of the projected form, and go on with it.
 

@@ -86,8 +86,8 @@ class Scene:
 
 
 def residuals(x, faces, inside, kappa, c0, form, mpmath):
-    """r_v of the vertices inside, E = sum r²/2, three of each in the vertex form, from (n, 3) numbers of mpmath: areas
-    and volumes of tetrahedra with their derivatives by hand, angles from heights."""
+    """r_v of the vertices inside, E = sum r²/2, four of each in the vertex form (along the normal and across), from
+    (n, 3) numbers of mpmath: areas and volumes of tetrahedra with their derivatives by hand, angles from heights."""
 
     def minus(p, q):
         return [p[0] - q[0], p[1] - q[1], p[2] - q[2]]
@@ -141,8 +141,9 @@ def residuals(x, faces, inside, kappa, c0, form, mpmath):
     out = []
     for v in inside:
         if form == "vertex":
-            weight = mpmath.sqrt(kappa[v] / mpmath.sqrt(dot(up[v], up[v])))
-            out += [weight * (pull[v][c] - 2 * c0[v] * up[v][c]) for c in range(3)]
+            weight = mpmath.sqrt(kappa[v]) / dot(up[v], up[v]) ** (mpmath.mpf(3) / 4)
+            out.append(weight * (dot(pull[v], up[v]) - 2 * c0[v] * dot(up[v], up[v])))
+            out += [weight * part for part in cross(up[v], pull[v])]
             continue
         if form == "projected":
             h = dot(pull[v], up[v]) / (2 * dot(up[v], up[v]))
@@ -168,7 +169,7 @@ def precise(which, form):
         along = [[mpmath.mpf(v) for v in row] for row in a.tolist()]
         kappa, c0 = [mpmath.mpf(v) for v in kappa.tolist()], [mpmath.mpf(v) for v in c0.tolist()]
 
-        def r(s, place=None, t=0, form=form):
+        def r(s, place=None, t=0):
             x = [[p + s * h * q for p, q in zip(*rows, strict=True)] for rows in zip(start, along, strict=True)]
             if place is not None:
                 x[place[0]][place[1]] += t * h
@@ -177,17 +178,13 @@ def precise(which, form):
         def differ(p, q, by):
             return [(u - v) / by for u, v in zip(p, q, strict=True)]
 
-        # The stiffness of the vertex form is that of the projected one.
-        stiff = "projected" if form == "vertex" else form
-        change = differ(r(1, form=stiff), r(-1, form=stiff), 2 * h)
+        change = differ(r(1), r(-1), 2 * h)
         found = np.zeros((4, *a.shape))
         slopes = []
         for place in np.ndindex(a.shape):
             values = {(s, t): r(s, place, t) for s in (-1, 0, 1) for t in (-1, 1)}
             energy = {at: mpmath.fdot(v, v) / 2 for at, v in values.items()}
             slope = {s: (energy[s, 1] - energy[s, -1]) / (2 * h) for s in (-1, 0, 1)}
-            if stiff != form:
-                values = {(s, t): r(s, place, t, stiff) for s in (-1, 0, 1) for t in (-1, 1)}
             own = differ(values[0, 1], values[0, -1], 2 * h)
             mixed = differ(
                 differ(values[1, 1], values[1, -1], 2 * h), differ(values[-1, 1], values[-1, -1], 2 * h), 2 * h
@@ -247,8 +244,9 @@ def test_blocks_and_products_are_of_one_matrix(form):
     assert eigenvalues[0] >= -1e-14 * eigenvalues[-1]
     # Of what is bent, H has negative ones, so that there is a difference.
     assert np.linalg.eigvalsh(scene.matrix())[0] < -1e-3 * eigenvalues[-1]
-    # One for each vertex inside: what is left is free.
-    assert np.sum(eigenvalues > 1e-10 * eigenvalues[-1]) == len(CLOSED.vertices) + 6
+    # One for each vertex inside, what is left is free; in the vertex form four, or all but three translations.
+    ranks = 3 * len(CLOSED.vertices) - 3 + 4 * 6 if form == "vertex" else len(CLOSED.vertices) + 6
+    assert np.sum(eigenvalues > 1e-10 * eigenvalues[-1]) == ranks
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -275,20 +273,38 @@ def test_at_rest_the_stiffness_is_the_hessian(form):
     # Only heights matter: nothing in the plane.
     in_plane = hessian.reshape(scene.n, 3, scene.n, 3)[:, :2]
     assert np.abs(in_plane).max() <= 1e-15 * np.abs(hessian).max()
-    if form == "vertex":
-        # Its stiffness leaves out what is across the normals.
-        return
     ball = mp.TriangleMesh.icosphere(3.0, 0)
     bare = Scene([(ball, 1.0, 0.0)], form).context.get_state(energy=True).potential_energy
-    scene = Scene([(ball, 7.0, np.sqrt(bare / (2.0 * ball.area)))], form)
+    # In the vertex form the area of a vertex is |dV/dx|, and the sum of x.dV/dx is 3 V.
+    area = 3.0 * ball.volume / 3.0 if form == "vertex" else ball.area
+    scene = Scene([(ball, 7.0, np.sqrt(bare / (2.0 * area)))], form)
     hessian = scene.matrix()
     np.testing.assert_allclose(scene.matrix(True), hessian, rtol=0.0, atol=1e-13 * np.abs(hessian).max())
+
+
+def turning(scene, w):
+    """Sum of (w x r)² of the parts r of residuals across normals: r = √κ g x a/|g|^(3/2)."""
+    total = 0.0
+    for handle, force in zip(scene.handles, scene.context.system.forces, strict=True):
+        x, faces = scene.x[handle.beads], handle.mesh.faces
+        pull, up = np.zeros_like(x), np.zeros_like(x)
+        for k in range(3):
+            v, i, j = (faces[:, (k + m) % 3] for m in range(3))
+            normal = np.cross(x[i] - x[v], x[j] - x[v])
+            np.add.at(up, v, normal / 6.0)
+            np.add.at(pull, v, 0.5 * np.cross(normal, x[j] - x[i]) / np.linalg.norm(normal, axis=1)[:, None])
+        kappa = np.broadcast_to(force.bending_modulus, len(x)).copy()
+        kappa[handle.mesh.border_vertices] = 0.0
+        r = np.sqrt(kappa)[:, None] * np.cross(up, pull) / np.linalg.norm(up, axis=1)[:, None] ** 1.5
+        total += (np.cross(w, r) ** 2).sum()
+    return total
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rigid_motions(form):
     """Moved along, nothing changes. Turned about w, gradients g turn along: with x -> w x x = a, from series of what is
-    turned by an angle t in t, H a = w x g and D3E[a, a] = w x (w x g) - H (w x a); residuals do not change."""
+    turned by an angle t in t, H a = w x g and D3E[a, a] = w x (w x g) - H (w x a). Residuals do not change, but those
+    of the vertex form across the normals, r, turn along: a.K a = sum (w x r)², a.(a.K'.a) = -2 (w x a).K a."""
     scene = lumpy(form)
     x, g = scene.x, scene.gradient()
     size = np.abs(scene.diagonal()).max()
@@ -299,10 +315,15 @@ def test_rigid_motions(form):
     a = np.cross(w, x)
     allowed = 1e-13 * size * np.abs(a).max()
     np.testing.assert_allclose(scene.product(a), np.cross(w, g), rtol=0.0, atol=allowed)
-    assert np.abs(scene.product(a, True)).max() <= allowed
+    stiff, change = scene.product(a, True), scene.third(a, True)
+    if form == "vertex":
+        assert np.vdot(a, stiff) == pytest.approx(turning(scene, w), rel=1e-10)
+        assert np.vdot(a, change) == pytest.approx(-2.0 * np.vdot(np.cross(w, a), stiff), rel=1e-10)
+    else:
+        assert np.abs(stiff).max() <= allowed
+        assert np.abs(change).max() <= allowed * np.abs(a).max()
     right = np.cross(w, np.cross(w, g)) - scene.product(np.cross(w, a))
     np.testing.assert_allclose(scene.third(a), right, rtol=0.0, atol=allowed * np.abs(a).max())
-    assert np.abs(scene.third(a, True)).max() <= allowed * np.abs(a).max()
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -137,9 +137,9 @@ def test_what_is_no_table(simulation, tmp_path):
     for content, message in (
         (None, "cannot read"),
         ("", "it has no titles yet"),
-        ("a,b\n1,2\n", "is no table of a reporter: it begins with 'a,b'"),
+        ("a,b\n1,2\n", "is not a table of a reporter: it begins with 'a,b'"),
         ('#"Step","Time (s)"\n1\n', "is damaged: line 2 has 1 columns, and there are 2 titles"),
-        (b"\x89HDF\xff", "it is no text"),
+        (b"\x89HDF\xff", "it is not text"),
     ):
         other = tmp_path / "other.csv"
         if content is not None:
