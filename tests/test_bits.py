@@ -878,8 +878,8 @@ PAIR_WORDS = ["JBAGOGABJ", "J M(BAGAB) O J"]
 
 
 def marked_pair(pair, word, way):
-    """Some two ways of each pair and word in the normal run, all in the long one."""
-    is_usual = (list(PAIRS).index(pair) + list(WAYS).index(way) + PAIR_WORDS.index(word)) % 3 == 0
+    """One or two ways of each pair and word in the normal run, all in the long one."""
+    is_usual = (list(PAIRS).index(pair) + list(WAYS).index(way) + PAIR_WORDS.index(word)) % 4 == 0
     return pytest.param(pair, word, way, marks=[] if is_usual else [pytest.mark.slow, pytest.mark.long])
 
 

@@ -708,29 +708,26 @@ def check_format(file: "h5py.File", path: Any) -> None:
     """
     # By the names alone: no link is followed before all of them are known.
     ours = "medyanpy" in list(file)
-    if ours:
-        _refuse_parts_elsewhere(file, path)
+    parts = _parts_of_this_file(file, path) if ours else {}
     if not ours or POSITION not in file:
         raise ParameterError(f"{path} is an HDF5 file, but not a medyanpy trajectory")
     version = int(file["medyanpy"].attrs.get("format", 0))
     if version not in FORMATS:
         known = " and ".join(map(str, FORMATS))
         raise ParameterError(f"{path} has format {version}; this version of medyanpy reads formats {known}")
-    _check_stored(file, path)
+    _check_stored(file, parts, path)
 
 
-def _check_stored(file: "h5py.File", path: Any) -> None:
+def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any) -> None:
     """Refuse shapes that claim more than is stored: HDF5 has zeros for the rest, gigabytes of them.
 
     Raises
     ------
     ParameterError
     """
-    h5py = import_h5py()
-    frames = None
 
-    def look(name: str, item: Any) -> None:
-        if not isinstance(item, h5py.Dataset) or item.shape is None or name.startswith("parameters/"):
+    def look(name: str, item: "h5py.Dataset", frames: int | None) -> None:
+        if item.shape is None or name.startswith("parameters/"):
             # Those of the document are looked at when it is read: frames can be read without it.
             return
         size = item.size * item.dtype.itemsize
@@ -742,17 +739,25 @@ def _check_stored(file: "h5py.File", path: Any) -> None:
             raise ParameterError(f"{path}: {name} claims {size} bytes, but {stored} are stored: it is damaged")
 
     for name in ("step", "time"):
-        look(f"{POSITION}/{name}", file[POSITION][name])
+        look(f"{POSITION}/{name}", file[POSITION][name], None)
     frames = len(file[POSITION]["step"])
-    file.visititems(look)
+    for name, item in parts.items():
+        look(name, item, frames)
 
 
-def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
-    """No part of a trajectory is in another file, which whoever goes on in this one would write to."""
+def _parts_of_this_file(file: "h5py.File", path: Any) -> dict[str, "h5py.Dataset"]:
+    """All datasets by name. None is in another file, which whoever goes on in this one would write to.
+
+    Raises
+    ------
+    ParameterError
+    """
     h5py = import_h5py()
+    found = {}
 
     def look(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
+            found[name] = item
             elsewhere = bool(item.external) or item.is_virtual
         else:
             elsewhere = any(isinstance(item.get(key, getlink=True), h5py.ExternalLink) for key in item)
@@ -761,6 +766,7 @@ def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
 
     look("/", file)
     file.visititems(look)
+    return found
 
 
 class HandleRows(NamedTuple):
