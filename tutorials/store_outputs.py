@@ -28,7 +28,9 @@ def smaller(png: str) -> str:
 
 def is_bar(output: nbformat.NotebookNode) -> bool:
     """Whether it is a progress bar, which only shows how fast this machine is."""
-    return output.get("name") == "stderr" and output.text.startswith("\r")
+    return (output.get("name") == "stderr" and output.text.startswith("\r")) or (
+        "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+    )
 
 
 def store(path: Path) -> None:
