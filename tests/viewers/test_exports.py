@@ -23,6 +23,11 @@ def needs(module):
     return pytest.importorskip(module, reason=VIEWERS.format(module.partition(".")[0]))
 
 
+def needs_writer_of(ending):
+    if ending in (".dcd", ".gsd"):
+        needs({".dcd": "MDAnalysis", ".gsd": "gsd.hoomd"}[ending])
+
+
 @pytest.fixture(params=["run", "changing"])
 def both(request):
     return request.getfixturevalue(request.param)
@@ -507,8 +512,7 @@ def test_vtk_needs_files_that_are_closed(tmp_path):
 
 @pytest.mark.parametrize("ending", sorted(exporting.FORMATS))
 def test_existing_files_stay(run, tmp_path, ending):
-    if ending == ".gsd":
-        needs("gsd.hoomd")
+    needs_writer_of(ending)
     paths = mp.export(run.path, tmp_path / f"run{ending}", frames=slice(0, 2)).paths
     before = {path: path.read_bytes() for path in paths}
     with pytest.raises(mp.ParameterError, match=rf"{ending} exists; give overwrite=True"):
@@ -521,8 +525,7 @@ def test_existing_files_stay(run, tmp_path, ending):
 @pytest.mark.parametrize("ending", sorted(exporting.FORMATS))
 def test_what_was_there_stays_where_it_fails(run, tmp_path, ending, monkeypatch):
     """Whatever has been written by then."""
-    if ending == ".gsd":
-        needs("gsd.hoomd")
+    needs_writer_of(ending)
     out = tmp_path / f"run{ending}"
     paths = mp.export(run.path, out).paths
     for path in paths:
@@ -644,8 +647,7 @@ def test_a_run_without_frames(tmp_path):
             file["particles/all/position"][name].resize(0, axis=0)
     # What needs a library last.
     for ending in sorted(exporting.FORMATS, key=lambda ending: ending in (".dcd", ".gsd")):
-        if ending in (".dcd", ".gsd"):
-            needs({".dcd": "MDAnalysis", ".gsd": "gsd.hoomd"}[ending])
+        needs_writer_of(ending)
         with pytest.raises(mp.ParameterError, match=r"run\.h5 holds no frames"):
             mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
 
@@ -742,8 +744,7 @@ def test_vtk_of_what_comes_late(late, tmp_path):
 
 @pytest.mark.parametrize("ending", sorted(exporting.FORMATS))
 def test_what_comes_late(late, tmp_path, ending):
-    if ending == ".gsd":
-        needs("gsd.hoomd")
+    needs_writer_of(ending)
     path, _, frames = late
     report = mp.export(path, tmp_path / f"run{ending}")
     assert all(one.stat().st_size for one in report.paths)
