@@ -84,6 +84,15 @@ cdef inline void _sums(
         area[k] *= 1.0 / 6.0
 
 
+cdef inline double* _cleared(const int order, const BendingTask* t, Py_ssize_t v) noexcept nogil:
+    """Where the response of a vertex is written: zeros."""
+    cdef double* r = t.response + WIDTH * (order + 1) * v
+    cdef int i
+    for i in range(WIDTH * (order + 1)):
+        r[i] = 0.0
+    return r
+
+
 cdef inline void _respond_by_vectors(
     const int lines, const int order, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
 ) noexcept nogil:
@@ -99,9 +108,7 @@ cdef inline void _respond_by_vectors(
     cdef Py_ssize_t v
     cdef int i, k
     for v in range(first, last):
-        r = t.response + WIDTH * (order + 1) * v
-        for i in range(WIDTH * (order + 1)):
-            r[i] = 0.0
+        r = _cleared(order, t, v)
         kappa = t.kappa[v]
         if kappa == 0.0:
             continue
@@ -142,13 +149,12 @@ cdef inline void _respond_stiffly(
     cdef double y0[2]
     cdef double share[2]
     cdef double u[3]
-    cdef double c, gg, along, slope
+    # squared: D^2
+    cdef double c, gg, squared, along, slope
     cdef Py_ssize_t v
     cdef int i, k
     for v in range(first, last):
-        r = t.response + WIDTH * (order + 1) * v
-        for i in range(WIDTH * (order + 1)):
-            r[i] = 0.0
+        r = _cleared(order, t, v)
         if t.kappa[v] == 0.0:
             continue
         _sums(what == CHANGES, t, v, a, g, area)
@@ -160,25 +166,25 @@ cdef inline void _respond_stiffly(
         c = t.c0[v]
         big_n[0] = dot(a, g) - 2.0 * c * gg
         cross(g, a, big_t)
+        squared = t.kappa[v] / (gg * sqrt(gg))
         slope = along = 0.0
         if what == ONES:
             y0[0] = y[0] = y[1] = y[2] = 0.0
             if t.component == 0:
-                y0[0] = sqrt(t.kappa[v] / (gg * sqrt(gg)))
+                y0[0] = sqrt(squared)
             else:
-                y[t.component - 1] = sqrt(t.kappa[v] / (gg * sqrt(gg)))
+                y[t.component - 1] = sqrt(squared)
         else:
             along = dot(g, g + 3)
             slope = -1.5 * along / gg
             big_n[1] = dot(a + 3, g) + dot(a, g + 3) - 4.0 * c * along
             cross(g + 3, a, big_t + 3)
             cross(g, a + 3, u)
-            share[0] = t.kappa[v] / (gg * sqrt(gg))
-            y0[0] = share[0] * (big_n[1] + slope * big_n[0])
+            y0[0] = squared * (big_n[1] + slope * big_n[0])
             y0[1] = slope * y0[0]
             for i in range(3):
                 big_t[3 + i] += u[i]
-                y[i] = share[0] * (big_t[3 + i] + slope * big_t[i])
+                y[i] = squared * (big_t[3 + i] + slope * big_t[i])
                 y[3 + i] = slope * y[i]
         # -3/2 (Y_0 N + Y.T)/(g.g)
         share[0] = -1.5 * (y0[0] * big_n[0] + dot(y, big_t)) / gg
@@ -215,9 +221,7 @@ cdef inline void _respond_projected(
     cdef Py_ssize_t v
     cdef int i, k
     for v in range(first, last):
-        r = t.response + WIDTH * (order + 1) * v
-        for i in range(WIDTH * (order + 1)):
-            r[i] = 0.0
+        r = _cleared(order, t, v)
         if t.kappa[v] == 0.0:
             continue
         _sums(lines, t, v, a, g, area)

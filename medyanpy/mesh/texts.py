@@ -2,12 +2,15 @@
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from medyanpy.errors import shortened
 from medyanpy.mesh.ply import PADDING
+
+_Number = TypeVar("_Number", int, float)
 
 #: Positions (V, 3), the corners of all polygons one after another, and how many each has.
 Surface = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -34,12 +37,16 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def _read_by(kind: Callable[[str], _Number], words: list[str]) -> list[_Number]:
+    if "_" in "".join(words):  # Python reads 1_0 as 10.
+        raise ValueError
+    return [kind(word) for word in words]
+
+
 def numbers_of(words: list[str], line: int) -> list[float]:
     """Decimal numbers of a row."""
     try:
-        if any("_" in word for word in words):  # Python reads 1_0 as 10.
-            raise ValueError
-        return [float(word) for word in words]
+        return _read_by(float, words)
     except ValueError:
         raise ValueError(
             f"its line {line}, {shortened(' '.join(words))!r}, holds something else than numbers"
@@ -49,9 +56,7 @@ def numbers_of(words: list[str], line: int) -> list[float]:
 def whole_numbers_of(words: list[str], line: int) -> list[int]:
     """Whole numbers of a row."""
     try:
-        if any("_" in word for word in words):
-            raise ValueError
-        return [int(word) for word in words]
+        return _read_by(int, words)
     except ValueError:
         raise ValueError(
             f"its line {line} holds something else than whole numbers: {shortened(' '.join(words))!r}"

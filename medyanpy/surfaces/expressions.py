@@ -673,14 +673,7 @@ class Graph:
 
     def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """Instructions, constants, where results are, and the number of registers, as in _kernels/implicit.pxd."""
-        needed, stack = set(), list(results)
-        while stack:
-            node = stack.pop()
-            if node not in needed:
-                needed.add(node)
-                kind, *rest = self.nodes[node]
-                if kind not in ("number", "coordinate"):
-                    stack += rest
+        needed = self._within(*results)
         # Nodes are numbered such that what they are made of comes first.
         order = sorted(needed)
         constants = [node for node in order if self.nodes[node][0] == "number"]
