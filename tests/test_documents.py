@@ -1,5 +1,6 @@
 """Documents stay true: what they show runs, what they promise is there, what they describe is described in full."""
 
+import csv
 import importlib
 import inspect
 import json
@@ -20,7 +21,8 @@ from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RECORDED = sorted((ROOT / "docs" / "data").glob("*.csv"))
+LOG = ROOT / "docs" / "data" / "long_runs.csv"
+RECORDED = sorted(set((ROOT / "docs" / "data").glob("*.csv")) - {LOG})
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
 # Folders of a machine, and what went wrong.
 PRIVATE = r"(?<![\w.])/(?:tmp|home|root|Users|var|opt|usr|work)/|[A-Z]:\\\\|site-packages|Traceback"
@@ -240,6 +242,20 @@ def test_recorded_tables_say_where_they_come_from_and_are_shown():
         assert table.stat().st_size < 20_000
 
 
+def test_the_log_of_long_runs_is_complete_and_shown():
+    with LOG.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["date", "commit", "run", "result"]
+    assert rows == sorted(rows, key=lambda row: row[0])
+    for date, commit, run, result in rows:
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", date)
+        assert re.match(r"[0-9a-f]{7}\b", commit)
+        assert run
+        assert result
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    assert ":file: data/long_runs.csv" in page
+
+
 @pytest.mark.slow
 def test_plots_of_recorded_tables_are_made_by_their_script(tmp_path):
     folder = shutil.copytree(ROOT / "docs" / "data", tmp_path / "data")
@@ -346,7 +362,7 @@ def in_source(name):
 
 def test_paths_that_pages_name_exist():
     missing = []
-    for page in [*PAGES, ROOT / "CHANGELOG.md"]:
+    for page in [*PAGES, ROOT / "CHANGELOG.md", LOG]:
         named = set(paths_in(page.read_text(encoding="utf-8"))) - MADE.get(page.name, set())
         missing += [f"{page.relative_to(ROOT)}: {name}" for name in sorted(named) if not in_source(name)]
     assert not missing, "\n".join(missing)

@@ -1,7 +1,7 @@
-"""Draws what the tables beside it hold: python -P docs/data/draw.py [FOLDER]
+"""Draw the tables of measured curves beside this file: python -P docs/data/draw.py [FOLDER]
 
-Each table has been recorded in a long run, whose first lines say what it is, when and on which commit it ran, and what
-made it. Each has one plot, docs/images/recorded/NAME.png, which docs/validation.md shows.
+The first two lines of a table say what it is, when and on which commit it was recorded, and by which script. Each has
+one plot, docs/images/recorded/NAME.png, which docs/validation.md shows. long_runs.csv is a log and has none.
 """
 
 import sys
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def table(name):
-    """A record array, by names of columns; the two lines before them say where it comes from."""
+    """Read a table as a record array by the names of its columns."""
     return np.genfromtxt(HERE / f"{name}.csv", delimiter=",", names=True, skip_header=2, dtype=None, encoding="utf-8")
 
 
@@ -120,9 +120,9 @@ FIGURES = {
 
 def main(folder):
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    for name in sorted(path.stem for path in HERE.glob("*.csv")):
+    for name, draw in FIGURES.items():
         figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
-        FIGURES[name](axes, table(name))
+        draw(axes, table(name))
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
         plt.close(figure)
 

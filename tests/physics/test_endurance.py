@@ -459,7 +459,7 @@ def rod_let_go(curvature, bound):
 
 def circle():
     """It stays in its plane, and takes longer than the run to pass its energy on to short waves. The error of theirs is
-    larger, so that the energy moves, downwards; within what the source asks for up to 10⁶ t0 (docs/ladd_and_misra.md).
+    larger, so that the energy moves, downwards; within what the source asks for up to 10⁶ t0 (docs/figures/004.md).
     """
     return rod_let_go(rod_demo.CIRCLE, 0.1 * rod_demo.TIMESTEP**2)
 

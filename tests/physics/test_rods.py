@@ -110,7 +110,7 @@ def largest_energy_error(n, timestep, end, every):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "timestep", "expected"), [(63, 0.2, 0.0075), (127, 0.1, 0.0102)])
 def test_the_energy_of_a_released_circle_to_10_000_t0(n, timestep, expected):
-    """What docs/ladd_and_misra.md says of 50 000 and 100 000 steps: Ladd and Misra's 0.01 (Δt/t0)², but for 2 % with
+    """What docs/figures/004.md says of 50 000 and 100 000 steps: Ladd and Misra's 0.01 (Δt/t0)², but for 2 % with
     127 segments."""
     assert largest_energy_error(n, timestep, 1e4, 20) == pytest.approx(expected, rel=0.02)
 

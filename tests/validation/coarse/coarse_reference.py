@@ -4,7 +4,7 @@ Written from the paper alone: nothing of the package is used, so that it can be 
 are those of the paper's equations. Positions are vectors of d components; `scale` is βh² throughout.
 
 Pendula hang: y points up and the potential is +g y, with θ = 0 below. The paper prints -g y with y = -L cos θ, a slip
-of the sign (docs/tao_and_owhadi/pendula.md).
+of the sign (docs/figures/001.md).
 """
 
 from dataclasses import dataclass
