@@ -418,7 +418,7 @@ def test_the_page_tells_every_command_and_option(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     names = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.M)
-    assert {"demo", "info", "run", "resume", "export", "figures", "bench", "test"} == set(names)
+    assert {"demo", "info", "run", "resume", "export", "bench", "test"} == set(names)
     for name in names:
         assert f"`medyanpy {name}" in page
         with pytest.raises(SystemExit):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from medyanpy._version import __version__
-from medyanpy.cli import bench, demo, export, figures, info, installation, run
+from medyanpy.cli import bench, demo, export, info, installation, run
 from medyanpy.cli.codes import (
     BAD_INPUT,
     DONE,
@@ -40,7 +40,6 @@ def _parser() -> argparse.ArgumentParser:
         (run.add_run, run.run),
         (run.add_resume, run.resume),
         (export.add, export.run),
-        (figures.add, figures.run),
         (bench.add, bench.run),
         (installation.add, installation.run),
     ):

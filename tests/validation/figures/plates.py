@@ -8,17 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TextIO
 
 import numpy as np
 
+from medyanpy import __version__
 from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.threads import choose_threads
-from medyanpy._version import __version__
 from medyanpy.demo.report import Line, table
 from medyanpy.errors import ParameterError
 
@@ -29,7 +27,6 @@ SEEDS = {
     "003": "Billiards on surfaces",
     "004": "Ladd & Misra: a symplectic integration method for elastic filaments",
 }
-REFERENCES = ("rods/rod_reference.py", "coarse/coarse_reference.py")
 NUMBERS, SUMMARY = "numbers.csv", "summary.json"
 
 STYLE: dict[Any, Any] = {
@@ -64,32 +61,14 @@ class Work:
     threads : int
     structure : Path or None
         A file of a protein, for figures that need one.
-    references : Path or None
-        The folder tests/validation of the source tree: programs of methods that the package does not have, which texts
-        compare theirs with.
     """
 
     quick: bool = False
     threads: int = 1
     structure: Path | None = None
-    references: Path | None = None
 
     def of(self, quick: Any, full: Any) -> Any:
         return quick if self.quick else full
-
-    def reference(self, path: str) -> Any:
-        """One of these programs as a module, or None where the folder is not given."""
-        return None if self.references is None else _program(self.references / path)
-
-
-@cache
-def _program(path: Path) -> Any:
-    spec: Any = spec_from_file_location(path.stem, path)
-    module = module_from_spec(spec)
-    # Where dataclasses and pickles look for it.
-    sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
-    return module
 
 
 @dataclass(frozen=True)
@@ -243,7 +222,6 @@ def make_figures(
     quick: bool = False,
     threads: int | None = None,
     structure: Any = None,
-    references: Any = None,
     overwrite: bool = False,
     stream: TextIO | None = None,
 ) -> Report:
@@ -259,8 +237,6 @@ def make_figures(
     threads : int, optional
     structure : path, optional
         PDB or mmCIF file of a channel, for the figure of rigid domains.
-    references : path, optional
-        The folder tests/validation of the source tree, whose programs run the methods that the package does not have.
     overwrite : bool
         Replace files of an earlier call.
     stream : text stream, optional
@@ -273,7 +249,7 @@ def make_figures(
     Raises
     ------
     ParameterError
-        No figures, files that exist, no such structure, or another folder than that of the references.
+        No figures, files that exist, or no such structure.
     SimulationError
         A run failed; what was made before is in the folder.
     """
@@ -285,11 +261,6 @@ def make_figures(
         structure = Path(structure)
         if not structure.is_file():
             raise ParameterError(f"figures: there is no file {structure} with a structure")
-    if references is not None:
-        references = Path(references)
-        for program in REFERENCES:
-            if not (references / program).is_file():
-                raise ParameterError(f"figures: {references} is not tests/validation of the source tree: no {program}")
     if out.exists() and not out.is_dir():
         raise ParameterError(f"{out} is not a folder")
     existing = [name for name in (*(p.name for p in plates), NUMBERS, SUMMARY) if (out / name).exists()]
@@ -297,7 +268,7 @@ def make_figures(
         few = ", ".join(existing[:3]) + (f" and {len(existing) - 3} more" if len(existing) > 3 else "")
         raise ParameterError(f"{out} holds {few} already: choose another --out, or give --overwrite")
     out.mkdir(parents=True, exist_ok=True)
-    work = Work(quick, threads, structure, references)
+    work = Work(quick, threads, structure)
 
     def say(text: str) -> None:
         print(text, file=stream or sys.stdout, flush=True)
