@@ -42,7 +42,7 @@ LAYERS = [
     {"files"},
     {"reporters"},
     {"simulation"},
-    {"mdanalysis", "ovito", "runs", "testing", "trajectory"},
+    {"mdanalysis", "ovito", "runs", "testing"},
     {"visualize", "analysis", "ensemble"},
     {"demo"},
     {"cli"},
