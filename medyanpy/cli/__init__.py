@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The command ``medyanpy``: a module for each of its commands, with its options (`add`) and what it does (`run`)."""
+"""Command ``medyanpy``: a module for each of its commands, with its options (`add`) and what it does (`run`)."""
 
 import argparse
 import os
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _said(text: str, code: int) -> int:
-    """The exit code, once standard error has the reason."""
+    """Write the reason to standard error; return the exit code."""
     print(f"medyanpy: {text}", file=sys.stderr)
     return code
 

@@ -50,7 +50,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
 
 
 def _owners() -> dict[str, list[str]]:
-    """The demos that take each option that not all demos take."""
+    """Find the demos that take each option that not all demos take."""
     out: dict[str, list[str]] = {}
     for which in sorted(DEMOS, key=lambda which: which != _FIRST):
         for name in DEMOS[which].options:

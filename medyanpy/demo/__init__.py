@@ -1,4 +1,4 @@
-"""The demos: cells at work, and what theory says about them."""
+"""Demos: cells at work, compared with theory."""
 
 from medyanpy.demo.filaments import run_filament_demo
 from medyanpy.demo.network import run_network_demo

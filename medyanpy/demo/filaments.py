@@ -109,7 +109,7 @@ def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[
 
 
 def add_cell_forces(system: System, vesicle: Membrane, actin: Filaments) -> None:
-    """Those of the membrane, and collisions of filaments with each other and with it."""
+    """Add the forces of the membrane, and collisions of filaments with each other and with it."""
     add_membrane_forces(system, vesicle)
     system.add_force(
         forces.SoftCollisions([actin, vesicle], ACTIN.collision_stiffness, radius=[ACTIN.radius, MEMBRANE_RADIUS])
@@ -119,8 +119,8 @@ def add_cell_forces(system: System, vesicle: Membrane, actin: Filaments) -> None
 def with_actin(
     mesh: TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held: bool = False
 ) -> System:
-    """A vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions. Without
-    proteins, without ties."""
+    """Build a vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions.
+    Without proteins, without ties."""
     kT = TEMPERATURE * units.boltzmann
     # Two shapes of mass m that collide, each with the stiffness K: ω² = (K/2) (2/m).
     mass = ACTIN.collision_stiffness * (TIMESTEP / LARGEST_PHASE) ** 2
@@ -170,7 +170,7 @@ def _straight(feet: np.ndarray, n: int, rng: np.random.Generator) -> list[np.nda
 
 
 def relax(system: System, threads: int) -> tuple[State, str]:
-    """Where nothing overlaps, at rest; and a line on the energy of collisions before and after."""
+    """Push apart what overlaps; the state at rest, and a line on the energy of collisions before and after."""
     simulation = Simulation(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE), threads)
     before = simulation.context.get_state(energy=True).energies["SoftCollisions"]
     # Thermal contacts have forces of √(kT K/2), 40 pN.

@@ -98,13 +98,13 @@ def run_network_demo(report: Report, filaments: int) -> Demo:
 
 
 def _sites(filaments: Filaments, n_links: int) -> Sites:
-    """The middle of every link of all filaments."""
+    """Make a site in the middle of every link of all filaments."""
     n = len(filaments.starts) - 1
     return filaments.sites(np.repeat(np.arange(n), n_links), np.tile(np.arange(n_links), n), 0.5)
 
 
 def _linked(system: System, sites: Sites, **numbers: Any) -> System:
-    """The same forces in a system with crosslinkers besides."""
+    """Copy the forces into a system with crosslinkers besides."""
     linked = System(system.topology)
     for force in system.forces:
         linked.add_force(force)
@@ -200,7 +200,7 @@ def _overlap(variance: float, kT: float) -> float:
 
 
 def _mean_number(n: int, weight: float) -> float:
-    """Of links between n rods with one each at most."""
+    """Compute the mean number of links between n rods with one each at most."""
     k = np.arange(n // 2 + 1)
     logs = [lgamma(n + 1) - lgamma(n - 2 * i + 1) - lgamma(i + 1) + i * log(0.5 * weight) for i in k]
     p = np.exp(np.array(logs) - max(logs))

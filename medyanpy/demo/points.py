@@ -90,7 +90,7 @@ def run_demo(report: Report, mesh: Any, points: int) -> Demo:
 
 
 def _load(path: Any) -> tuple[TriangleMesh, str]:
-    """The mesh, the size of a cell, and a line about it."""
+    """Load the mesh, scale it to the size of a cell, and describe it in a line."""
     if path is None:
         # 9 680 faces.
         mesh = TriangleMesh.red_blood_cell(frequency=22)

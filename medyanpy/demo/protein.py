@@ -88,7 +88,7 @@ def run_protein_demo(report: Report, proteins: int) -> Demo:
 
 
 def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: int) -> System:
-    """All around it, evenly; the lipids are below the proteins that are tied to them."""
+    """Place proteins evenly around a vesicle; the lipids are below the proteins that are tied to them."""
     rng = np.random.default_rng(seed)
     # Fibonacci's lattice on a sphere.
     k = np.arange(n) + 0.5

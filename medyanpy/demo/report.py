@@ -1,4 +1,4 @@
-"""What all demos have in common: checks, the run with its files, and the table of measured against expected."""
+"""Shared parts of the demos: the registry, the run with its files, and the table of measured against expected."""
 
 import copy
 import json
@@ -47,7 +47,7 @@ SMALLEST_P = 5.7e-7
 
 @dataclass
 class Line:
-    """One line of measured against expected."""
+    """Line of the table of measured against expected."""
 
     quantity: str
     measured: float | None
@@ -60,7 +60,7 @@ class Line:
 
 @dataclass
 class Demo:
-    """What a demo did and found.
+    """Results of a demo.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Demo:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a demo, as its function, its docstring and the command line have it.
+    """Option of a demo, as its function, its docstring and the command line have it.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Entry:
-    """A demo in the registry.
+    """Entry of the registry: a demo.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ def demo(
 
 
 class Report:
-    """What a demo is asked for, its run, and all that it prints and writes.
+    """Options of a demo, its run, and all that it prints and writes.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class Report:
         drawn_by: Callable[..., Any] = draw,
         **picture: Any,
     ) -> tuple[dict[str, Line], State]:
-        """The run, its files and its picture, from where the topology or a state has the beads.
+        """Run from where the topology or a state has the beads; write the files and the picture.
 
         With a thermostat the velocities are drawn at its temperature. Without kelvin, numbers have no units.
 
@@ -426,7 +426,7 @@ def _place(context: Context, start: State | None) -> None:
 
 
 def _faster(system: System, integrator: SplittingIntegrator, most: int, start: State | None) -> tuple[int, str]:
-    """One thread or as many as the machine offers, whichever is faster now; and a remark.
+    """Choose one thread or as many as the machine offers, whichever is faster now; give a remark too.
 
     Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
     does not run costs more than it brings. The results are the same to the last bit.
@@ -448,7 +448,7 @@ def _faster(system: System, integrator: SplittingIntegrator, most: int, start: S
 
 
 def at_temperature(system: System, integrator: SplittingIntegrator, threads: int, seed: int | None = None) -> Context:
-    """A context with velocities drawn at the temperature of its integrator, by default with its seed."""
+    """Make a context with velocities drawn at the temperature of its integrator, by default with its seed."""
     context = Context(system, integrator, threads)
     context.set_velocities_to_temperature(kT=integrator.kT, seed=integrator.seed if seed is None else seed)
     return context
@@ -498,13 +498,13 @@ def bound_line(quantity: str, measured: float, bound: float, unit: str = "") -> 
 
 
 def near_line(quantity: str, measured: float, expected: float, within: float, unit: str = "") -> Line:
-    """What is computed without noise."""
+    """Compare a number that is computed without noise."""
     verdict = "OK" if abs(measured / expected - 1.0) < within else "CHECK"
     return Line(quantity, measured, None, expected, unit, f"within {100 * within:g} %", verdict)
 
 
 def mean_line(quantity: str, samples: np.ndarray, expected: float, unit: str = "") -> Line:
-    """The mean of independent samples."""
+    """Compare the mean of independent samples."""
     if len(samples) < FEWEST_SAMPLES:
         return not_measured(quantity, expected, unit, f"{len(samples)} samples, fewer than {FEWEST_SAMPLES}")
     error = float(samples.std(ddof=1)) / sqrt(len(samples))
@@ -555,7 +555,7 @@ def _relaxation_time(handle: Handle) -> float:
 
 
 def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
-    """The lines, aligned, under a head that names what is expected."""
+    """Align the lines under a head that names what is expected."""
 
     def number(value: float | None, error: float | None = None) -> str:
         if value is None:
@@ -588,7 +588,7 @@ def _decimals(error: float) -> int:
 
 
 class Page:
-    """A picture by `draw` with room for panels beside or below it, in pixels.
+    """Picture by `draw` with room for panels beside or below it, in pixels.
 
     Attributes
     ----------

@@ -101,7 +101,7 @@ def _add(topology: Topology, name: str, positions: np.ndarray, rng: np.random.Ge
 
 
 def _trapped(n: int, seed: int) -> System:
-    """On a lattice, those nearest to the middle; in random order and orientations."""
+    """Place bodies on a lattice, nearest to the middle; in random order and orientations."""
     rng = np.random.default_rng(seed)
     side = np.arange(-12, 13)
     lattice = np.stack(np.meshgrid(side, side, side), axis=-1).reshape(-1, 3)
@@ -146,7 +146,7 @@ def _axes(state: State, handle: RigidBodies) -> np.ndarray:
 
 
 def _expected(friction: float, inertia: float, time: float) -> float:
-    """Of a coordinate with this friction and mass, <x²>/2t of Langevin dynamics after a time.
+    """Compute <x²>/2t of Langevin dynamics after a time, of a coordinate with this friction and mass.
 
     kT/γ, times x coth x for the timestep (x = γ dt/2m), less what is missing while it gets up to speed.
     """
@@ -251,7 +251,7 @@ def _ellipse(n: int, seed: int, threads: int) -> list[Line]:
 
 
 def _spun(inertia: np.ndarray, spin: Any, timestep: float) -> Context:
-    """A body without forces, with an angular momentum in its own frame, which at the start is that of space."""
+    """Make a body without forces, with an angular momentum in its own frame, which at the start is that of space."""
     topology = Topology()
     topology.add_rigid_bodies([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0, 0.0]], 1.0, inertia)
     context = Context(System(topology), VerletIntegrator(timestep), threads=1)

@@ -58,7 +58,7 @@ START, LOOK, LOOKS = 2000, 50, 60
 @demo(
     "rod",
     "an elastic rod, bent into a circle and let go, without units",
-    segments=Option(SEGMENTS, "of the rod that is drawn; more of them need a shorter timestep", 20, 2000),
+    segments=Option(SEGMENTS, "segments of the rod that is drawn; more of them need a shorter timestep", 20, 2000),
     rods=Option(200, "thermal rods of the measurements", 20),
     steps=Option(None, "time steps", usual=f"{DURATION:g} t0"),
 )
@@ -94,7 +94,7 @@ def _timestep(segments: int) -> float:
 
 
 def _rod(curvature: Any, segments: int = SEGMENTS) -> tuple[System, Rods, forces.RodElasticity]:
-    """Of the paper, bent, with free ends; straight is where it has no stress."""
+    """Build the rod of the paper, bent, with free ends; straight is where it has no stress."""
     topology = Topology()
     nodes, orientations = rods.uniform(segments, LENGTH / segments, curvature)
     rod = topology.add_rod(
@@ -208,7 +208,7 @@ def _energy(errors: list[tuple[np.ndarray, np.ndarray]]) -> list[Line]:
 
 
 def _momenta() -> list[Line]:
-    """Of the helix, which turns in space; over the sum of what its nodes have of each."""
+    """Compare momenta of the helix, which turns in space, with the sum of what its nodes have of each."""
     context, rod = _let_go(HELIX, 0.5 * TIMESTEP)
     worst = np.zeros(2)
     for _ in range(100):

@@ -125,7 +125,7 @@ class _Watch(Reporter):
 
 
 def _energy_error(timestep: float) -> float:
-    """The largest deviation of any bead's energy, over its mean kinetic energy."""
+    """Compute the largest deviation of any bead's energy, over its mean kinetic energy."""
     system, start = billiards(timestep)
     context = Context(system, SplittingIntegrator("BAB", timestep), threads=1)
     context.set_state(start)
@@ -176,7 +176,7 @@ CELLS = 120
 
 
 def _cell(x: np.ndarray) -> np.ndarray:
-    """The number of a box of space."""
+    """Number the boxes of space."""
     i, j, k = np.floor((x - [-1.2, -0.5, 0.0]) / [0.2, 0.2, 1.0]).astype(int).T
     cell: np.ndarray = 24 * j.clip(0, 4) + 2 * i.clip(0, 11) + (k >= 0)
     return cell

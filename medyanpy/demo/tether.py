@@ -1,4 +1,4 @@
-"""A tether that is pulled from a fluid vesicle, with curved proteins that gather on it.
+"""Tether that is pulled from a fluid vesicle, with curved proteins that gather on it.
 
 The mesh is fluid, as its edges flip. Its volume is kept, and a tension draws on a reservoir of area. The mechanical
 tension is less than that, as edges resist being short: it is what Laplace's law makes of the pressure. A soft trap
@@ -251,7 +251,7 @@ def _within(quantity: str, found: Any, expected: float | None, unit: str) -> Lin
 
 
 def _picture(watch: _Watch, simulation: Simulation, path: Any) -> None:
-    """The tether at the end; the force and how proteins gather, in time."""
+    """Draw the tether at the end; the force and how proteins gather, in time."""
     size, beside = (800, 1000), 700
     share = size[0] / (size[0] + beside)
     page = Page(draw(simulation, view=VIEW, size=size), size, beside)

@@ -1,4 +1,4 @@
-"""What all figures have in common: what they are asked for, what they give, how they look, and the run of many."""
+"""Shared parts of the figures: request and result of one, style, and the run of many."""
 
 import csv
 import io
@@ -47,12 +47,12 @@ PUBLISHED: dict[Any, Any] = {"color": "0.25", "linewidth": 1.0}
 
 
 class LeftOut(Exception):  # noqa: N818 - nothing has gone wrong
-    """A figure that cannot be made here; the message says what it needs."""
+    """Figure that cannot be made here; the message says what it needs."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a figure is asked for.
+    """Request of a figure.
 
     Attributes
     ----------
@@ -73,13 +73,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a figure: what was measured beside what the source has, and in which words it says so."""
+    """Number of a figure: what was measured beside what the source has, and in which words it says so."""
 
     line: Line
     says: str = ""
 
     def but(self, why: str) -> "Row":
-        """The same row; where it is not as published, that is known, and this is why: DIFFERS in place of CHECK."""
+        """Mark a row that is known not to be as published, with the reason: DIFFERS in place of CHECK."""
         if self.line.verdict != "CHECK":
             return self
         return Row(replace(self.line, verdict="DIFFERS"), f"{self.says}; {why}" if self.says else why)
@@ -87,7 +87,7 @@ class Row:
 
 @dataclass
 class Made:
-    """What a figure is.
+    """Result of a figure.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Plate:
-    """A figure or table of a source.
+    """Figure or table of a source.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def style() -> Iterator[None]:
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
-    """A figure without a window, and its axes in a row."""
+    """Make a figure without a window, and its axes in a row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -170,7 +170,7 @@ def log_ticks(axis: Any, values: Any) -> None:
 
 
 def _save(figure: Any, path: Path, sample: str) -> None:
-    """As a PNG of 256 colours, with a line below on how it was made."""
+    """Save a PNG of 256 colours, with a line below on how it was made."""
     from PIL import Image
 
     # As many characters as go into its width.
@@ -187,7 +187,7 @@ def _save(figure: Any, path: Path, sample: str) -> None:
 
 @dataclass
 class Report:
-    """What was made and left out.
+    """Figures that were made and left out.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Report:
     summary: dict[str, Any] = field(default_factory=dict)
 
     def with_verdict(self, verdict: str) -> list[str]:
-        """The quantities with this verdict, after the names of their figures."""
+        """List the quantities with this verdict, after the names of their figures."""
         return [
             f"{name}: {row.line.quantity}"
             for name, rows in self.rows.items()
@@ -370,6 +370,6 @@ def above_line(quantity: str, measured: float, bound: float, unit: str = "") -> 
 
 
 def order_line(quantity: str, measured: float, expected: float, factor: float, unit: str = "") -> Line:
-    """What a text gives as an order of magnitude."""
+    """Compare with what a text gives as an order of magnitude."""
     verdict = "OK" if expected / factor <= measured <= expected * factor else "CHECK"
     return Line(quantity, measured, None, expected, unit, f"within a factor of {factor:g}", verdict)
