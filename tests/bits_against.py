@@ -88,7 +88,8 @@ def checkpoint(simulation):
 def results_in(tree):
     """The tree without what is not a result."""
     if isinstance(tree, dict):
-        return {key: results_in(part) for key, part in tree.items() if key not in NOT_RESULTS}
+        kept = {key: results_in(part) for key, part in tree.items() if key not in NOT_RESULTS}
+        return {key: part for key, part in kept.items() if part != {}}
     return [results_in(part) for part in tree] if isinstance(tree, list) else tree
 
 
