@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from typing import Any
 
 from medyanpy.cli.codes import DONE, FAILED
 from medyanpy.demo import DEMOS
@@ -32,7 +33,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
     demo.add_argument("which", nargs="?", choices=sorted(DEMOS), default=_FIRST, help="default: %(default)s")
     for name, owners in _owners().items():
         option = DEMOS[owners[0]].options[name]
-        kind = {"metavar": "FILE"} if option.at_least is None else {"type": int, "metavar": "N"}
+        kind: dict[str, Any] = {"metavar": "FILE"} if option.at_least is None else {"type": int, "metavar": "N"}
         usual = f" (default: {option.default})" * (option.default is not None)
         demo.add_argument(f"--{name}", help=f"{', '.join(owners)}: {option.about}{usual}", **kind)
     steps = {name: entry.options["steps"].usual or entry.options["steps"].default for name, entry in DEMOS.items()}

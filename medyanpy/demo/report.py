@@ -349,6 +349,7 @@ class Report:
         lines: dict[str, Line] = {}
         if thermal:
             expected, unit = (integrator.temperature, "K") if in_kelvin else (integrator.kT, "kT")
+            assert expected is not None
             one = 1.0 if in_kelvin else units.boltzmann
             lines = {
                 handle.name: temperature_line(handle, one * np.array(samples.of[handle.name]), spacing, expected, unit)
