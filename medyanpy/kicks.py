@@ -166,25 +166,14 @@ class _Implicit(Kick):
 class _Choice(_Implicit):
     """With second derivatives in the equations, or stiffnesses without negative eigenvalues."""
 
-    def __init__(self, beta: float, positive_definite: bool, positive: bool | None, tolerance: float) -> None:
+    def __init__(self, beta: float, positive_definite: bool, tolerance: float) -> None:
         super().__init__(beta, tolerance)
-        self._positive_definite = bool(positive_definite if positive is None else positive)
+        self._positive_definite = bool(positive_definite)
 
     @property
     def positive_definite(self) -> bool:
         """Whether stiffnesses without negative eigenvalues are used in place of second derivatives."""
         return self._positive_definite
-
-    @property
-    def positive(self) -> bool:
-        """The older name of `positive_definite`."""
-        return self._positive_definite
-
-    def _arguments_now(self) -> dict[str, Any]:
-        """Under the name of today."""
-        arguments = super()._arguments_now()
-        del arguments["positive"]
-        return {**arguments, "positive_definite": self._positive_definite}
 
     def _said(self) -> list[str]:
         return super()._said() + ["positive_definite=True"] * self._positive_definite
@@ -217,8 +206,6 @@ class ZhangSkeel(_Choice):
 
         which of harmonic bonds and penalties is never negative; the third derivatives are those of K. Runs bear many
         times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
-    positive : bool, optional
-        The older name of `positive_definite`.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
         masses, is no larger.
@@ -242,10 +229,9 @@ class ZhangSkeel(_Choice):
         self,
         beta: float = 0.25,
         positive_definite: bool = False,
-        positive: bool | None = None,
         tolerance: float = _TOLERANCE,
     ) -> None:
-        super().__init__(beta, positive_definite, positive, tolerance)
+        super().__init__(beta, positive_definite, tolerance)
 
     def check_context(self, schedule: "Schedule") -> None:
         integrator = schedule.integrator
@@ -287,8 +273,6 @@ class ZhangSkeelSimplified(_Choice):
         by 0.01 to 0.04 kT a step for 60 beads. Friction must take that out; with less than friction * timestep / mass
         = 0.001, or without O, a Context gives a `TimestepWarning`. `ZhangSkeel` with ``positive_definite=True`` does
         not heat.
-    positive : bool, optional
-        The older name of `positive_definite`.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
         masses, is no larger.
@@ -311,10 +295,9 @@ class ZhangSkeelSimplified(_Choice):
         self,
         beta: float = 0.25,
         positive_definite: bool = False,
-        positive: bool | None = None,
         tolerance: float = _TOLERANCE,
     ) -> None:
-        super().__init__(beta, positive_definite, positive, tolerance)
+        super().__init__(beta, positive_definite, tolerance)
 
     def check_context(self, schedule: "Schedule") -> None:
         if not self._positive_definite:
@@ -355,8 +338,6 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         Those whose second derivatives are used.
     positive_definite : bool
         As of `ZhangSkeelSimplified`.
-    positive : bool, optional
-        The older name of `positive_definite`.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
         masses, is no larger.
@@ -376,10 +357,9 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         beta: float = 0.25,
         stiff: Any = (),
         positive_definite: bool = False,
-        positive: bool | None = None,
         tolerance: float = _TOLERANCE,
     ) -> None:
-        super().__init__(beta, positive_definite, positive, tolerance)
+        super().__init__(beta, positive_definite, tolerance)
         what = "ZhangSkeelStiff: stiff"
         given = [stiff] if isinstance(stiff, str) else several(what, stiff)
         self._names = tuple(words(what, [getattr(force, "name", force) for force in given]))

@@ -556,7 +556,7 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A file that is not a checkpoint, is damaged, or was written by a newer version; a function that is missing;
+            A file that is not a checkpoint, is damaged, or has another version; a function that is missing;
             a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
             shorter than it was or another, or that somebody is writing: then no file is changed.
         OutputError

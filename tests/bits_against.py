@@ -23,8 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-# What a newer version may say otherwise: who wrote a file, and how it is laid out.
-NOT_RESULTS = {"medyanpy", "version", "format"}
+# What a newer version may say otherwise: who wrote a file, how it is laid out, and arguments that documents once left
+# out where they had their defaults.
+NOT_RESULTS = {"medyanpy", "version", "format", "along_surface", "projected", "shift", "switch"}
 
 
 # In each install ------------------------------------------------------------------------------------------------------
@@ -81,7 +82,15 @@ def checkpoint(simulation):
     head = json.loads(members.pop("checkpoint.json"))
     # Columns of kinds of which there are no beads may be there or not.
     members = {name: a for name, a in members.items() if not name.startswith("state/") or _numbers(a)}
-    return {**members, **{name: json.dumps(part) for name, part in head.items() if name not in NOT_RESULTS}}
+    return {**members, **{name: json.dumps(part) for name, part in results_in(head).items()}}
+
+
+def results_in(tree):
+    """The tree without what is not a result."""
+    if isinstance(tree, dict):
+        kept = {key: results_in(part) for key, part in tree.items() if key not in NOT_RESULTS}
+        return {key: part for key, part in kept.items() if part != {}}
+    return [results_in(part) for part in tree] if isinstance(tree, list) else tree
 
 
 def result(bits, kind, word, threads):
@@ -102,7 +111,7 @@ def result(bits, kind, word, threads):
     parts["Hessian"] = hessian(simulation.context)
     parts |= {f"checkpoint.{name}": value for name, value in checkpoint(simulation).items()}
     if document:
-        parts |= {f"document.{k}": json.dumps(v) for k, v in json.loads(document).items() if k not in NOT_RESULTS}
+        parts |= {f"document.{k}": json.dumps(v) for k, v in results_in(json.loads(document)).items()}
     return {name: bits.digest(part) for name, part in parts.items()}
 
 

@@ -412,7 +412,7 @@ LAWS = [
     ("at once, boxes that change", "_kernels/edge_flips.pyx", "attempt", "energy += gained", "energy += gained if k != 2 else 0.0"),
     ("do not fold onto each other", "_kernels/membrane_folds.pyx", "of_flip", "(k == 1) == (i == 0)", "(k == 1) != (i == 0)"),
     ("do not fold onto each other", "engine/worksheet.py", "_remarks_of_fluids", "jump.membrane not in kept", "not kept"),
-    ("figures of the source texts", "figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),
+    ("figures of the source texts", "tests/validation/figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),
     ("distances along a membrane are", "_kernels/mesh_pairs.pyx", "_bend", "if not (distance < s.range):", "if True:"),
     ("points that meet along a membrane: on", "_kernels/mesh_pairs.pyx", "_pull", "tension * (1.0 - share)", "tension * share"),
     ("drives the weights of its points alone", "_kernels/membrane_fields.pyx", "_corners", "-= to_grid(weight[i]", "+= to_grid(weight[i]"),
@@ -443,15 +443,16 @@ def law_rows(root: Path = ROOT) -> dict[str, list[str]]:
 def law_mutants(root: Path = ROOT) -> tuple[list[tuple[Mutant, list[str]]], list[str]]:
     """All that apply with their tests, and what is wrong with the list."""
     found, wrong, rows = [], [], law_rows(root)
-    for part, file, function, old, new in LAWS:
+    for part, name, function, old, new in LAWS:
+        file = name if name.startswith("tests/") else f"medyanpy/{name}"
         named = [law for law in rows if part in law]
-        spots = matches((root / "medyanpy" / file).read_text(), function, old)
+        spots = matches((root / file).read_text(), function, old)
         if len(named) != 1:
             wrong.append(f"{part!r} is part of {len(named)} laws in docs/validation.md")
         elif len(spots) != 1:
-            wrong.append(f"{part!r}: {old!r} is {len(spots)} times in {function or 'the module'} of {file}")
+            wrong.append(f"{part!r}: {old!r} is {len(spots)} times in {function or 'the module'} of {name}")
         else:
-            found.append((Mutant(f"{part} ({file})", f"medyanpy/{file}", *spots[0], new), rows[named[0]]))
+            found.append((Mutant(f"{part} ({name})", file, *spots[0], new), rows[named[0]]))
     broken = {law for law in rows for part, *_ in LAWS if part in law}
     return found, wrong + [f"no mutant breaks the law {law!r}" for law in rows if law not in broken]
 
@@ -595,7 +596,8 @@ class Workshop:
         """As `judge`, or ("not built", "")."""
         source, text = self.tree / mutant.file, (self.tree / mutant.file).read_text()
         if source.suffix == ".py":
-            changed = {self.installed / mutant.file: mutant.of(text).encode()}
+            folder = self.tree if mutant.file.startswith("tests/") else self.installed
+            changed = {folder / mutant.file: mutant.of(text).encode()}
         else:
             changed = self.compiled(source, mutant)
             if not changed:

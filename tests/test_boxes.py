@@ -483,22 +483,6 @@ def test_a_trajectory_goes_on_in_its_box_and_in_no_other(tmp_path):
         stranger.close()
 
 
-def test_files_of_before_have_no_box(tmp_path):
-    """As versions without boxes wrote them, where nothing says that there is none."""
-    import h5py
-
-    simulation = mp.Simulation(fluid((10.0, None, 12.0)).system, mp.VerletIntegrator(2e-3), threads=1)
-    with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5) as reporter:
-        simulation.reporters.append(reporter)
-        simulation.step(5)
-    with h5py.File(tmp_path / "run.h5", "r+") as file:
-        del file["particles/all/box/edges"]
-    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
-        assert trajectory[0].box is None
-        assert (trajectory[0].wrapped_positions == trajectory[0].positions).all()
-        assert trajectory[0].state().box is None
-
-
 def test_displays_and_info_show_the_box(tmp_path):
     from medyanpy.cli.info import contents
 

@@ -8,18 +8,15 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
 from medyanpy.cli import main
-from medyanpy.cli.demo import DEMOS
-from medyanpy.demo import filaments as filament_demo
-from medyanpy.demo import network as network_demo
-from medyanpy.demo import points as demo
-from medyanpy.demo import protein as protein_demo
 from medyanpy.demo import (
+    DEMOS,
     report,
     run_filament_demo,
     run_membrane_demo,
@@ -29,6 +26,9 @@ from medyanpy.demo import (
     run_rod_demo,
     run_surface_demo,
 )
+from medyanpy.demo import filaments as filament_demo
+from medyanpy.demo import network as network_demo
+from medyanpy.demo import points as demo
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import rod as rod_demo
 from medyanpy.demo import surface as surface_demo
@@ -243,9 +243,9 @@ def test_a_demo_that_measured_something_else_ends_with_1(tmp_path, capsys, monke
 
 @pytest.mark.parametrize("which", DEMOS)
 def test_no_demo_ends_with_0_where_its_table_says_check(which, capsys, monkeypatch):
-    run, _ = DEMOS[which]
     lines = [report.bound_line("good", 1.0, 2.0), report.bound_line("bad", 3.0, 2.0)]
-    monkeypatch.setattr(f"medyanpy.demo.{run}", lambda **options: report.Demo(None, mp.Topology(), lines, {}))
+    done = report.Demo(None, mp.Topology(), lines, {})
+    monkeypatch.setitem(DEMOS, which, replace(DEMOS[which], run=lambda **options: done))
     assert main(["demo", which]) == 1
     assert capsys.readouterr().err.endswith(": bad\n")
     lines.pop()
@@ -380,7 +380,6 @@ def test_a_small_demo_of_proteins(with_proteins):
     assert "4 adenylate kinases of 3 rigid domains and 122 linkers each; 2 are tied to lipids" in text
     resumed = mp.Simulation.resume(out / "run.checkpoint", reporters=False)
     assert resumed.system.hydrodynamics.viscosity == mp.presets.WATER
-    assert protein_demo._inside(done.mesh, np.array([[0.0, 0, 0], [35.0, 0, 0], [37.0, 0, 0], [0, 0, 99.0]])) == 2.0
 
 
 def test_what_theory_says_of_links():
@@ -398,6 +397,30 @@ def test_what_theory_says_of_links():
     check_mean("pairs of sites in reach", np.sum(found, axis=0), expected, sees=0.065 * expected)
     w = 0.3
     assert network_demo._mean_number(4, w) == pytest.approx((6 * w + 2 * 3 * w * w) / (1 + 6 * w + 3 * w * w))
+
+
+@pytest.mark.parametrize(("given", "said", "unit"), [
+    ({"kT": 1.0}, "at kT = 1, dt = 0.005, 1 thread", "kT"),
+    ({"temperature": 300.0}, "at 300 K, dt = 5000 µs, 1 thread", "K"),
+    ({}, "400 steps of BAB, dt = 0.005, 1 thread", ""),
+])  # fmt: skip
+def test_a_report_knows_whether_a_run_has_units(given, said, unit, tmp_path):
+    scale = 1.0 if "kT" in given else 300.0 * mp.units.boltzmann
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(1).normal(size=(2000, 3)), mass=scale * 1e-4, friction=scale, name="beads")
+    system, text = mp.System(topology), io.StringIO()
+    system.add_force(mp.forces.HarmonicTrap(topology["beads"], scale, [0.0, 0.0, 0.0]))
+    run = report.Report(tmp_path / "out", threads=1, seed=1, overwrite=False, stream=text)
+    run.steps = 400
+    run.begin("2000 beads in a trap", "beads")
+    integrator = mp.SplittingIntegrator("OBABO" if given else "BAB", 0.005, **given, seed=1)
+    temperatures, _ = run.run(system, integrator)
+    done = run.finish(None, topology, list(temperatures.values()))
+    assert f"{said}\n" in text.getvalue()
+    assert [(line.unit, line.verdict) for line in temperatures.values()] == ([(unit, "OK")] if unit else [])
+    assert done.summary["temperature"] == given.get("temperature")
+    assert done.summary["timestep"] == 0.005
+    assert ("Temperature" in (tmp_path / "out" / "state.csv").read_text()) == (unit == "K")
 
 
 def test_a_temperature_needs_samples_that_are_independent():

@@ -247,7 +247,7 @@ def test_what_cannot_be_used(here, capsys, words, message):
     (here / "needs.py").write_text("import no_such_module\n")
     (here / "notes.txt").write_text("milk\n")
     text = (here / "vesicle.json").read_text()
-    (here / "newer.json").write_text(text.replace('"version": 1', '"version": 99'))
+    (here / "newer.json").write_text(text.replace('"version": 2', '"version": 99'))
     said(capsys, 0, "run", "cell.py", "--until", 10, "--dir", "done")
     write(here / "full.py")
     (here / "full").mkdir()
@@ -418,7 +418,7 @@ def test_the_page_tells_every_command_and_option(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     names = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.M)
-    assert {"demo", "info", "run", "resume", "export", "figures", "bench", "test"} == set(names)
+    assert {"demo", "info", "run", "resume", "export", "bench", "test"} == set(names)
     for name in names:
         assert f"`medyanpy {name}" in page
         with pytest.raises(SystemExit):

@@ -9,9 +9,8 @@ from string import ascii_uppercase
 import pytest
 
 import medyanpy
-from medyanpy import cli, demo, presets, reporters, surfaces
-from medyanpy.cli.demo import DEMOS
-from medyanpy.demo import rod
+from medyanpy import cli, presets, reporters, surfaces
+from medyanpy.demo import DEMOS
 from medyanpy.demo.report import OUTPUTS
 from medyanpy.errors import ParameterError
 from medyanpy.files.exports import exporting
@@ -83,15 +82,15 @@ def test_demos_on_the_command_line(capsys):
     said = " ".join(capsys.readouterr().out.split())
     for name in OUTPUTS:
         assert name in said
-    for which, (run, own) in DEMOS.items():
-        assert f"{which}: " in said
-        defaults = {name: p.default for name, p in inspect.signature(getattr(demo, run)).parameters.items()}
-        for name in own:
+    for which, entry in DEMOS.items():
+        assert f"{which}: {entry.about}." in said
+        defaults = {name: p.default for name, p in inspect.signature(entry.run).parameters.items()}
+        for name in set(entry.options) - {"steps"}:
             if defaults[name] is not None:
                 told = re.search(rf"--{name} N ([a-z, ]+): [^(]*\(default: {defaults[name]}\)", said)
                 assert told, name
                 assert which in told[1].split(", "), name
-        steps = defaults["steps"] or f"{rod.DURATION:g} t0"
+        steps = defaults["steps"] or "1500 t0"
         assert (f"(default: {steps};" if which == "points" else f"{which} {steps}") in said, which
 
 

@@ -10,16 +10,41 @@ import pytest
 import medyanpy as mp
 from medyanpy.engine.store import Store
 
-FOLDER = Path(__file__).parent / "from_0_1"
 ENGINE = Path(mp.__file__).parent / "engine"
 
 
 @pytest.fixture
 def simulation():
     """Every kind of bead."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return mp.Simulation.resume(FOLDER / "run.checkpoint", threads=1)
+    rng = np.random.default_rng(7)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.normal(0, 3, (4, 3)), mass=1.0, friction=0.5)
+    topology.add_balls(rng.normal(0, 3, (3, 3)) + 10, [1.0, 1.2, 0.8], mass=2.0, friction=0.3)
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0, vertex_friction=0.4)
+    topology.add_intriangle_points(vesicle, 9, mass=0.7, friction=0.2, seed=3)
+    line = np.column_stack([30 + np.arange(5.0), np.zeros((5, 2))])
+    topology.add_filament(
+        line, 1.0, 0.5, directors="parallel", director_mass=0.1, director_friction=0.05, name="twistable"
+    )
+    torus = mp.surfaces.Torus(9.0, 2.0)
+    topology.add_surface_points(torus, torus.sample(7, 1), mass=1.0, friction=0.5)
+    turns = rng.normal(size=(3, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    topology.add_rigid_bodies(rng.normal(0, 3, (3, 3)) - 20, turns, 1.0, (1.0, 1.5, 2.0), (0.4, 0.6))
+    x, q = mp.rods.uniform(5, 2.0, curvature=[0.0, 0.05, 0.02])
+    rod = topology.add_rod(
+        x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3
+    )
+    system = mp.System(topology)
+    for force in (
+        mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0, 0]),
+        mp.forces.MembraneEdgeSprings(vesicle, 3.0),
+        mp.forces.RodElasticity(rod, shear=20.0, extension=20.0, bending=5.0, twist=5.0),
+    ):
+        system.add_force(force)
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.005, kT=1.0, seed=5), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=6)
+    return simulation
 
 
 def pointers(store):

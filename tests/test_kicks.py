@@ -1102,25 +1102,6 @@ def test_documents():
         assert getattr(again.kick, "positive_definite", None) == getattr(kick, "positive_definite", None)
 
 
-@pytest.mark.parametrize(("kind", "arguments"), [
-    ("ZhangSkeelSimplified", {"beta": 0.3}), ("ZhangSkeelStiff", {"beta": 0.3, "stiff": ["a"]}),
-])  # fmt: skip
-def test_the_older_name_of_positive_definite(kind, arguments):
-    """As an argument, as an attribute, and in documents that were written with it."""
-    now = getattr(mp.kicks, kind)(**arguments, positive_definite=True)
-    before = getattr(mp.kicks, kind)(**arguments, positive=True)
-    assert repr(before) == repr(now)
-    assert "positive_definite=True" in repr(now)
-    assert before.positive is before.positive_definite is True
-    written = mp.serialize(mp.SplittingIntegrator("BAB", 0.1, kick=now))
-    assert written == mp.serialize(mp.SplittingIntegrator("BAB", 0.1, kick=before))
-    assert '"positive"' not in written
-    for value in ("true", "false"):
-        old = written.replace('"positive_definite": true', f'"positive": {value}')
-        assert old != written
-        assert mp.deserialize(old).kick.positive_definite == (value == "true")
-
-
 def test_checkpoints_know_kick_and_order(tmp_path):
     """A checkpoint goes on with the same kick and order only; how explicit ones were asked for does not matter."""
     def make(**options):

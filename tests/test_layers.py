@@ -42,10 +42,9 @@ LAYERS = [
     {"files"},
     {"reporters"},
     {"simulation"},
-    {"mdanalysis", "ovito", "runs", "testing", "trajectory"},
+    {"mdanalysis", "ovito", "runs", "testing"},
     {"visualize", "analysis", "ensemble"},
     {"demo"},
-    {"figures"},
     {"cli"},
     {"__main__"},
     {"__init__"},
@@ -104,6 +103,21 @@ def test_kernels_import_nothing_of_the_package():
                 words = line.split()
                 if words[:1] in (["from"], ["import"], ["cimport"]) and "medyanpy" in words[1]:
                     assert words[1].startswith("medyanpy._kernels"), f"{path.name}: {line}"
+
+
+def test_the_package_imports_nothing_of_tests_or_docs():
+    root = SOURCE.parent
+    theirs = {"tests", "docs"}
+    for folder in ("tests", "docs"):
+        for path in (root / folder).rglob("*.py"):
+            theirs |= {path.stem, path.parent.name}
+    wrong = [
+        f"{path.relative_to(SOURCE)} imports {module}"
+        for path in SOURCE.rglob("*.py")
+        for module in imports_of(path)
+        if module.split(".")[0] in theirs
+    ]
+    assert not wrong, wrong
 
 
 def test_only_the_mesh_package_uses_networkx():

@@ -342,7 +342,7 @@ def test_functions_of_documents(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text.replace('"version": 1', '"version": 2'), "has version 2 of the format.*install a newer"),
+        (lambda text: text.replace('"version": 2', '"version": 3'), "has version 3 of the format.*install a newer"),
         (lambda text: text[: len(text) // 2], "is not JSON"),
         (lambda text: mp.serialize(mp.VerletIntegrator(0.1)), "document is of a VerletIntegrator, not of a Simulation"),
     ],

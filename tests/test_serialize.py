@@ -448,7 +448,7 @@ def test_arrays_of_all_kinds_come_back():
 
 def test_a_document_can_be_written_by_hand():
     text = """
-    {"format": "medyanpy document", "version": 1, "content":
+    {"format": "medyanpy document", "version": 2, "content":
       {"type": "Simulation",
        "system": {"type": "System",
          "topology": {"type": "Topology", "objects": [
@@ -568,8 +568,9 @@ P, T, M = mp.ParameterError, mp.TopologyError, mp.MeshError
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ('"version": 1', '"version": 2', P, r"version 2 of the format, written by .*up to version 1: inst"),
-        ('"version": 1', '"version": "1"', P, "version must be a whole number from 1 to 1, not '1'"),
+        ('"version": 2', '"version": 3', P, r"version 3 of the format, written by .*reads version 2 alone: inst"),
+        ('"version": 2', '"version": 1', P, r"version 1 of the format, written by .*reads version 2 alone: write"),
+        ('"version": 2', '"version": "2"', P, "version must be a whole number from 1 to 2, not '2'"),
         ('"medyanpy document"', '"something"', P, "not a medyanpy document: .* not 'something'"),
         ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
         ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),

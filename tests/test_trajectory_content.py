@@ -1,11 +1,9 @@
 """What the file of a run holds: enough to draw it, to go on from it and to make it again, and where others look."""
 
-import importlib.util
 import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -16,7 +14,6 @@ import medyanpy as mp
 # Files, and processes that are killed: no kernel that other tests do not reach.
 pytestmark = pytest.mark.slow
 
-BEFORE = Path(__file__).parent / "trajectories_of_before"
 COLUMNS = ("positions", "velocities", "orientations", "angular_momenta", "triangles", "barycentric")
 
 
@@ -678,72 +675,6 @@ def test_a_force_that_is_added_begins_a_segment(tmp_path):
         assert [f.energies for f in trajectory] == [s.energies for s in recorder.states]
         assert len(trajectory[0].system()[0].forces) == 1
         assert len(trajectory.system()[0].forces) == 2
-
-
-# Files of before -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def before(tmp_path):
-    """What made the files of before, and copies of them."""
-    spec = importlib.util.spec_from_file_location("make_before", BEFORE / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for file in BEFORE.glob("*.h5"):
-        shutil.copy(file, tmp_path)
-    return module
-
-
-@pytest.mark.parametrize(("name", "capacity", "frames", "parts"), [("format_1", None, 3, 1), ("format_2", 24, 6, 2)])
-def test_files_of_before_are_read_and_gone_on_in(tmp_path, before, name, capacity, frames, parts):
-    path = tmp_path / f"{name}.h5"
-    simulation = before.simulation(capacity)
-    with mp.Trajectory(path) as trajectory:
-        assert (len(trajectory), len(trajectory.paths)) == (frames, parts)
-        topology = simulation.topology
-        for chain in ("ring", "rod"):
-            assert trajectory.handles[chain].starts.tolist() == topology[chain].starts.tolist()
-            assert trajectory.handles[chain].closed == topology[chain].closed
-        bound = trajectory[-1].links("bridges")
-        balls = trajectory.handles["balls"].beads
-        found = pairs_of(trajectory[-1].bonds)
-        assert found == expected_bonds(topology, [], balls[bound + [0, 2]] if len(bound) else [])
-        assert trajectory.seed == 4
-        for look in (lambda: trajectory.document, trajectory.system, lambda: trajectory[0].energies):
-            with pytest.raises(mp.ParameterError, match="by a version that wrote none"):
-                look()
-        state = trajectory[0].state()
-        assert state.has("velocities")
-        assert not state.has("energies")
-    simulation.step(before.STEPS)
-    if capacity is not None:
-        with simulation.topology.edit():
-            simulation.topology["balls"].add([[4.0, 4.0, 4.0]], radius=1.0)
-        simulation.step(before.STEPS)
-    here = simulation.context.get_state(positions=True)
-    with mp.Trajectory(path) as trajectory:
-        near = np.nanmax(np.abs(trajectory[-1].positions - here.positions))
-        assert near < 1e-6
-    reporter = mp.reporters.TrajectoryReporter(path, before.INTERVAL, velocities=True, append=True)
-    simulation.reporters.append(reporter)
-    simulation.step(before.INTERVAL)
-    reporter.flush()
-    with mp.Trajectory(path) as trajectory:
-        # What the file holds is what it held.
-        assert (len(trajectory), len(trajectory.paths)) == (frames + 1, parts)
-        now = simulation.context.get_state(positions=True)
-        np.testing.assert_array_equal(trajectory[-1].positions, now.positions)
-        with pytest.raises(mp.ParameterError, match="by a version that wrote none"):
-            trajectory[-1].energies  # noqa: B018
-    # The next segment is as those of today.
-    with simulation.topology.edit():
-        simulation.topology["balls"].add([[8.0, 4.0, 4.0]], radius=1.0)
-    simulation.step(before.INTERVAL)
-    simulation.close()
-    with mp.Trajectory(path) as trajectory:
-        assert len(trajectory.paths) == parts + 1
-        assert set(trajectory[-1].energies) == set(simulation.system.force_names)
-        assert mp.serialize(trajectory.system()) == trajectory.document
 
 
 def test_appending_with_other_forces_keeps_to_the_file(tmp_path):

@@ -44,12 +44,6 @@ class Recorded(Named):
                 "a __new__ of its own must call that of its base class"
             ) from None
 
-    @classmethod
-    def _arguments_of_before(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Arguments that `_arguments_now` of this or an earlier version gave, with the values that those which are
-        missing had then."""
-        return arguments
-
     def __repr__(self) -> str:
         """The call that makes it, without what is as it is by default."""
         name, given = type(self).__name__, vars(self).get("_arguments", {})
@@ -100,7 +94,6 @@ def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[s
         A name that is not a parameter of the constructor, or a parameter without value.
     """
     signature = cls.__signature__
-    arguments = cls._arguments_of_before(arguments)
     unknown = [name for name in arguments if name not in signature.parameters]
     if unknown:
         known = ", ".join(signature.parameters) or "none"

@@ -188,7 +188,7 @@ class OrientedBeads(Beads):
         return out
 
     def beside_frames(self) -> dict[str, Any]:
-        # For those who look into files, and older pictures.
+        # For people who look into files.
         return {**super().beside_frames(), "inertia": (self.inertia, "pN s+2 nm")}
 
     def bind(self, layout: "Layout") -> Flow | None:

@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The command ``medyanpy``: a module for each of its commands, with its options (`add`) and what it does (`run`)."""
+"""Command ``medyanpy``: a module for each of its commands, with its options (`add`) and what it does (`run`)."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from medyanpy._version import __version__
-from medyanpy.cli import bench, demo, export, figures, info, installation, run
+from medyanpy.cli import bench, demo, export, info, installation, run
 from medyanpy.cli.codes import (
     BAD_INPUT,
     DONE,
@@ -40,7 +40,6 @@ def _parser() -> argparse.ArgumentParser:
         (run.add_run, run.run),
         (run.add_resume, run.resume),
         (export.add, export.run),
-        (figures.add, figures.run),
         (bench.add, bench.run),
         (installation.add, installation.run),
     ):
@@ -106,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _said(text: str, code: int) -> int:
-    """The exit code, once standard error has the reason."""
+    """Write the reason to standard error; return the exit code."""
     print(f"medyanpy: {text}", file=sys.stderr)
     return code
 

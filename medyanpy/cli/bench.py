@@ -19,7 +19,7 @@ _REPEATS = 3
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """The command and its options."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "bench",
         help="measure steps per second of standard systems on this machine",
@@ -35,7 +35,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command; return the exit code."""
     from medyanpy._tools.info import information
     from medyanpy._tools.threads import choose_threads
 

@@ -1,4 +1,4 @@
-"""How the command ends, for scripts and schedulers."""
+"""Exit codes of the command, for scripts and schedulers."""
 
 __all__ = ["BAD_INPUT", "DONE", "EXIT_CODES", "FAILED", "INTERRUPTED", "PIPE_CLOSED", "TIME_UP", "TOO_LITTLE_TIME"]
 

@@ -10,7 +10,7 @@ __all__ = ["add", "frames_of", "run"]
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """The command and its options."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "export",
         help="write a trajectory in the format of other programs",
@@ -27,7 +27,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command; return the exit code."""
     from medyanpy.files.exports import export
 
     frames = None if options.frames is None else frames_of(options.frames)

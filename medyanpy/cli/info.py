@@ -12,7 +12,7 @@ __all__ = ["add", "contents", "run"]
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """The command and its options."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "info",
         help="show version, threads and optional parts; or what is in a file",
@@ -25,7 +25,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command; return the exit code."""
     from medyanpy._tools.info import information, told
 
     if options.file is None:
@@ -120,7 +120,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _content(content: Any) -> dict[str, Any]:
-    """Of a Simulation, System or Topology, by the tree of it; nothing is built, which might need functions."""
+    """List the content of a Simulation, System or Topology by its tree; nothing is built: that might need functions."""
     from medyanpy._tools.images import in_words
     from medyanpy.errors import foreign_errors
 

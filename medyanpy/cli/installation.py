@@ -11,7 +11,7 @@ __all__ = ["add", "run"]
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """The command and its options."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "test",
         help="verify this installation: forces, threads, instruction sets, checkpoints",
@@ -25,7 +25,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code: 1 if a line says FAILED."""
+    """Run the command; the exit code is 1 if a line says FAILED."""
     from medyanpy.testing.installation import check_installation
 
     findings = []

@@ -10,12 +10,12 @@ from medyanpy.errors import ParameterError
 
 __all__ = ["add_resume", "add_run", "resume", "run"]
 
-# Options that only documents have, whose reporters nobody else describes.
+# Options that only documents have, whose reporters nothing else describes.
 _OF_DOCUMENTS = ("trajectory", "table", "checkpoint")
 
 
 def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """The command and its options."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "run",
         help="run a script or document in a folder of its own: start, go on, or find it done",
@@ -43,7 +43,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """The command and its options."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "resume",
         help="go on from a checkpoint, with the reporters that are in it",
@@ -66,7 +66,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command; return the exit code."""
     from medyanpy.files.checkpoint import is_checkpoint
     from medyanpy.runs import CHECKPOINT, FromDocument
     from medyanpy.runs import run as run_in
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def resume(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command; return the exit code."""
     from medyanpy.runs import resume as resume_from
 
     outcome = resume_from(options.file, until=options.until, walltime=options.walltime, threads=options.threads)
@@ -126,7 +126,7 @@ def _never(directory: Path) -> Any:
 
 
 def _script(path: Path) -> tuple[Any, Any]:
-    """What a script calls `make`, and `functions`, if it has any. It is not run as a program:
+    """Load what a script calls `make`, and `functions`, if it has any. It is not run as a program:
     ``if __name__ == "__main__"`` keeps what is."""
     import sys
 

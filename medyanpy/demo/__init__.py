@@ -1,16 +1,17 @@
-"""The demos: cells at work, and what theory says about them."""
+"""Demos: cells at work, compared with theory."""
 
 from medyanpy.demo.filaments import run_filament_demo
 from medyanpy.demo.network import run_network_demo
 from medyanpy.demo.points import run_demo
 from medyanpy.demo.protein import run_protein_demo
-from medyanpy.demo.report import Demo, Line
+from medyanpy.demo.report import DEMOS, Demo, Line
 from medyanpy.demo.rigid import run_rigid_demo
 from medyanpy.demo.rod import run_rod_demo
 from medyanpy.demo.surface import run_surface_demo
 from medyanpy.demo.tether import run_membrane_demo
 
 __all__ = [
+    "DEMOS",
     "Demo",
     "Line",
     "run_demo",

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import presets, units
-from medyanpy._tools.validation import whole_number
+from medyanpy import forces, presets, units
 from medyanpy.analysis import contour_curvature, end_to_end, persistence_length
 from medyanpy.beads import Filaments, Membrane
-from medyanpy.context import Context
 from medyanpy.demo.membrane import about_membrane_forces, add_membrane_forces
 from medyanpy.demo.report import (
     TEMPERATURE,
     Demo,
     Line,
+    Option,
     Report,
+    at_temperature,
     bound_line,
     demo,
     facts_of,
@@ -31,7 +31,6 @@ from medyanpy.demo.report import (
     size_of,
     z_line,
 )
-from medyanpy.forces import FilamentBending, FixmanPotential, Links, SoftCollisions
 from medyanpy.integrators import BAGOGABIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters import Reporter
@@ -68,44 +67,26 @@ LENGTH_TOLERANCE = 1e-10
 SIDE_FILAMENTS, SIDE_START, SIDE_INTERVAL, SIDE_LOOKS = 200, 2000, 200, 10
 
 
-@demo("medyanpy-demo-filaments")
-def run_filament_demo(report: Report, *, filaments: int = 300, steps: int = 10_000) -> Demo:
-    """Run the demo of filaments and write its files.
-
-    filaments : int, 1 to 1000
-        Of 0.33 µm; a quarter of them is tied to proteins of the membrane.
-    steps : int, >= 1
-    """
-    filaments = whole_number("filaments", filaments, at_least=1, at_most=1000)
+@demo(
+    "filaments",
+    "actin filaments inside a vesicle, some of them tied to proteins of its membrane",
+    filaments=Option(300, "actin filaments of 0.33 µm", 1, 1000),
+    steps=Option(10_000, "time steps"),
+)
+def run_filament_demo(report: Report, filaments: int) -> Demo:
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
-    report.begin(steps, f"vesicle: {size_of(mesh)}")
+    report.begin(f"vesicle: {size_of(mesh)}")
     system, notes = _build(mesh, filaments, report.seed)
-    handles: tuple[Any, ...] = system.topology.handles
-    vesicle, proteins, actin = handles
-    for note in notes:
-        report.say(f"          {note}")
-    start, before, after = relax(system, report.threads)
-    report.say(f"relax     pushed apart what overlapped: collisions from {before:.0f} kT to {after:.1f} kT")
-    errors = LinkErrors(sampling_interval(report.steps), actin)
-    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
-    temperatures, state = report.run(system, integrator, start, [errors], inside=True, point_radius=7.0)
-    end = mesh.with_vertices(state.positions[vesicle.beads])
+    report.note(*notes)
+    start, relaxed = relax(system, report.threads)
+    report.say(relaxed)
+    lines, _, end = measured(report, system, start, "links")
     report.say("free      filaments without collisions, each tied to a vesicle held still: shapes and ties")
-    lines = [temperatures[handle.name] for handle in (vesicle, actin, proteins)]
-    lines.append(bound_line("largest error of links, relative", errors.largest, LENGTH_TOLERANCE))
-    lines.append(outside(end, state.positions[actin.beads]))
     lines += _shapes_and_ties(report.seed, report.threads)
     return report.finish(
-        mesh,
-        system.topology,
-        lines,
-        mesh=facts_of(mesh, "vesicle"),
-        notes=notes,
-        filaments=filaments,
-        proteins=len(proteins),
-        timestep=TIMESTEP,
-        at_the_end={"area": end.area, "volume": end.volume},
-    )
+        mesh, system.topology, lines, mesh=facts_of(mesh, "vesicle"), notes=notes, filaments=filaments,
+        proteins=len(system.topology["proteins"]), at_the_end={"area": end.area, "volume": end.volume},
+    )  # fmt: skip
 
 
 # The vesicle and what is in it ------------------------------------------------------------------------------
@@ -128,18 +109,18 @@ def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[
 
 
 def add_cell_forces(system: System, vesicle: Membrane, actin: Filaments) -> None:
-    """Those of the membrane, and collisions of filaments with each other and with it."""
+    """Add the forces of the membrane, and collisions of filaments with each other and with it."""
     add_membrane_forces(system, vesicle)
     system.add_force(
-        SoftCollisions([actin, vesicle], ACTIN.collision_stiffness, radius=[ACTIN.radius, MEMBRANE_RADIUS])
+        forces.SoftCollisions([actin, vesicle], ACTIN.collision_stiffness, radius=[ACTIN.radius, MEMBRANE_RADIUS])
     )
 
 
 def with_actin(
     mesh: TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held: bool = False
 ) -> System:
-    """A vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions. Without
-    proteins, without ties."""
+    """Build a vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions.
+    Without proteins, without ties."""
     kT = TEMPERATURE * units.boltzmann
     # Two shapes of mass m that collide, each with the stiffness K: ω² = (K/2) (2/m).
     mass = ACTIN.collision_stiffness * (TIMESTEP / LARGEST_PHASE) ** 2
@@ -162,11 +143,11 @@ def with_actin(
         **ACTIN.arguments(nodes, viscosity=VISCOSITY, relaxation_time=relaxation_time), name="actin"
     )
     system = System(topology)
-    system.add_force(FilamentBending(actin, ACTIN.bending_modulus))
-    system.add_force(FixmanPotential(actin, temperature=TEMPERATURE))
+    system.add_force(forces.FilamentBending(actin, ACTIN.bending_modulus))
+    system.add_force(forces.FixmanPotential(actin, temperature=TEMPERATURE))
     if tied:
         ends = actin.sites(np.arange(tied), 0, 0.0)
-        system.add_force(Links(points.beads[:tied], ends, TIE_STIFFNESS, TIE_LENGTH, name="ties"))
+        system.add_force(forces.Links(points.beads[:tied], ends, TIE_STIFFNESS, TIE_LENGTH, name="ties"))
     return system
 
 
@@ -188,15 +169,29 @@ def _straight(feet: np.ndarray, n: int, rng: np.random.Generator) -> list[np.nda
     return list(start[:, None] + along[:, None] * direction[:, None])
 
 
-def relax(system: System, threads: int) -> tuple[State, float, float]:
-    """Where nothing overlaps, at rest; and the energy of collisions before and after, in kT."""
+def relax(system: System, threads: int) -> tuple[State, str]:
+    """Push apart what overlaps; the state at rest, and a line on the energy of collisions before and after."""
     simulation = Simulation(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE), threads)
     before = simulation.context.get_state(energy=True).energies["SoftCollisions"]
     # Thermal contacts have forces of √(kT K/2), 40 pN.
     simulation.minimize_energy(tolerance=10.0, max_iterations=1000)
     state = simulation.context.get_state(positions=True, velocities=True, energy=True)
     kT = TEMPERATURE * units.boltzmann
-    return state, before / kT, state.energies["SoftCollisions"] / kT
+    before, after = before / kT, state.energies["SoftCollisions"] / kT
+    return state, f"relax     pushed apart what overlapped: collisions from {before:.0f} kT to {after:.1f} kT"
+
+
+def measured(report: Report, system: System, start: State, links: str) -> tuple[list[Line], State, TriangleMesh]:
+    """Run; temperatures, lengths of links, and nodes outside; the last state and the vesicle in it."""
+    handles: tuple[Any, ...] = system.topology.handles
+    vesicle, *others, actin = handles
+    errors = LinkErrors(sampling_interval(report.steps), actin)
+    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
+    temperatures, state = report.run(system, integrator, start, [errors], inside=True, point_radius=7.0)
+    end = vesicle.mesh.with_vertices(state.positions[vesicle.beads])
+    lines = [temperatures[handle.name] for handle in (vesicle, actin, *others)]
+    lines.append(bound_line(f"largest error of {links}, relative", errors.largest, LENGTH_TOLERANCE))
+    return [*lines, outside(end, state.positions[actin.beads])], state, end
 
 
 class LinkErrors(Reporter):
@@ -244,8 +239,8 @@ def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
     system = with_actin(mesh, SIDE_FILAMENTS, SIDE_FILAMENTS, SIDE_FILAMENTS, seed + 10, held=True)
     handles: tuple[Any, ...] = system.topology.handles
     _, proteins, actin = handles
-    context = Context(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 10), threads)
-    context.set_velocities_to_temperature(TEMPERATURE, seed=seed + 10)
+    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 10)
+    context = at_temperature(system, integrator, threads)
     context.step(SIDE_START)
     looks = []
     for _ in range(SIDE_LOOKS):

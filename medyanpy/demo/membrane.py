@@ -1,4 +1,4 @@
-"""The membrane of the demos: that of a cell, on any mesh."""
+"""Membrane of the demos: that of a cell, on any mesh."""
 
 import numpy as np
 

@@ -11,37 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import presets, units
-from medyanpy._tools.validation import whole_number
+from medyanpy import forces, presets, units
 from medyanpy.beads import Filaments
-from medyanpy.context import Context
 from medyanpy.demo.filaments import (
     ACTIN,
-    LENGTH_TOLERANCE,
     N_LINKS,
     RADIUS,
     SUBDIVISIONS,
     TIMESTEP,
-    LinkErrors,
     add_cell_forces,
-    outside,
+    measured,
     relax,
     with_actin,
-)
+)  # fmt: skip
 from medyanpy.demo.membrane import about_membrane_forces
 from medyanpy.demo.report import (
     TEMPERATURE,
     Demo,
     Line,
+    Option,
     Report,
-    bound_line,
+    at_temperature,
     demo,
     facts_of,
     mean_line,
-    sampling_interval,
     size_of,
 )
-from medyanpy.forces import Links
 from medyanpy.integrators import BAGOGABIntegrator
 from medyanpy.jumps import LinkBinding
 from medyanpy.mesh import TriangleMesh
@@ -64,87 +59,71 @@ SIDE_START, SIDE_LOOKS, SIDE_INTERVAL = 3000, 25, 200
 SIDE_PHASE = 0.3
 
 
-@demo("medyanpy-demo-network")
-def run_network_demo(report: Report, *, filaments: int = 300, steps: int = 6_000) -> Demo:
-    """Run the demo of a network that links itself and write its files.
-
-    filaments : int, 2 to 1000
-        Of 0.33 µm, with a place for a crosslinker every 27.5 nm.
-    steps : int, >= 1
-    """
-    filaments = whole_number("filaments", filaments, at_least=2, at_most=1000)
+@demo(
+    "network",
+    "filaments in a vesicle that crosslinkers bind to each other and let go",
+    filaments=Option(300, "actin filaments of 0.33 µm", 2, 1000),
+    steps=Option(6_000, "time steps"),
+)
+def run_network_demo(report: Report, filaments: int) -> Demo:
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
-    report.begin(steps, f"vesicle: {size_of(mesh)}")
+    report.begin(f"vesicle: {size_of(mesh)}")
     system = with_actin(mesh, filaments, 0, 0, report.seed)
     handles: tuple[Any, ...] = system.topology.handles
     vesicle, actin = handles
     add_cell_forces(system, vesicle, actin)
-    start, before, after = relax(system, report.threads)
+    start, relaxed = relax(system, report.threads)
     sites = _sites(actin, N_LINKS)
     system = _linked(system, sites)
-    links: Any = system["Links"]
-    binding: Any = system["crosslinkers"]
     notes = [
         f"{filaments} actin filaments of {N_LINKS * ACTIN.link_length:.0f} nm, {len(sites)} sites for "
         f"{CROSSLINKER.name} ({CROSSLINKER.stiffness:g} pN/nm, {CROSSLINKER.length:g} nm), each with one link at most; "
         f"binding {ON_RATE:g}/s, letting go {OFF_RATE:g}/s",
         about_membrane_forces(mesh),
     ]
-    for note in notes:
-        report.say(f"          {note}")
-    report.say(f"relax     pushed apart what overlapped: collisions from {before:.0f} kT to {after:.1f} kT")
-    errors = LinkErrors(sampling_interval(report.steps), actin)
-    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
-    temperatures, state = report.run(system, integrator, start, [errors], inside=True, point_radius=7.0)
-    end = mesh.with_vertices(state.positions[vesicle.beads])
-    facts = _facts(state, links, binding, len(sites))
+    report.note(*notes)
+    report.say(relaxed)
+    lines, state, end = measured(report, system, start, "filament links")
+    facts = _facts(state, system, len(sites))
     report.say(
         f"links     {facts['links']} bound at the end, {100.0 * facts['share of sites']:.0f} % of the sites, with "
         f"tensions of {facts['tension']:.1f} ± {facts['spread of tensions']:.1f} pN; {facts['events']} events"
     )
     report.say(f"free      {WELLS} wells of {RODS} rods without collisions, each with one link at most: links and heat")
-    lines = [temperatures[handle.name] for handle in (vesicle, actin)]
-    lines.append(bound_line("largest error of filament links, relative", errors.largest, LENGTH_TOLERANCE))
-    lines.append(outside(end, state.positions[actin.beads]))
     lines += _bound_and_heat(report.seed, report.threads)
     return report.finish(
-        mesh,
-        system.topology,
-        lines,
-        mesh=facts_of(mesh, "vesicle"),
-        notes=notes,
-        filaments=filaments,
-        timestep=TIMESTEP,
+        mesh, system.topology, lines, mesh=facts_of(mesh, "vesicle"), notes=notes, filaments=filaments,
         at_the_end={"area": end.area, "volume": end.volume, **facts},
-    )
+    )  # fmt: skip
 
 
 def _sites(filaments: Filaments, n_links: int) -> Sites:
-    """The middle of every link of all filaments."""
+    """Make a site in the middle of every link of all filaments."""
     n = len(filaments.starts) - 1
     return filaments.sites(np.repeat(np.arange(n), n_links), np.tile(np.arange(n_links), n), 0.5)
 
 
 def _linked(system: System, sites: Sites, **numbers: Any) -> System:
-    """The same forces in a system with crosslinkers besides."""
+    """Copy the forces into a system with crosslinkers besides."""
     linked = System(system.topology)
     for force in system.forces:
         linked.add_force(force)
-    links = linked.add_force(Links([], [], **CROSSLINKER.arguments))
+    links = linked.add_force(forces.Links([], [], **CROSSLINKER.arguments))
     linked.add_jump(
         LinkBinding(links, sites, off_rate=OFF_RATE, on_rate=ON_RATE, reach=REACH, name="crosslinkers", **numbers)
     )
     return linked
 
 
-def _facts(state: State, links: Links, binding: LinkBinding, n_sites: int) -> dict[str, float]:
+def _facts(state: State, system: System, n_sites: int) -> dict[str, float]:
+    links: Any = system["Links"]
     tensions = links.tensions(state)
     return {
         "links": len(tensions),
         "share of sites": 2.0 * len(tensions) / n_sites,
         "tension": float(tensions.mean()) if len(tensions) else 0.0,
         "spread of tensions": float(tensions.std()) if len(tensions) else 0.0,
-        "events": state.counts[binding.name].accepted,
+        "events": state.counts["crosslinkers"].accepted,
     }
 
 
@@ -175,12 +154,13 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
     rods = topology.add_filaments(list(np.stack([middles - direction, middles + direction], axis=1)), mass, friction)
     bare = System(topology)
     stiffness = kT / WIDTH**2
-    bare.add_force(Links(rods.sites(np.arange(n), 0, 0.5), Sites.anchors(wells), stiffness=stiffness, name="wells"))
+    ends = rods.sites(np.arange(n), 0, 0.5), Sites.anchors(wells)
+    bare.add_force(forces.Links(*ends, stiffness=stiffness, name="wells"))
     sites = rods.sites(np.repeat(np.arange(n), len(PLACES)), 0, np.tile(PLACES, n))
     # One link on each rod: its sites are nearer to each other than that.
     system = _linked(bare, sites, separation=2.0 * ROD_LENGTH)
-    context = Context(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 20), threads)
-    context.set_velocities_to_temperature(TEMPERATURE, seed=seed + 20)
+    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 20)
+    context = at_temperature(system, integrator, threads)
     context.step(SIDE_START)
     listener = context._schedule.jumping.listen()
     per_well = len(PLACES) * RODS
@@ -220,7 +200,7 @@ def _overlap(variance: float, kT: float) -> float:
 
 
 def _mean_number(n: int, weight: float) -> float:
-    """Of links between n rods with one each at most."""
+    """Compute the mean number of links between n rods with one each at most."""
     k = np.arange(n // 2 + 1)
     logs = [lgamma(n + 1) - lgamma(n - 2 * i + 1) - lgamma(i + 1) + i * log(0.5 * weight) for i in k]
     p = np.exp(np.array(logs) - max(logs))

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import units
-from medyanpy._tools.validation import whole_number
+from medyanpy import forces, units
 from medyanpy.context import Context
 from medyanpy.demo.membrane import (
     BENDING_MODULUS,
@@ -31,7 +30,9 @@ from medyanpy.demo.report import (
     TEMPERATURE,
     Demo,
     Line,
+    Option,
     Report,
+    at_temperature,
     demo,
     facts_of,
     not_measured,
@@ -39,7 +40,6 @@ from medyanpy.demo.report import (
     uniformity_line,
     z_line,
 )
-from medyanpy.forces import SoftSphere
 from medyanpy.integrators import BAGOGABIntegrator, SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.system import System
@@ -61,24 +61,19 @@ LARGEST_PHASE = 0.25
 VERTEX_X = 0.05
 
 
-@demo("medyanpy-demo")
-def run_demo(report: Report, *, mesh: Any = None, points: int = 2000, steps: int = 6000) -> Demo:
-    """Run the demo and write its files.
-
-    mesh : path, optional
-        A mesh to use instead of the red blood cell; it is scaled to the size of a cell. MeshError for one that cannot
-        carry a membrane.
-    points : int, >= 1
-        Proteins.
-    steps : int, >= 1
-    """
-    points = whole_number("points", points, at_least=1)
+@demo(
+    "points",
+    "mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of your own",
+    mesh=Option(None, "PLY, OBJ, OFF or STL file; scaled to 8 µm", None),
+    points=Option(2000, "proteins"),
+    steps=Option(6000, "time steps"),
+)
+def run_demo(report: Report, mesh: Any, points: int) -> Demo:
     surface, about = _load(mesh)
-    report.begin(steps, about)
+    report.begin(about)
     system, notes = _build(surface, points, report.seed)
     vesicle, proteins = system.topology.handles
-    for note in notes:
-        report.say(f"          {note}")
+    report.note(*notes)
     integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     temperatures, state = report.run(system, integrator)
     report.say("frozen    the same mesh held still, without interactions: uniformity and diffusion")
@@ -86,22 +81,16 @@ def run_demo(report: Report, *, mesh: Any = None, points: int = 2000, steps: int
     lines.append(_uniformity(surface, report.seed, report.threads))
     lines.append(_diffusion(surface, report.seed, report.threads))
     return report.finish(
-        surface,
-        system.topology,
-        lines,
-        mesh=facts_of(surface, "red blood cell" if mesh is None else str(mesh)),
-        notes=notes,
-        points=points,
-        timestep=TIMESTEP,
-        area_at_the_end=_area_of(surface, state.positions[vesicle.beads]),
-    )
+        surface, system.topology, lines, mesh=facts_of(surface, "red blood cell" if mesh is None else str(mesh)),
+        notes=notes, points=points, area_at_the_end=surface.with_vertices(state.positions[vesicle.beads]).area,
+    )  # fmt: skip
 
 
 # The mesh and the forces ------------------------------------------------------------------------------------
 
 
 def _load(path: Any) -> tuple[TriangleMesh, str]:
-    """The mesh, the size of a cell, and a line about it."""
+    """Load the mesh, scale it to the size of a cell, and describe it in a line."""
     if path is None:
         # 9 680 faces.
         mesh = TriangleMesh.red_blood_cell(frequency=22)
@@ -112,11 +101,6 @@ def _load(path: Any) -> tuple[TriangleMesh, str]:
     if mesh.is_closed and mesh.volume < 0.0:
         mesh = TriangleMesh(mesh.vertices, mesh.faces[:, ::-1])
     return mesh, f"{Path(path).name}, scaled to {CELL_SIZE / units.micrometer:g} µm: {size_of(mesh)}"
-
-
-def _area_of(mesh: TriangleMesh, vertices: np.ndarray) -> float:
-    a, b, c = (vertices[corner] for corner in mesh.faces.T)
-    return 0.5 * float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
 
 
 def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str]]:
@@ -142,7 +126,7 @@ def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str
         )
         system = System(topology)
         add_membrane_forces(system, vesicle)
-        system.add_force(SoftSphere(proteins, proteins, softness, diameter))
+        system.add_force(forces.SoftSphere(proteins, proteins, softness, diameter))
         return system
 
     system = system_with(vertex_masses(mesh, lowest_heights(mesh), thin, points * mass, system_with))
@@ -231,9 +215,9 @@ def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, frict
     topology = Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     topology.add_intriangle_points(membrane, mass=mass, friction=friction, **where)
-    context = Context(System(topology), BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=noise), threads)
-    context.set_velocities_to_temperature(TEMPERATURE, seed=noise)
-    return context
+    return at_temperature(
+        System(topology), BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=noise), threads
+    )
 
 
 def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import presets, units
+from medyanpy import forces, presets, units
 from medyanpy._tools import quaternions
-from medyanpy._tools.validation import whole_number
 from medyanpy.beads import RigidBodies
 from medyanpy.beads.rigid_bodies import solid_semi_axes
 from medyanpy.context import Context
@@ -21,15 +20,17 @@ from medyanpy.demo.report import (
     TEMPERATURE,
     Demo,
     Line,
+    Option,
     Report,
+    at_temperature,
     bound_line,
     demo,
     facts_of,
     mean_line,
     near_line,
+    random_turns,
     size_of,
-)
-from medyanpy.forces import EllipsoidCollisions, EllipsoidRepulsion, Links
+)  # fmt: skip
 from medyanpy.hydrodynamics import RotnePrager, mobility_matrix
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -52,53 +53,42 @@ FREE_TIMESTEP, FREE_LOOK, FREE_LOOKS = 1e-12, 200, 30
 WEIGHED_START, WEIGHED_LOOK, WEIGHED_LOOKS = 200, 40, 40
 
 
-@demo("medyanpy-demo-protein")
-def run_protein_demo(report: Report, *, proteins: int = 12, steps: int = 8000) -> Demo:
-    """Run the demo of proteins in water near a membrane and write its files.
-
-    proteins : int, 2 to 40
-        Adenylate kinases of three bodies around a vesicle of 36 nm; every second one is tied to a lipid.
-    steps : int, >= 1
-    """
-    proteins = whole_number("proteins", proteins, at_least=2, at_most=40)
+@demo(
+    "protein",
+    "adenylate kinases of three rigid domains in water, around a vesicle",
+    proteins=Option(12, "proteins, every second one tied to a lipid", 2, 40),
+    steps=Option(8000, "time steps"),
+)
+def run_protein_demo(report: Report, proteins: int) -> Demo:
     kinase = presets.adenylate_kinase()
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
-    report.begin(steps, f"vesicle: {size_of(mesh)}")
+    report.begin(f"vesicle: {size_of(mesh)}")
     system = _near_a_membrane(kinase, mesh, proteins, report.seed)
     handles: Any = system.topology.handles
     vesicle, lipids, bodies = handles
     assert system.hydrodynamics is not None
     assert kinase.linkers is not None
     radius = system.hydrodynamics.radius(bodies)[: len(kinase.bodies)]
-    for note in (
+    report.note(
         f"{proteins} adenylate kinases of {len(kinase.bodies)} rigid domains and {len(kinase.linkers.stiffness)} "
         f"linkers each; {len(lipids)} are tied to lipids",
         "domains feel each other through the water as spheres of " + ", ".join(f"{a:.2f}" for a in radius) + " nm",
         about_membrane_forces(mesh),
-    ):
-        report.say(f"          {note}")
+    )
     axes = solid_semi_axes(bodies.mass, bodies.inertia)
     integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     temperatures, state = report.run(system, integrator, semi_axes={bodies.name: axes}, point_radius=1.0)
     lines = [temperatures[handle.name] for handle in (vesicle, bodies)]
-    inside = _inside(mesh.with_vertices(state.positions[vesicle.beads]), state.positions[bodies.beads])
-    lines.append(bound_line("bodies inside the vesicle", inside, 0.5))
+    inside = mesh.with_vertices(state.positions[vesicle.beads]).contains(state.positions[bodies.beads])
+    lines.append(bound_line("bodies inside the vesicle", float(inside.sum()), 0.5))
     report.say(f"free      {FREE} proteins {SPACING:g} nm apart: energy of their linkers, diffusion without inertia")
     lines.append(_energy_of_linkers(kinase, report.seed, report.threads))
     lines += _diffusion(kinase, report.seed, report.threads)
-    return report.finish(
-        mesh, system.topology, lines, mesh=facts_of(mesh, "vesicle"), proteins=proteins, timestep=TIMESTEP
-    )
-
-
-def _turns(n: int, rng: np.random.Generator) -> np.ndarray:
-    q = rng.normal(size=(n, 4))
-    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
-    return turns
+    return report.finish(mesh, system.topology, lines, mesh=facts_of(mesh, "vesicle"), proteins=proteins)
 
 
 def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: int) -> System:
-    """All around it, evenly; the lipids are below the proteins that are tied to them."""
+    """Place proteins evenly around a vesicle; the lipids are below the proteins that are tied to them."""
     rng = np.random.default_rng(seed)
     # Fibonacci's lattice on a sphere.
     k = np.arange(n) + 0.5
@@ -113,31 +103,21 @@ def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: in
         friction=LIPID_FRICTION, name="lipids",
     )  # fmt: skip
     bodies = topology.add_rigid_bodies(
-        **kinase.arguments((RADIUS + HEIGHT) * directions, _turns(n, rng), mass_scale=HEAVIER), name="kinases"
+        **kinase.arguments((RADIUS + HEIGHT) * directions, random_turns(n, rng), mass_scale=HEAVIER), name="kinases"
     )
     system = System(topology)
     add_membrane_forces(system, vesicle)
-    system.add_force(Links(**kinase.links(bodies), name="linkers"))
+    system.add_force(forces.Links(**kinase.links(bodies), name="linkers"))
     axes = solid_semi_axes(bodies.mass, bodies.inertia)
     kT = TEMPERATURE * units.boltzmann
     own = bodies.beads.reshape(n, -1)
     pairs = [np.column_stack([own[:, a], own[:, b]]) for a in range(own.shape[1]) for b in range(a)]
-    system.add_force(EllipsoidRepulsion(bodies, bodies, kT, axes, exclusions=np.concatenate(pairs)))
-    system.add_force(EllipsoidCollisions(bodies, vesicle, 10.0 * kT, axes, HALF_THICKNESS, form="soft"))
+    system.add_force(forces.EllipsoidRepulsion(bodies, bodies, kT, axes, exclusions=np.concatenate(pairs)))
+    system.add_force(forces.EllipsoidCollisions(bodies, vesicle, 10.0 * kT, axes, HALF_THICKNESS, form="soft"))
     length = TETHER_LENGTH + HALF_THICKNESS
-    system.add_force(Links(own[::2, 0], lipids.beads, stiffness=TETHER, length=length, name="tethers"))
+    system.add_force(forces.Links(own[::2, 0], lipids.beads, stiffness=TETHER, length=length, name="tethers"))
     system.add_hydrodynamics(RotnePrager(presets.WATER, bodies))
     return system
-
-
-def _inside(mesh: TriangleMesh, x: np.ndarray) -> float:
-    """How many places are inside a closed mesh: by the solid angles of its triangles (van Oosterom and Strackee)."""
-    a, b, c = (mesh.vertices[mesh.faces[:, k]] - x[:, None] for k in range(3))
-    la, lb, lc = (np.linalg.norm(v, axis=-1) for v in (a, b, c))
-    volume = np.einsum("...k,...k", a, np.cross(b, c))
-    edges = [np.einsum("...k,...k", *pair) for pair in ((a, b), (b, c), (c, a))]
-    angle = 2.0 * np.arctan2(volume, la * lb * lc + edges[0] * lc + edges[1] * la + edges[2] * lb)
-    return float((np.abs(angle.sum(axis=1)) > 2.0 * np.pi).sum())
 
 
 # Measured against expected ----------------------------------------------------------------------------------
@@ -148,9 +128,10 @@ def _alone(kinase: RigidMolecule, seed: int, **how: Any) -> tuple[System, RigidB
     side = int(np.ceil(FREE ** (1.0 / 3.0)))
     places = SPACING * np.stack(np.unravel_index(np.arange(FREE), (side,) * 3), axis=1)
     topology = Topology()
-    bodies = topology.add_rigid_bodies(**kinase.arguments(places, _turns(FREE, np.random.default_rng(seed)), **how))
+    turns = random_turns(FREE, np.random.default_rng(seed))
+    bodies = topology.add_rigid_bodies(**kinase.arguments(places, turns, **how))
     system = System(topology)
-    system.add_force(Links(**kinase.links(bodies), name="linkers"))
+    system.add_force(forces.Links(**kinase.links(bodies), name="linkers"))
     system.add_hydrodynamics(RotnePrager(presets.WATER, bodies))
     return system, bodies
 
@@ -160,8 +141,7 @@ def _energy_of_linkers(kinase: RigidMolecule, seed: int, threads: int) -> Line:
     between them, so that looks far enough apart count as samples."""
     system, _ = _alone(kinase, seed + 10, mass_scale=HEAVIER)
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=seed + 10)
-    context = Context(system, integrator, threads)
-    context.set_velocities_to_temperature(TEMPERATURE, seed=seed)
+    context = at_temperature(system, integrator, threads, seed)
     context.step(WEIGHED_START)
     kT, found = TEMPERATURE * units.boltzmann, []
     for _ in range(WEIGHED_LOOKS):

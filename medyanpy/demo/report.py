@@ -1,4 +1,4 @@
-"""What all demos have in common: checks, the run with its files, and the table of measured against expected."""
+"""Shared parts of the demos: the registry, the run with its files, and the table of measured against expected."""
 
 import copy
 import json
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import wraps
-from inspect import Parameter, Signature, cleandoc, signature
+from inspect import Parameter, Signature
 from math import sqrt
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,15 +22,17 @@ from medyanpy._version import __version__
 from medyanpy.beads import OrientedBeads
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
+from medyanpy.files.trajectory import Trajectory
 from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
+from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.visualize import draw
+from medyanpy.visualize import draw, movie
 
 OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
 
@@ -45,7 +47,7 @@ SMALLEST_P = 5.7e-7
 
 @dataclass
 class Line:
-    """One line of measured against expected."""
+    """Line of the table of measured against expected."""
 
     quantity: str
     measured: float | None
@@ -58,7 +60,7 @@ class Line:
 
 @dataclass
 class Demo:
-    """What a demo did and found.
+    """Results of a demo.
 
     Attributes
     ----------
@@ -76,7 +78,68 @@ class Demo:
     summary: dict[str, Any]
 
 
-_DOC = """{about}
+@dataclass(frozen=True)
+class Option:
+    """Option of a demo, as its function, its docstring and the command line have it.
+
+    Attributes
+    ----------
+    default : int or None
+    about : str
+        What it is, in a few words.
+    at_least : int or None
+        The least of a whole number; None: a file.
+    at_most : int or None
+    usual : str
+        The default in words, where it is not a number.
+    """
+
+    default: Any
+    about: str
+    at_least: int | None = 1
+    at_most: int | None = None
+    usual: str = ""
+
+    def checked(self, name: str, value: Any) -> Any:
+        if self.at_least is None or (value is None and self.default is None):
+            return value
+        return whole_number(name, value, at_least=self.at_least, at_most=self.at_most)
+
+    def row(self, name: str) -> str:
+        """An entry of a Parameters section."""
+        kind = "path" if self.at_least is None else "int"
+        if self.at_least is not None:
+            kind += f", >= {self.at_least}" if self.at_most is None else f", {self.at_least} to {self.at_most}"
+        usual = f"; {self.usual} where none are given" if self.usual else ""
+        about = f"{self.about[0].upper()}{self.about[1:]}{usual}."
+        return f"{name} : {kind}{', optional' * (self.default is None)}\n    {about}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Entry of the registry: a demo.
+
+    Attributes
+    ----------
+    about : str
+        What is simulated.
+    options : dict of str to Option
+        Its own, and the number of steps.
+    outputs : tuple of str
+        Names of its files.
+    run : callable
+    """
+
+    about: str
+    options: dict[str, Option]
+    outputs: tuple[str, ...]
+    run: Callable[..., Demo]
+
+
+#: All demos, by name.
+DEMOS: dict[str, Entry] = {}
+
+_DOC = """Simulate {about}; write files, and compare with theory.
 
 Parameters
 ----------
@@ -94,48 +157,73 @@ Raises
 ------
 ParameterError
     Numbers outside their domain, or files that exist.
+MeshError
+    A mesh that cannot carry a membrane.
 SimulationError
     The run failed.
 """
 
 
-def demo(out: str, *, outputs: Sequence[str] = OUTPUTS) -> Callable[[Callable[..., Demo]], Callable[..., Demo]]:
-    """Makes of a function ``f(report, *, own options, steps)`` the one that users call: with the options of all demos
-    besides. Its docstring says what it does in the first paragraph, and what its own options are in the second."""
+def demo(
+    name: str, about: str, *, steps: Option, more_outputs: Sequence[str] = (), **own: Option
+) -> Callable[[Callable[..., Demo]], Callable[..., Demo]]:
+    """Register a function ``f(report, **own options)`` as a demo; users call it with the options of all demos besides.
+
+    Parameters
+    ----------
+    name : str
+        As the command line has it.
+    about : str
+        What is simulated.
+    steps : Option
+    more_outputs : sequence of str
+        Names of files besides those of all demos.
+    **own : Option
+        Of this demo alone.
+    """
+    options, outputs = {**own, "steps": steps}, (*OUTPUTS, *more_outputs)
+    folder = "medyanpy-demo" + f"-{name}" * (name != "points")
 
     def made(f: Callable[..., Demo]) -> Callable[..., Demo]:
-        def option(name: str, default: Any, kind: Any) -> Parameter:
-            return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        def keyword(key: str, default: Any, kind: Any) -> Parameter:
+            return Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
-        common = [
-            option("threads", None, int | None),
-            option("seed", 1, int),
-            option("overwrite", False, bool),
-            option("stream", None, TextIO | None),
-        ]
-        _, *own = signature(f).parameters.values()
-        folder = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=out, annotation=Any)
-        call = Signature([folder, *own, *common], return_annotation=Demo)
+        def kind(option: Option) -> Any:
+            return Any if option.at_least is None else int if option.default is not None else int | None
+
+        call = Signature(
+            [
+                Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=folder, annotation=Any),
+                *(keyword(key, option.default, kind(option)) for key, option in options.items()),
+                keyword("threads", None, int | None),
+                keyword("seed", 1, int),
+                keyword("overwrite", False, bool),
+                keyword("stream", None, TextIO | None),
+            ],
+            return_annotation=Demo,
+        )
 
         @wraps(f)
-        def run(*args: Any, **options: Any) -> Demo:
-            given = call.bind(*args, **options)
-            given.apply_defaults()
-            mine = {parameter.name: given.arguments.pop(parameter.name) for parameter in own}
-            report = Report(**given.arguments, outputs=outputs)
+        def run(*args: Any, **given: Any) -> Demo:
+            bound = call.bind(*args, **given)
+            bound.apply_defaults()
+            mine = {key: bound.arguments.pop(key) for key in options}
+            report = Report(**bound.arguments, outputs=outputs)
+            mine = {key: option.checked(key, mine[key]) for key, option in options.items()}
+            report.steps = mine.pop("steps")
             return f(report, **mine)
 
-        about, _, rest = cleandoc(f.__doc__ or "").partition("\n\n")
-        run.__doc__ = _DOC.format(about=about, own=rest)
+        run.__doc__ = _DOC.format(about=about, own="\n".join(o.row(key) for key, o in options.items()))
         # What help shows of it.
         run.__dict__["__signature__"] = call
+        DEMOS[name] = Entry(about, options, outputs, run)
         return run
 
     return made
 
 
 class Report:
-    """What a demo is asked for, its run, and all that it prints and writes.
+    """Options of a demo, its run, and all that it prints and writes.
 
     Parameters
     ----------
@@ -144,6 +232,9 @@ class Report:
     outputs : sequence of str
         Names of the files.
     """
+
+    #: Of the run.
+    steps: int
 
     def __init__(
         self,
@@ -173,12 +264,16 @@ class Report:
     def say(self, text: str) -> None:
         print(text, file=self._stream or sys.stdout, flush=True)
 
-    def begin(self, steps: int, about: str, what: str = "mesh") -> None:
+    def begin(self, about: str, what: str = "mesh") -> None:
         """Make the folder and say what there is; nothing else that was given is wrong."""
-        self.steps: int = whole_number("steps", steps, at_least=1)
         self.out.mkdir(parents=True, exist_ok=True)
         self.say(f"medyanpy {__version__}")
         self.say(f"{what:<10}{about}")
+
+    def note(self, *notes: str) -> None:
+        """Say more of the line before."""
+        for note in notes:
+            self.say(f"          {note}")
 
     def run(
         self,
@@ -191,35 +286,37 @@ class Report:
         drawn_by: Callable[..., Any] = draw,
         **picture: Any,
     ) -> tuple[dict[str, Line], State]:
-        """The run, its files and its picture, from where the topology or a state has the beads.
+        """Run from where the topology or a state has the beads; write the files and the picture.
 
-        With a thermostat the velocities are drawn at its temperature; without one, numbers have no units.
+        With a thermostat the velocities are drawn at its temperature. Without kelvin, numbers have no units.
 
         Returns
         -------
         dict, State
             With a thermostat a line on the temperature of each handle, by its name; and the last state.
         """
-        thermal = integrator.kT is not None
-        note = ""
+        thermal, in_kelvin = integrator.kT is not None, integrator.in_kelvin
+        note, heat = "", ""
         if self._may_choose and self.threads > 1:
             self.threads, note = _faster(system, integrator, self.threads, start)
         dt = f"{integrator.timestep:g}"
         if thermal:
+            heat = f" at {integrator.temperature:g} K" if in_kelvin else f" at kT = {integrator.kT:g}"
+        if in_kelvin:
             name, unit = ("µs", units.microsecond) if integrator.timestep > 1e-8 else ("ns", units.nanosecond)
             dt = f"{integrator.timestep / unit:g} {name}"
         self.say(
-            f"run       {self.steps} steps of {integrator.word.replace(' ', '')}"
-            f"{f' at {TEMPERATURE:g} K' if thermal else ''}, dt = {dt}, "
+            f"run       {self.steps} steps of {integrator.word.replace(' ', '')}{heat}, dt = {dt}, "
             f"{self.threads} thread{'s' * (self.threads > 1)}{note}"
         )
+        self._about = {"temperature": integrator.temperature if in_kelvin else None, "timestep": integrator.timestep}
         samples = _Temperatures(sampling_interval(self.steps))
         interval = max(1, self.steps // frames)
         membranes = system.topology.membranes
         with Simulation(system, integrator, self.threads) as simulation:
             _place(simulation.context, start)
             if thermal:
-                simulation.context.set_velocities_to_temperature(TEMPERATURE, seed=self.seed)
+                simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=self.seed)
                 simulation.reporters.append(samples)
             simulation.reporters += [
                 *reporters,
@@ -230,8 +327,8 @@ class Report:
                     time=True,
                     potential_energy=True,
                     kinetic_energy=True,
-                    temperature=thermal,
-                    temperatures=thermal,
+                    temperature=in_kelvin,
+                    temperatures=in_kelvin,
                     area=bool(membranes),
                     volume=bool(membranes) and all(m.mesh.is_closed for m in membranes),
                     speed=True,
@@ -249,12 +346,22 @@ class Report:
         self._per_second = self.steps / seconds
         self._per_bead = 1e9 * seconds / (self.steps * system.topology.n_beads)
         spacing = samples.interval * integrator.timestep
-        lines = {
-            handle.name: temperature_line(handle, np.array(samples.of[handle.name]), spacing)
-            for handle in system.topology.handles
-            if thermal
-        }
+        lines: dict[str, Line] = {}
+        if thermal:
+            expected, unit = (integrator.temperature, "K") if in_kelvin else (integrator.kT, "kT")
+            assert expected is not None
+            one = 1.0 if in_kelvin else units.boltzmann
+            lines = {
+                handle.name: temperature_line(handle, one * np.array(samples.of[handle.name]), spacing, expected, unit)
+                for handle in system.topology.handles
+            }
         return lines, simulation.context.get_state(positions=True)
+
+    def movie(self, choose: Callable[[Trajectory], Sequence[Any]], **looks: Any) -> None:
+        """Write movie.gif of some frames of the trajectory."""
+        self.say("movie     movie.gif")
+        with Trajectory(self.out / "trajectory.h5") as frames:
+            movie(choose(frames), self.out / "movie.gif", overwrite=True, **looks)
 
     def finish(self, mesh: TriangleMesh | None, topology: Topology, lines: list[Line], /, **summary: Any) -> Demo:
         """Print the table, write the summary, and return both."""
@@ -269,7 +376,7 @@ class Report:
         self.say(f"files     {self.out}: {', '.join(self.outputs)}")
         summary = {
             "version": __version__,
-            "temperature": TEMPERATURE,
+            **self._about,
             **summary,
             "steps": self.steps,
             "threads": self.threads,
@@ -320,7 +427,7 @@ def _place(context: Context, start: State | None) -> None:
 
 
 def _faster(system: System, integrator: SplittingIntegrator, most: int, start: State | None) -> tuple[int, str]:
-    """One thread or as many as the machine offers, whichever is faster now; and a remark.
+    """Choose one thread or as many as the machine offers, whichever is faster now; give a remark too.
 
     Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
     does not run costs more than it brings. The results are the same to the last bit.
@@ -339,6 +446,20 @@ def _faster(system: System, integrator: SplittingIntegrator, most: int, start: S
     if seconds[most] < seconds[1]:
         return most, ""
     return 1, f" ({most} would be slower now)"
+
+
+def at_temperature(system: System, integrator: SplittingIntegrator, threads: int, seed: int | None = None) -> Context:
+    """Make a context with velocities drawn at the temperature of its integrator, by default with its seed."""
+    context = Context(system, integrator, threads)
+    context.set_velocities_to_temperature(kT=integrator.kT, seed=integrator.seed if seed is None else seed)
+    return context
+
+
+def random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, 4) unit quaternions, uniform over rotations."""
+    q = rng.normal(size=(n, 4))
+    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
+    return turns
 
 
 def sampling_interval(steps: int) -> int:
@@ -378,13 +499,13 @@ def bound_line(quantity: str, measured: float, bound: float, unit: str = "") -> 
 
 
 def near_line(quantity: str, measured: float, expected: float, within: float, unit: str = "") -> Line:
-    """What is computed without noise."""
+    """Compare a number that is computed without noise."""
     verdict = "OK" if abs(measured / expected - 1.0) < within else "CHECK"
     return Line(quantity, measured, None, expected, unit, f"within {100 * within:g} %", verdict)
 
 
 def mean_line(quantity: str, samples: np.ndarray, expected: float, unit: str = "") -> Line:
-    """The mean of independent samples."""
+    """Compare the mean of independent samples."""
     if len(samples) < FEWEST_SAMPLES:
         return not_measured(quantity, expected, unit, f"{len(samples)} samples, fewer than {FEWEST_SAMPLES}")
     error = float(samples.std(ddof=1)) / sqrt(len(samples))
@@ -435,7 +556,7 @@ def _relaxation_time(handle: Handle) -> float:
 
 
 def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
-    """The lines, aligned, under a head that names what is expected."""
+    """Align the lines under a head that names what is expected."""
 
     def number(value: float | None, error: float | None = None) -> str:
         if value is None:
@@ -462,3 +583,48 @@ def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
 def _decimals(error: float) -> int:
     """Decimals that show two digits of an error."""
     return max(0, 1 - int(np.floor(np.log10(error)))) if error > 0.0 else 3
+
+
+# Pictures with panels ---------------------------------------------------------------------------------------
+
+
+class Page:
+    """Picture by `draw` with room for panels beside or below it, in pixels.
+
+    Attributes
+    ----------
+    axes : matplotlib axes
+        Of the picture; its data are pixels.
+    """
+
+    def __init__(self, scene: Any, size: tuple[int, int], beside: int = 0, below: int = 0) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        scene.canvas.draw()
+        width, height = size[0] + beside, size[1] + below
+        self._figure = Figure(figsize=(width / 200.0, height / 200.0), dpi=200.0, facecolor="white")
+        FigureCanvasAgg(self._figure)
+        self.axes: Any = self._figure.add_axes((0.0, below / height, size[0] / width, size[1] / height))
+        self.axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
+        self.axes.set_axis_off()
+
+    def panel(self, place: tuple[float, float, float, float], x: str, y: str) -> Any:
+        """Axes with these labels at a place of the page, (left, bottom, width, height) as shares."""
+        axes = self._figure.add_axes(place)
+        axes.set_xlabel(x, fontsize=6.0)
+        axes.set_ylabel(y, fontsize=6.0)
+        axes.tick_params(labelsize=5.5, width=0.5, length=2.0)
+        axes.spines[["top", "right"]].set_visible(False)
+        return axes
+
+    def save(self, path: Path) -> None:
+        """Write the page over what is there, with a legend above each panel that has labels."""
+        path = new_file("draw", path, overwrite=True)
+        for axes in self._figure.axes[1:]:
+            labels = axes.get_legend_handles_labels()[1]
+            if labels:
+                axes.legend(
+                    frameon=False, ncols=len(labels), loc="lower center", bbox_to_anchor=(0.5, 0.98), fontsize=6.0
+                )
+        self._figure.savefig(path, dpi=self._figure.dpi)

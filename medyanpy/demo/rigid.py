@@ -14,13 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import presets, rigid, units
+from medyanpy import forces, presets, rigid, units
 from medyanpy._tools import quaternions
-from medyanpy._tools.validation import whole_number
 from medyanpy.beads import RigidBodies
 from medyanpy.context import Context
-from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, demo, mean_line, near_line
-from medyanpy.forces import EllipsoidRepulsion, HarmonicTrap, UniformField
+from medyanpy.demo.report import (
+    TEMPERATURE,
+    Demo,
+    Line,
+    Option,
+    Report,
+    at_temperature,
+    demo,
+    mean_line,
+    near_line,
+    random_turns,
+)  # fmt: skip
 from medyanpy.integrators import BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
 from medyanpy.system import System
@@ -47,19 +56,16 @@ TOPS = {"prolate": (3.0, 3.0, 1.0), "oblate": (1.0, 1.0, 1.8)}
 LEAN, FLIPPING = 0.6, (1.0, 2.0, 3.0)
 
 
-@demo("medyanpy-demo-rigid")
-def run_rigid_demo(report: Report, *, bodies: int = 400, steps: int = 8000) -> Demo:
-    """Run the demo of rigid bodies and write its files.
-
-    bodies : int, 20 to 10 000
-        Ellipsoids in the trap, half of them rods; the measurements take three times as many of each shape.
-    steps : int, >= 1
-        Of those in the trap.
-    """
-    bodies = whole_number("bodies", bodies, at_least=20, at_most=10_000)
+@demo(
+    "rigid",
+    "ellipsoids in a trap, and spinning tops",
+    bodies=Option(400, "ellipsoids in the trap, half of them rods; measurements take three times as many", 20, 10_000),
+    steps=Option(8000, "time steps"),
+)
+def run_rigid_demo(report: Report, bodies: int) -> Demo:
     system = _trapped(bodies, report.seed)
-    report.begin(steps, f"{bodies} ellipsoids in water, {_about_shapes()}", "bodies")
-    report.say(f"          in a harmonic trap of {TRAP:g} pN/nm; they repel each other")
+    report.begin(f"{bodies} ellipsoids in water, {_about_shapes()}", "bodies")
+    report.note(f"in a harmonic trap of {TRAP:g} pN/nm; they repel each other")
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     temperatures, _ = report.run(system, integrator, semi_axes=SHAPES)
     report.say(f"free      {FREE * bodies} rods and discs each: diffusion, temperature; rods in a field")
@@ -71,11 +77,8 @@ def run_rigid_demo(report: Report, *, bodies: int = 400, steps: int = 8000) -> D
     report.say("tops      spinning freely; energy at two timesteps")
     for name, inertia in TOPS.items():
         lines += _precession(name, np.array(inertia))
-    lines.append(_flips(np.array(FLIPPING)))
-    lines.append(_order())
-    return report.finish(
-        None, system.topology, lines, shapes=SHAPES, bodies=bodies, free=2 * FREE * bodies, timestep=TIMESTEP
-    )
+    lines += [_flips(np.array(FLIPPING)), _order()]
+    return report.finish(None, system.topology, lines, shapes=SHAPES, bodies=bodies, free=2 * FREE * bodies)
 
 
 def _about_shapes() -> str:
@@ -85,17 +88,11 @@ def _about_shapes() -> str:
 # Ellipsoids -------------------------------------------------------------------------------------------------
 
 
-def _random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
-    q = rng.normal(size=(n, 4))
-    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
-    return turns
-
-
 def _add(topology: Topology, name: str, positions: np.ndarray, rng: np.random.Generator) -> RigidBodies:
     axes = SHAPES[name]
     return topology.add_rigid_bodies(
         positions,
-        _random_turns(len(positions), rng),
+        random_turns(len(positions), rng),
         MASS,
         rigid.ellipsoid_inertia(axes, MASS),
         rigid.ellipsoid_friction(axes, presets.WATER),
@@ -104,7 +101,7 @@ def _add(topology: Topology, name: str, positions: np.ndarray, rng: np.random.Ge
 
 
 def _trapped(n: int, seed: int) -> System:
-    """On a lattice, those nearest to the middle; in random order and orientations."""
+    """Place bodies on a lattice, nearest to the middle; in random order and orientations."""
     rng = np.random.default_rng(seed)
     side = np.arange(-12, 13)
     lattice = np.stack(np.meshgrid(side, side, side), axis=-1).reshape(-1, 3)
@@ -113,16 +110,16 @@ def _trapped(n: int, seed: int) -> System:
     topology = Topology()
     handles = [_add(topology, name, places[order[k::2]], rng) for k, name in enumerate(SHAPES)]
     system = System(topology)
-    system.add_force(HarmonicTrap(handles, TRAP, [0.0, 0.0, 0.0]))
+    system.add_force(forces.HarmonicTrap(handles, TRAP, [0.0, 0.0, 0.0]))
     axes = np.concatenate([np.broadcast_to(SHAPES[h.name], (len(h), 3)) for h in handles])
-    system.add_force(EllipsoidRepulsion(handles, handles, TEMPERATURE * units.boltzmann, axes))
+    system.add_force(forces.EllipsoidRepulsion(handles, handles, TEMPERATURE * units.boltzmann, axes))
     return system
 
 
-def _dipoles(handle: RigidBodies, field: float) -> UniformField:
+def _dipoles(handle: RigidBodies, field: float) -> forces.UniformField:
     """Dipoles of the moment 1 along the first axes of bodies, in a field along z, pN."""
     poles = handle.sites([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]])
-    return UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (len(handle), 1)))
+    return forces.UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (len(handle), 1)))
 
 
 def _free(
@@ -137,9 +134,7 @@ def _free(
         for handle in handles:
             system.add_force(_dipoles(handle, field))
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=seed)
-    context = Context(system, integrator, threads)
-    context.set_velocities_to_temperature(TEMPERATURE, seed=seed)
-    return context, handles
+    return at_temperature(system, integrator, threads), handles
 
 
 def _axes(state: State, handle: RigidBodies) -> np.ndarray:
@@ -151,7 +146,7 @@ def _axes(state: State, handle: RigidBodies) -> np.ndarray:
 
 
 def _expected(friction: float, inertia: float, time: float) -> float:
-    """Of a coordinate with this friction and mass, <x²>/2t of Langevin dynamics after a time.
+    """Compute <x²>/2t of Langevin dynamics after a time, of a coordinate with this friction and mass.
 
     kT/γ, times x coth x for the timestep (x = γ dt/2m), less what is missing while it gets up to speed.
     """
@@ -256,7 +251,7 @@ def _ellipse(n: int, seed: int, threads: int) -> list[Line]:
 
 
 def _spun(inertia: np.ndarray, spin: Any, timestep: float) -> Context:
-    """A body without forces, with an angular momentum in its own frame, which at the start is that of space."""
+    """Make a body without forces, with an angular momentum in its own frame, which at the start is that of space."""
     topology = Topology()
     topology.add_rigid_bodies([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0, 0.0]], 1.0, inertia)
     context = Context(System(topology), VerletIntegrator(timestep), threads=1)
@@ -317,7 +312,7 @@ def _order() -> Line:
     for timestep in (0.02, 0.01):
         rng = np.random.default_rng(1)
         topology = Topology()
-        tops = topology.add_rigid_bodies(np.zeros((30, 3)), _random_turns(30, rng), 1.0, [1.0, 2.0, 2.6])
+        tops = topology.add_rigid_bodies(np.zeros((30, 3)), random_turns(30, rng), 1.0, [1.0, 2.0, 2.6])
         system = System(topology)
         system.add_force(_dipoles(tops, 1.5))
         context = Context(system, VerletIntegrator(timestep), threads=1)

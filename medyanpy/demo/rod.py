@@ -9,16 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import rods
+from medyanpy import forces, rods
 from medyanpy._tools import quaternions
-from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Rods
 from medyanpy.context import Context
-from medyanpy.demo.report import Demo, Line, Report, bound_line, demo, mean_line, near_line
-from medyanpy.forces import RodElasticity, RodLoad
+from medyanpy.demo.report import (
+    Demo,
+    Line,
+    Option,
+    Page,
+    Report,
+    at_temperature,
+    bound_line,
+    demo,
+    mean_line,
+    near_line,
+)  # fmt: skip
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import Reporter
-from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
@@ -47,34 +55,26 @@ STIFFNESS: dict[str, Any] = {"shear": 40.0, "extension": 60.0, "bending": 5.0, "
 START, LOOK, LOOKS = 2000, 50, 60
 
 
-@demo("medyanpy-demo-rod")
-def run_rod_demo(report: Report, *, segments: int = SEGMENTS, rods: int = 200, steps: int | None = None) -> Demo:
-    """Run the demo of elastic rods and write its files.
-
-    segments : int, 20 to 2000
-        Of the rod that is drawn. More of them need a shorter timestep.
-    rods : int, >= 20
-        Thermal rods of the measurements.
-    steps : int, >= 1, optional
-        Of the rod that is drawn; up to 1500 t0 where none are given, 7500 of them for 63 segments.
-    """
-    segments = whole_number("segments", segments, at_least=20, at_most=2000)
-    rods = whole_number("rods", rods, at_least=20)
+@demo(
+    "rod",
+    "an elastic rod, bent into a circle and let go, without units",
+    segments=Option(SEGMENTS, "segments of the rod that is drawn; more of them need a shorter timestep", 20, 2000),
+    rods=Option(200, "thermal rods of the measurements", 20),
+    steps=Option(None, "time steps", usual=f"{DURATION:g} t0"),
+)
+def run_rod_demo(report: Report, segments: int, rods: int) -> Demo:
     timestep = _timestep(segments)
-    steps = round(DURATION / timestep) if steps is None else steps
+    report.steps = report.steps or round(DURATION / timestep)
     about = f"{LENGTH:.4g} long, 1 thick, {segments} segments; lengths in d, times in t0, no other units"
-    report.begin(steps, about, "rod")
-    report.say("          bent into a circle and let go; nothing damps it")
+    report.begin(about, "rod")
+    report.note("bent into a circle and let go; nothing damps it")
     errors = [_errors(TIMESTEP / n) for n in (1, 2, 4)]
     system, _, _ = _rod(CIRCLE, segments)
     watch = _Watch(max(1, report.steps // FRAMES))
     report.run(
-        system,
-        SplittingIntegrator("ABA", timestep),
-        reporters=[watch],
-        frames=FRAMES,
-        drawn_by=lambda *given, **more: _picture(watch, errors, *given, **more),
-    )
+        system, SplittingIntegrator("ABA", timestep), reporters=[watch], frames=FRAMES,
+        drawn_by=lambda *given, **_: _picture(watch, errors, *given),
+    )  # fmt: skip
     report.say(f"circle    of {SEGMENTS} segments: energy at three timesteps and up to {LONG:g} t0, back in time")
     lines = [*_energy(errors), _reversal()]
     report.say("helix     of four turns, unwinding: momenta, equilibrium")
@@ -83,9 +83,7 @@ def run_rod_demo(report: Report, *, segments: int = SEGMENTS, rods: int = 200, s
     lines += [_cantilever(), _rolled_up()]
     report.say(f"thermal   {rods} rods of {NODES} nodes; mass, segment and kT are 1")
     lines += _thermal(rods, report.seed, report.threads)
-    return report.finish(
-        None, system.topology, lines, segments=segments, rods=rods, timestep=timestep, temperature=None
-    )
+    return report.finish(None, system.topology, lines, segments=segments, rods=rods)
 
 
 # Rods -------------------------------------------------------------------------------------------------------
@@ -95,15 +93,15 @@ def _timestep(segments: int) -> float:
     return TIMESTEP * min(1.0, SEGMENTS / segments)
 
 
-def _rod(curvature: Any, segments: int = SEGMENTS) -> tuple[System, Rods, RodElasticity]:
-    """Of the paper, bent, with free ends; straight is where it has no stress."""
+def _rod(curvature: Any, segments: int = SEGMENTS) -> tuple[System, Rods, forces.RodElasticity]:
+    """Build the rod of the paper, bent, with free ends; straight is where it has no stress."""
     topology = Topology()
     nodes, orientations = rods.uniform(segments, LENGTH / segments, curvature)
     rod = topology.add_rod(
         nodes, orientations, LENGTH / segments, SECTION.linear_density, SECTION.inertia_density, name="rod"
     )
     system = System(topology)
-    return system, rod, system.add_force(RodElasticity(rod, **SECTION.stiffness))
+    return system, rod, system.add_force(forces.RodElasticity(rod, **SECTION.stiffness))
 
 
 def _let_go(curvature: Any, timestep: float) -> tuple[Context, Rods]:
@@ -128,14 +126,8 @@ class _Watch(Reporter):
         self.nodes.append(state.positions)
 
 
-def _picture(
-    watch: _Watch, errors: list[tuple[np.ndarray, np.ndarray]], simulation: Simulation, path: Any, *, overwrite: bool
-) -> None:
+def _picture(watch: _Watch, errors: list[tuple[np.ndarray, np.ndarray]], simulation: Simulation, path: Any) -> None:
     """Shapes after equal times, side by side; energies of the run; and their errors at three timesteps."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    path = new_file("draw", path, overwrite=overwrite)
     rod: Any = simulation.system.topology.handles[0]
     times, shapes = np.array([0.0, *watch.time]), [rod.positions, *watch.nodes]
     chosen = [int(np.argmin(np.abs(times - t))) for t in np.linspace(0.0, times[-1], SHAPES)]
@@ -152,46 +144,32 @@ def _picture(
         name="rod",
     )  # fmt: skip
     size, low = (1600, 760), 440
+    share = low / (size[1] + low)
     scene = draw(
         Context(System(topology), SplittingIntegrator("ABA", 1.0), threads=1), view=(0.0, 0.0), size=size, unit="d"
     )
-    scene.canvas.draw()
-    figure = Figure(figsize=(size[0] / 200.0, (size[1] + low) / 200.0), dpi=200.0, facecolor="white")
-    FigureCanvasAgg(figure)
-    share = low / (size[1] + low)
-    axes = figure.add_axes((0.0, share, 1.0, 1.0 - share))
-    axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
-    axes.set_axis_off()
+    page = Page(scene, size, below=low)
     # Places as `draw` puts them on the page, in pixels.
     scale = scene.axes[0].get_xlim()[1] / size[0]
     everything = np.concatenate(moved)
     middle = 0.5 * (everything.min(axis=0) + everything.max(axis=0))
     for k, place, x in zip(chosen, places, moved, strict=True):
-        axes.text(
+        page.axes.text(
             0.5 * size[0] + (place[0] - middle[0]) / scale, 0.47 * size[1] - (x[:, 2].max() - middle[2] + 2.5) / scale,
             f"t = {times[k]:g} t₀", ha="center", va="bottom", fontsize=6.0, color="#333333",
         )  # fmt: skip
-    style: dict[str, Any] = {"fontsize": 6.0}
-    left = figure.add_axes((0.08, 0.09, 0.38, share - 0.13))
+    left = page.panel((0.08, 0.09, 0.38, share - 0.13), "time (t₀)", "energy (10⁻³ Y d³)")
     kinetic, elastic = np.array(watch.energy).T
     for energy, label in ((elastic, "elastic"), (kinetic, "of motion"), (elastic + kinetic, "sum")):
         left.plot(watch.time, 1e3 * energy, lw=0.8, label=label)
-    left.set_xlabel("time (t₀)", **style)
-    left.set_ylabel("energy (10⁻³ Y d³)", **style)
-    right = figure.add_axes((0.58, 0.09, 0.38, share - 0.13))
+    right = page.panel((0.58, 0.09, 0.38, share - 0.13), "time (t₀)", "ΔE / E (Δt/t₀)²")
     for n, (time, error) in zip((1, 2, 4), errors, strict=True):
         first = time <= SHOWN
         right.plot(
             time[first], error[first] / (TIMESTEP / n) ** 2, lw=0.8, ls=("-", "--", ":")[n // 2],
             label=f"Δt = {TIMESTEP / n:g} t₀",
         )  # fmt: skip
-    right.set_xlabel("time (t₀)", **style)
-    right.set_ylabel("ΔE / E (Δt/t₀)²", **style)
-    for panel in (left, right):
-        panel.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 0.98), **style)
-        panel.tick_params(labelsize=5.5, width=0.5, length=2.0)
-        panel.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=figure.dpi)
+    page.save(path)
 
 
 # Measured against expected: let go --------------------------------------------------------------------------
@@ -230,7 +208,7 @@ def _energy(errors: list[tuple[np.ndarray, np.ndarray]]) -> list[Line]:
 
 
 def _momenta() -> list[Line]:
-    """Of the helix, which turns in space; over the sum of what its nodes have of each."""
+    """Compare momenta of the helix, which turns in space, with the sum of what its nodes have of each."""
     context, rod = _let_go(HELIX, 0.5 * TIMESTEP)
     worst = np.zeros(2)
     for _ in range(100):
@@ -292,8 +270,8 @@ def _held(segments: int, friction: float = 0.0, **load: Any) -> tuple[System, Ro
         nodes, orientations, 1.0, SECTION.linear_density, SECTION.inertia_density, friction, ends=("clamped", "free")
     )
     system = System(topology)
-    system.add_force(RodElasticity(rod, **SECTION.stiffness))
-    system.add_force(RodLoad(rod, "end", **load))
+    system.add_force(forces.RodElasticity(rod, **SECTION.stiffness))
+    system.add_force(forces.RodLoad(rod, "end", **load))
     return system, rod
 
 
@@ -351,7 +329,7 @@ def _bath(n: int) -> tuple[System, Rods]:
         rotational_friction=TURNING, starts=NODES * np.arange(n + 1),
     )  # fmt: skip
     system = System(topology)
-    system.add_force(RodElasticity(handle, **STIFFNESS))
+    system.add_force(forces.RodElasticity(handle, **STIFFNESS))
     return system, handle
 
 
@@ -359,8 +337,7 @@ def _thermal(n: int, seed: int, threads: int) -> list[Line]:
     """Rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
     system, handle = _bath(n)
     integrator = SplittingIntegrator("BAOAB", THERMAL_TIMESTEP, kT=1.0, seed=seed + 10)
-    context = Context(system, integrator, threads)
-    context.set_velocities_to_temperature(kT=1.0, seed=seed + 10)
+    context = at_temperature(system, integrator, threads)
     context.step(START)
     moduli = [np.array([STIFFNESS[k] for k in keys])
               for keys in (("shear", "shear", "extension"), ("bending", "bending", "twist"))]  # fmt: skip

@@ -11,23 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import units
-from medyanpy._tools.validation import whole_number
+from medyanpy import forces, units
 from medyanpy.context import Context
 from medyanpy.demo.report import (
-    OUTPUTS,
     Demo,
     Line,
+    Option,
     Report,
+    at_temperature,
     bound_line,
     demo,
     mean_line,
     near_line,
     temperature_line,
     uniformity_line,
-)
-from medyanpy.files.trajectory import Trajectory
-from medyanpy.forces import UniformField
+)  # fmt: skip
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import Reporter
 from medyanpy.simulation import Simulation
@@ -35,7 +33,6 @@ from medyanpy.state import State
 from medyanpy.surfaces import Lemniscate, Sphere, Surface, Torus
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.visualize import movie
 
 SURFACE = Lemniscate(2, a=1.0, r=1.0 / 6.0)
 BILLIARDS, TIMESTEP, DURATION = 25, 0.01, 20.0
@@ -53,38 +50,26 @@ VIEW = (38.0, -20.0)
 LOOKS: dict[str, Any] = {"unit": "", "point_radius": 0.022}
 
 
-@demo("medyanpy-demo-surface", outputs=(*OUTPUTS, "movie.gif"))
-def run_surface_demo(report: Report, *, walkers: int = 4000, steps: int = 2000) -> Demo:
-    """Run the demo of beads on surfaces and write its files.
-
-    walkers : int, >= 100
-        Brownian points of the measurements, on the same surface and on a sphere.
-    steps : int, >= 1
-        Of the 25 beads that are drawn.
-    """
-    walkers = whole_number("walkers", walkers, at_least=100)
+@demo(
+    "surface",
+    "beads that fall along a surface with two holes, without units",
+    walkers=Option(4000, "Brownian points of the measurements", 100),
+    steps=Option(2000, "time steps"),
+    more_outputs=["movie.gif"],
+)
+def run_surface_demo(report: Report, walkers: int) -> Demo:
     about = f"lemniscate of genus {SURFACE.foci}, a = {SURFACE.a:g}, r = {SURFACE.r:.3g}; no units"
-    report.begin(steps, about, "surface")
+    report.begin(about, "surface")
     if find_spec("skimage") is None:
-        report.say("          not in the pictures, for want of scikit-image: pip install 'medyanpy[surfaces]'")
-    report.say(f"          {BILLIARDS} beads start at its top with speed 1 in all directions, under gravity")
+        report.note("not in the pictures, for want of scikit-image: pip install 'medyanpy[surfaces]'")
+    report.note(f"{BILLIARDS} beads start at its top with speed 1 in all directions, under gravity")
     system, start = billiards(TIMESTEP)
     watch = _Watch()
     report.run(
-        system,
-        SplittingIntegrator("BAB", TIMESTEP),
-        start,
-        [watch],
-        frames=FRAMES,
-        view=VIEW,
-        size=(1200, 800),
-        trails=watch.past,
-        **LOOKS,
-    )
-    report.say("movie     movie.gif")
-    with Trajectory(report.out / "trajectory.h5") as frames:
-        first = frames[:MOVIE_FRAMES]
-        movie(first, report.out / "movie.gif", trail=20, fps=15, size=(480, 320), view=VIEW, overwrite=True, **LOOKS)
+        system, SplittingIntegrator("BAB", TIMESTEP), start, [watch], frames=FRAMES, view=VIEW, size=(1200, 800),
+        trails=watch.past, **LOOKS,
+    )  # fmt: skip
+    report.movie(lambda frames: frames[:MOVIE_FRAMES], trail=20, fps=15, size=(480, 320), view=VIEW, **LOOKS)
     report.say("laws      energy at three timesteps; Brownian points; diffusion on a sphere; geodesics of a torus")
     lines = [
         near_line(f"energy error, dt{part}", 100.0 * _energy_error(TIMESTEP / n), expected, within, "%")
@@ -92,18 +77,9 @@ def run_surface_demo(report: Report, *, walkers: int = 4000, steps: int = 2000) 
     ]
     lines.append(bound_line("largest distance from the surface, relative", watch.off, 1.02 * TOLERANCE))
     lines += _spread(walkers, report.seed, report.threads)
-    lines.append(_diffusion(walkers, report.seed, report.threads))
-    lines.append(_clairaut())
-    return report.finish(
-        None,
-        system.topology,
-        lines,
-        surface={"genus": SURFACE.foci, "a": SURFACE.a, "r": SURFACE.r},
-        beads=BILLIARDS,
-        walkers=walkers,
-        timestep=TIMESTEP,
-        temperature=None,
-    )
+    lines += [_diffusion(walkers, report.seed, report.threads), _clairaut()]
+    surface = {"genus": SURFACE.foci, "a": SURFACE.a, "r": SURFACE.r}
+    return report.finish(None, system.topology, lines, surface=surface, beads=BILLIARDS, walkers=walkers)
 
 
 # The run that is drawn --------------------------------------------------------------------------------------
@@ -116,7 +92,7 @@ def billiards(timestep: float) -> tuple[System, State]:
         SURFACE, np.tile([0.0, 0.0, SURFACE.r], (BILLIARDS, 1)), mass=1.0, tolerance=TOLERANCE, name="beads"
     )
     system = System(topology)
-    system.add_force(UniformField([beads], [0.0, 0.0, -1.0]))
+    system.add_force(forces.UniformField([beads], [0.0, 0.0, -1.0]))
     context = Context(system, SplittingIntegrator("BAB", timestep), threads=1)
     context.set_velocities(np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle]))
     return system, context.get_state(positions=True, velocities=True)
@@ -149,7 +125,7 @@ class _Watch(Reporter):
 
 
 def _energy_error(timestep: float) -> float:
-    """The largest deviation of any bead's energy, over its mean kinetic energy."""
+    """Compute the largest deviation of any bead's energy, over its mean kinetic energy."""
     system, start = billiards(timestep)
     context = Context(system, SplittingIntegrator("BAB", timestep), threads=1)
     context.set_state(start)
@@ -168,9 +144,8 @@ def _brownian(
     """Points of mass 1 at kT = 1."""
     topology = Topology()
     points = topology.add_surface_points(surface, x, mass=1.0, friction=friction)
-    context = Context(System(topology), SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed), threads)
-    context.set_velocities_to_temperature(kT=1.0, seed=seed)
-    return context, points
+    integrator = SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed)
+    return at_temperature(System(topology), integrator, threads), points
 
 
 def _spread(n: int, seed: int, threads: int) -> list[Line]:
@@ -201,7 +176,7 @@ CELLS = 120
 
 
 def _cell(x: np.ndarray) -> np.ndarray:
-    """The number of a box of space."""
+    """Number the boxes of space."""
     i, j, k = np.floor((x - [-1.2, -0.5, 0.0]) / [0.2, 0.2, 1.0]).astype(int).T
     cell: np.ndarray = 24 * j.clip(0, 4) + 2 * i.clip(0, 11) + (k >= 0)
     return cell

@@ -1,4 +1,4 @@
-"""A tether that is pulled from a fluid vesicle, with curved proteins that gather on it.
+"""Tether that is pulled from a fluid vesicle, with curved proteins that gather on it.
 
 The mesh is fluid, as its edges flip. Its volume is kept, and a tension draws on a reservoir of area. The mechanical
 tension is less than that, as edges resist being short: it is what Laplace's law makes of the pressure. A soft trap
@@ -12,42 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import units
-from medyanpy._tools.validation import whole_number
+from medyanpy import forces, units
 from medyanpy.analysis.estimates import mean_of
 from medyanpy.demo.membrane import BENDING_MODULUS
 from medyanpy.demo.report import (
     LARGEST_Z,
-    OUTPUTS,
     TEMPERATURE,
     Demo,
     Line,
+    Option,
+    Page,
     Report,
     demo,
     facts_of,
     not_measured,
     size_of,
-)
-from medyanpy.files.trajectory import Trajectory
-from medyanpy.forces import (
-    HarmonicTrap,
-    MembraneBending,
-    MembraneFoldRepulsion,
-    MembraneTension,
-    MembraneTether,
-    MembraneVolume,
-    PointCurvature,
-)
+)  # fmt: skip
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.jumps import EdgeFlips
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters import Ramp, Reporter
-from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.visualize import draw, movie
+from medyanpy.visualize import draw
 
 # nm: of edges where nothing pulls or pushes, and at the start; of the tube that the tension is chosen for.
 EDGE, START, TUBE = 10.0, 9.5, 16.0
@@ -83,21 +72,18 @@ WITHIN = 0.15
 VIEW = (0.0, 0.0)
 
 
-@demo("medyanpy-demo-membrane", outputs=(*OUTPUTS, "movie.gif"))
-def run_membrane_demo(report: Report, *, frequency: int = 12, curved: int = 200, steps: int = 30_000) -> Demo:
-    """Run the demo of a tether on a fluid vesicle and write its files.
-
-    frequency : int, 8 to 40
-        Parts of an edge of the icosahedron: the vesicle has 10 times its square and two vertices, some 10 nm apart.
-    curved : int, >= 20
-        Curved proteins.
-    steps : int, >= 1
-    """
-    frequency = whole_number("frequency", frequency, at_least=8, at_most=40)
-    curved = whole_number("curved", curved, at_least=20)
+@demo(
+    "membrane",
+    "a tether that is pulled from a fluid vesicle, with curved proteins that gather on it",
+    frequency=Option(12, "parts of an edge of the icosahedron: 10 times its square and 2 vertices", 8, 40),
+    curved=Option(200, "curved proteins", 20),
+    steps=Option(30_000, "time steps"),
+    more_outputs=["movie.gif"],
+)
+def run_membrane_demo(report: Report, frequency: int, curved: int) -> Demo:
     mesh = TriangleMesh.icosphere(1.0, frequency=frequency)
     mesh = mesh.scaled(START / float(mesh.edge_lengths.mean()))
-    report.begin(steps, f"vesicle: {size_of(mesh)}")
+    report.begin(f"vesicle: {size_of(mesh)}")
     system = _build(mesh, curved, report.seed)
     vesicle: Any = system.topology.handles[0]
     tip: Any = system["tip"]
@@ -106,48 +92,24 @@ def run_membrane_demo(report: Report, *, frequency: int = 12, curved: int = 200,
         f"{curved} proteins of {PATCH_AREA:g} nm² with a mean curvature of {CURVATURE:g}/nm",
         f"a trap of {STIFFNESS:g} pN/nm on {len(tip.beads)} vertices moves up by {WAY:g} nm",
     ]
-    for note in notes:
-        report.say(f"          {note}")
+    report.note(*notes)
     watch = _Watch(mesh)
     start = np.array(tip.center)
     begin, arrive = round(BEGIN * report.steps), round(ARRIVE * report.steps)
-    pull = Ramp(
-        {"tip": {"center": (start, start + [0.0, 0.0, WAY])}},
-        steps=max(1, arrive - begin),
-        start=begin,
-        every=RAMP,
-    )
+    way = {"tip": {"center": (start, start + [0.0, 0.0, WAY])}}
+    pull = Ramp(way, steps=max(1, arrive - begin), start=begin, every=RAMP)
     integrator = SplittingIntegrator("JBAGOGABJ", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     _, state = report.run(
-        system,
-        integrator,
-        reporters=[pull, watch],
-        frames=FRAMES,
-        drawn_by=lambda *given, **more: _picture(watch, *given, **more),
-    )
-    report.say("movie     movie.gif")
-    with Trajectory(report.out / "trajectory.h5") as frames:
-        movie(
-            frames[:: max(1, len(frames) // MOVIE_FRAMES)],
-            report.out / "movie.gif",
-            fps=12,
-            size=(320, 480),
-            view=VIEW,
-            overwrite=True,
-        )
+        system, integrator, reporters=[pull, watch], frames=FRAMES,
+        drawn_by=lambda *given, **_: _picture(watch, *given),
+    )  # fmt: skip
+    report.movie(lambda f: f[:: max(1, len(f) // MOVIE_FRAMES)], fps=12, size=(320, 480), view=VIEW)
     end = TriangleMesh(state.positions[vesicle.beads], state.faces[vesicle.name])
     lines, facts = _compared(watch, report.steps)
     return report.finish(
-        end,
-        system.topology,
-        lines,
-        mesh=facts_of(mesh, "vesicle"),
-        notes=notes,
-        frequency=frequency,
-        curved=curved,
-        timestep=TIMESTEP,
+        end, system.topology, lines, mesh=facts_of(mesh, "vesicle"), notes=notes, frequency=frequency, curved=curved,
         **facts,
-    )
+    )  # fmt: skip
 
 
 def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
@@ -159,19 +121,19 @@ def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
         vesicle, curved, mass=PROTEIN_MASS, friction=PROTEIN_FRICTION, seed=seed, name="proteins"
     )
     system = System(topology)
-    system.add_force(MembraneBending(vesicle, BENDING_MODULUS))
-    system.add_force(MembraneTension(vesicle, TENSION))
-    system.add_force(MembraneVolume(vesicle, VOLUME_MODULUS, (1.0 + SWOLLEN) * mesh.volume))
+    system.add_force(forces.MembraneBending(vesicle, BENDING_MODULUS))
+    system.add_force(forces.MembraneTension(vesicle, TENSION))
+    system.add_force(forces.MembraneVolume(vesicle, VOLUME_MODULUS, (1.0 + SWOLLEN) * mesh.volume))
     thermal_energy = TEMPERATURE * units.boltzmann
-    system.add_force(MembraneTether(vesicle, 80.0 * thermal_energy, EDGE, l_min=SHORTEST, l_max=LONGEST))
-    system.add_force(MembraneFoldRepulsion(vesicle, 20.0 * thermal_energy))
-    system.add_force(PointCurvature(proteins, PROTEIN_MODULUS, CURVATURE, PATCH_AREA))
+    system.add_force(forces.MembraneTether(vesicle, 80.0 * thermal_energy, EDGE, l_min=SHORTEST, l_max=LONGEST))
+    system.add_force(forces.MembraneFoldRepulsion(vesicle, 20.0 * thermal_energy))
+    system.add_force(forces.PointCurvature(proteins, PROTEIN_MODULUS, CURVATURE, PATCH_AREA))
     # The vertices at the foot and the tip stay what they are, whatever flips around them.
     foot = np.flatnonzero(mesh.vertices[:, 2] < FOOT * radius)
-    system.add_force(HarmonicTrap(vesicle.beads[foot], [0.0, 0.0, HELD], mesh.vertices[foot], name="foot"))
+    system.add_force(forces.HarmonicTrap(vesicle.beads[foot], [0.0, 0.0, HELD], mesh.vertices[foot], name="foot"))
     top = mesh.vertices[:, 2].argmax()
     tip = np.flatnonzero(np.linalg.norm(mesh.vertices - mesh.vertices[top], axis=1) < PATCH)
-    system.add_force(HarmonicTrap(vesicle.beads[tip], STIFFNESS / len(tip), mesh.vertices[tip], name="tip"))
+    system.add_force(forces.HarmonicTrap(vesicle.beads[tip], STIFFNESS / len(tip), mesh.vertices[tip], name="tip"))
     system.add_jump(EdgeFlips(vesicle, FLIPS / TIMESTEP, min_angle=MIN_ANGLE))
     return system
 
@@ -288,26 +250,15 @@ def _within(quantity: str, found: Any, expected: float | None, unit: str) -> Lin
     return Line(quantity, found.value, error, expected, unit, criterion, verdict)
 
 
-def _picture(watch: _Watch, simulation: Simulation, path: Any, *, overwrite: bool) -> None:
-    """The tether at the end; the force and how proteins gather, in time."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    path = new_file("draw", path, overwrite=overwrite)
+def _picture(watch: _Watch, simulation: Simulation, path: Any) -> None:
+    """Draw the tether at the end; the force and how proteins gather, in time."""
     size, beside = (800, 1000), 700
-    scene = draw(simulation, view=VIEW, size=size)
-    scene.canvas.draw()
-    figure = Figure(figsize=((size[0] + beside) / 200.0, size[1] / 200.0), dpi=200.0, facecolor="white")
-    FigureCanvasAgg(figure)
     share = size[0] / (size[0] + beside)
-    axes = figure.add_axes((0.0, 0.0, share, 1.0))
-    axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
-    axes.set_axis_off()
-    style: dict[str, Any] = {"fontsize": 6.0}
+    page = Page(draw(simulation, view=VIEW, size=size), size, beside)
+    upper = page.panel((share + 0.07, 0.58, 0.9 - share, 0.34), "time (µs)", "force (pN)")
+    lower = page.panel((share + 0.07, 0.11, 0.9 - share, 0.34), "time (µs)", "proteins per 1000 nm²")
     t = watch.table()
     time = np.array(watch.steps) * TIMESTEP / units.microsecond
-    upper = figure.add_axes((share + 0.07, 0.58, 0.9 - share, 0.34))
-    lower = figure.add_axes((share + 0.07, 0.11, 0.9 - share, 0.34))
     if len(time):
         last = {name: values[len(time) // 2 :] for name, values in t.items()}
         upper.plot(time, t["force"], lw=0.4, color="0.7")
@@ -319,15 +270,7 @@ def _picture(watch: _Watch, simulation: Simulation, path: Any, *, overwrite: boo
                 # Before there is a tube this is the top of the vesicle.
                 density = 1e3 * t[name] / t[area]
             lower.plot(time, _smooth(density), lw=1.0, label=label)
-    upper.set_ylabel("force (pN)", **style)
-    lower.set_ylabel("proteins per 1000 nm²", **style)
-    for panel in (upper, lower):
-        panel.set_xlabel("time (µs)", **style)
-        if len(time):
-            panel.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.98), **style)
-        panel.tick_params(labelsize=5.5, width=0.5, length=2.0)
-        panel.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=figure.dpi)
+    page.save(path)
 
 
 def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:

@@ -20,7 +20,7 @@ from medyanpy.engine.jumping import Jumping
 from medyanpy.engine.proposing import Proposing
 from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
-from medyanpy.engine.work import TALLIES, TALLIES_OF_0_1, WorkMeter
+from medyanpy.engine.work import TALLIES, WorkMeter
 from medyanpy.errors import ParameterError
 from medyanpy.flows import Flow, Stage
 from medyanpy.integrators import Letter, SplittingIntegrator
@@ -451,14 +451,9 @@ class Schedule:
         targets.pop("faces", None)
         triangulation = self.layout.triangulation
         faces = arrays.get("faces", triangulation.at_first())
-        if "runaway" not in arrays:
-            # Written before there was one.
-            del targets["runaway"]
         wanted = targets | ({"faces": triangulation.faces} if "faces" in arrays else {})
         if "work" in arrays:
-            old = np.empty(TALLIES_OF_0_1)
-            same = (arrays["work"].shape, arrays["work"].dtype) == (old.shape, old.dtype)
-            wanted["work"] = old if same else np.empty(TALLIES)
+            wanted["work"] = np.empty(TALLIES)
         for name, target in wanted.items():
             if name not in arrays and target.size:
                 raise ParameterError(f"checkpoint: {name} is missing")
@@ -482,8 +477,6 @@ class Schedule:
                     living[there] = own[there]
         self.flipping.take(faces)
         self.jumping.took_over()
-        if "runaway" not in arrays:
-            self.account.close()
         self.store.program.changed()
         self.store.program.step = step
         self.since = since

@@ -14,8 +14,6 @@ from medyanpy.letters import LETTERS
 __all__ = ["WorkMeter"]
 
 TALLIES = 11
-# Without chemical energy, and the rest of the potential energy.
-TALLIES_OF_0_1 = 8
 
 
 class WorkMeter(Flow):

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "is_checkpoint", "load_into", "read_checkpoint", "read_head", "write_checkpoint"]
 
 FORMAT = "medyanpy checkpoint"
-# 3 may hold a time that is not the steps times the timestep.
-VERSION = 3
+VERSION = 4
 _HEAD = "checkpoint.json"
 _SUM = re.compile(rb"medyanpy checkpoint, crc32 ([0-9a-f]{8})")
 _SUM_LENGTH = len(b"medyanpy checkpoint, crc32 01234567")
@@ -190,7 +189,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         step = head["step"]
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
             raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
-        since = _since(head.get("since", [0.0, 0]), step, path)
+        since = _since(head["since"], step, path)
         content = content_of(head["document"], f"{path}: document")
         arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
         described, theirs = (
@@ -198,7 +197,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             for place in ("document", "reporters")
         )
         content = arrays_together(content, described, f"{path}: content")
-        # Those of earlier versions, and of a Context, have none.
+        # Those of a Context have none.
         reporters = arrays_together(head.get("reporters", []), theirs, f"{path}: reporters")
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
@@ -258,11 +257,6 @@ def _check_sum(file: BinaryIO, path: Path) -> int:
     size, found = _sum_at_end(file)
     if found is None:
         file.seek(0)
-        if b"head.npy" in file.read(64):
-            raise ParameterError(
-                f"{path} is a checkpoint of version 1, from before medyanpy was released; "
-                f"this version of medyanpy reads versions 2 and {VERSION}"
-            )
         raise ParameterError(f"{path} is not a checkpoint, or has lost its end ({size} bytes)")
     if _crc(file, size - _SUM_LENGTH) != int(found.group(1), 16):
         raise ParameterError(f"{path} is damaged: its bytes do not match their checksum")

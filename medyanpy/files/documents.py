@@ -41,7 +41,7 @@ from medyanpy.topology import Topology
 __all__ = ["deserialize", "serialize"]
 
 FORMAT = "medyanpy document"
-VERSION = 1
+VERSION = 2
 # What takes no room in a file, but memory and time of who reads it: rows of an array without numbers, and points of
 # which only the number is given.
 _MOST = 2**20
@@ -95,7 +95,7 @@ def serialize(what: Any, path: PathLike | None = None) -> str:
     >>> print(mp.serialize(mp.VerletIntegrator(0.01)).replace(mp.__version__, "..."))
     {
       "format": "medyanpy document",
-      "version": 1,
+      "version": 2,
       "medyanpy": "...",
       "content": {"type": "VerletIntegrator", "arguments": {"timestep": 0.01, "kick": null, "order": 2}}
     }
@@ -126,7 +126,7 @@ def deserialize(text_or_path: PathLike, *, functions: Functions | None = None) -
     Raises
     ------
     ParameterError
-        A file that does not exist or holds no document, one of a newer version, a type that is not there, or a
+        A file that does not exist or holds no document, one of another version, a type that is not there, or a
         function that is missing. Names the place in the document.
     ParameterError, TopologyError, MeshError
         What the document describes cannot be made, as from the constructor, with the place in front.
@@ -170,17 +170,18 @@ def content_of(tree: Any, source: str) -> Any:
 
 
 def check_format(tree: Any, source: str, form: str, version: int) -> None:
-    """Refuse other formats and newer versions."""
+    """Refuse other formats and other versions."""
     if not isinstance(tree, dict) or tree.get("format") != form:
         found = repr(tree["format"]) if isinstance(tree, dict) and "format" in tree else "none"
         raise ParameterError(f"{source} is not a {form}: its format must be {form!r}, not {found}")
     theirs = tree.get("version")
     if isinstance(theirs, bool) or not isinstance(theirs, int) or theirs < 1:
         raise ParameterError(f"{source}: version must be a whole number from 1 to {version}, not {theirs!r}")
-    if theirs > version:
+    if theirs != version:
         raise ParameterError(
             f"{source} has version {theirs} of the format, written by medyanpy {tree.get('medyanpy', 'of later')}; "
-            f"medyanpy {__version__} reads up to version {version}: install a newer one"
+            f"medyanpy {__version__} reads version {version} alone: "
+            f"{'install a newer one' if theirs > version else 'write the file again'}"
         )
 
 

@@ -60,9 +60,7 @@ def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
         The file holds none, or it is damaged.
     """
     if f"{_GROUP}/document" not in file:
-        why = "it was written by a version that wrote none"
-        if _GROUP in file:
-            why = str(file[_GROUP].attrs.get(_WHY_NONE, "it is not there"))
+        why = file[_GROUP].attrs.get(_WHY_NONE, "it is not there") if _GROUP in file else "it is not there"
         raise ParameterError(f"{path} holds no document of what was simulated: {why}")
     where = f"{path}: document"
     with foreign_errors(f"{where} is damaged"):

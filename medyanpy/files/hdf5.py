@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     import h5py
 
 
-#: What is written, and what is understood. Raised when a reader of yesterday could not understand a file of today: the
-#: second is of files of beads that come and go, others stay as they were in 0.1.
-FORMATS = (1, 2)
+#: Raised when a file has something that an earlier reader would misunderstand.
+FORMAT = 3
 # Frames do not wait in memory for their chunk to fill for longer than this (s).
 _PATIENCE = 30.0
 #: The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
@@ -69,8 +68,6 @@ _ALWAYS_UNPACKED, _MOST_UNPACKED = 2**22, 1100
 # Files that HDF5 could not write to, and would not survive to close.
 _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
-#: What a handle calls its first row in the columns that not all beads have, if not ``first_row``: as 0.1 did.
-FIRST_ROW = {"intriangle": "first_point"}
 #: What the triangles of a membrane, and the links of chains, are called in frames, before the name of the handle.
 FACES_OF = "faces of "
 LINKS_OF = "links of "
@@ -91,7 +88,7 @@ FORCE_LINKS = "medyanpy/force_links"
 LINK_BEADS = "medyanpy/force_link_beads"
 LINK_ENDS_OF = "ends of "
 LINK_BEADS_OF = "beads of "
-#: One number, 1 once a segment follows; files of 0.1 have none.
+#: One number, 1 once a segment follows.
 NEXT = "medyanpy/segments/next"
 #: Where readers of H5MD look for tuples of particles.
 CONNECTIVITY = "connectivity"
@@ -198,8 +195,7 @@ class File:
             refer_to_particles(new.hdf5)
             # Frames whose step was not written any more do not count.
             truncate(new.hdf5, min(frames, len(counted_steps(new.hdf5))))
-            if NEXT in new.hdf5:
-                new.hdf5[NEXT][0] = 0
+            new.hdf5[NEXT][0] = 0
         except BaseException:
             if new is not None:
                 new.close()
@@ -257,9 +253,8 @@ class File:
         """Write that another segment follows, which has its name by now."""
         # Without this note nothing is lost, and a disk that fails says so at the next frame.
         with suppress(OSError, RuntimeError):
-            if NEXT in self.hdf5:
-                self.hdf5[NEXT][0] = 1
-                self.hdf5.flush()
+            self.hdf5[NEXT][0] = 1
+            self.hdf5.flush()
 
     def close(self) -> None:
         """Let go of the file; of one without a name nothing is left.
@@ -700,7 +695,7 @@ def _checksum(head: bytes) -> int:
 
 
 def check_format(file: "h5py.File", path: Any) -> None:
-    """Refuse files that are not trajectories of ours, or of a later version.
+    """Refuse files that are not trajectories of ours, or of another version.
 
     Raises
     ------
@@ -712,9 +707,8 @@ def check_format(file: "h5py.File", path: Any) -> None:
     if not ours or POSITION not in file:
         raise ParameterError(f"{path} is an HDF5 file, but not a medyanpy trajectory")
     version = int(file["medyanpy"].attrs.get("format", 0))
-    if version not in FORMATS:
-        known = " and ".join(map(str, FORMATS))
-        raise ParameterError(f"{path} has format {version}; this version of medyanpy reads formats {known}")
+    if version != FORMAT:
+        raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
     _check_stored(file, parts, path)
 
 
@@ -884,12 +878,12 @@ def segment_of(file: "h5py.File") -> Before | None:
     about = file["medyanpy"].attrs
     if "frames_before" not in about:
         return None
-    return Before(int(about["frames_before"]), int(about["step_before"]), str(about.get("last_before", "")))
+    return Before(int(about["frames_before"]), int(about["step_before"]), str(about["last_before"]))
 
 
 def has_next(file: "h5py.File") -> bool:
     """Whether another segment follows."""
-    return NEXT in file and bool(file[NEXT][0])
+    return bool(file[NEXT][0])
 
 
 def up_to_the_end(file: "h5py.File", before: Before) -> Before:

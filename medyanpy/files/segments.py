@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from medyanpy.beads import COLUMNS
-from medyanpy.beads.rigid_bodies import solid_semi_axes
-from medyanpy.beads.rods import round_section
 from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
 from medyanpy.files.embedded import read_document
 from medyanpy.mesh.connectivity import sides_of
-from medyanpy.sites import Sites, joined_beads
+from medyanpy.sites import Sites
 from medyanpy.surfaces import Surface
 
 __all__ = ["LINKED", "Element", "Segment", "TrajectoryHandle"]
@@ -102,21 +100,11 @@ class TrajectoryHandle:
 
     @property
     def starts(self) -> np.ndarray | None:
-        starts = self.beside.get("starts")
-        if starts is None and self.links is not None:
-            # Of files of before: the nodes of each follow each other, and are two at least.
-            goes_on = np.zeros(len(self) + 1, bool)
-            goes_on[self.links[self.links[:, 1] == self.links[:, 0] + 1, 1]] = True
-            found = np.flatnonzero(~goes_on)
-            n_links = len(self) if self.closed else len(self) + 1 - len(found)
-            starts = found if (np.diff(found) > 1).all() and len(self.links) == n_links else None
-        return starts
+        return self.beside.get("starts")
 
     @property
     def closed(self) -> bool:
-        links = self.links
-        # Of files of before: rings lead back.
-        return bool(self.beside.get("closed", links is not None and len(links) and (links[:, 1] < links[:, 0]).any()))
+        return bool(self.beside.get("closed", False))
 
     @property
     def joined(self) -> np.ndarray:
@@ -173,7 +161,7 @@ _KNOWN = {
 # Links that jumps have bound, and triangles, are rows of no beads.
 LINKED = "jumps"
 # What handles have in files under other names than those of `TrajectoryHandle.beside`.
-_HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row", "first_point")
+_HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row")
 
 
 class Segment:
@@ -265,8 +253,7 @@ class Segment:
                 file[path]["value"].id.refresh()
             for name in ("time", "step"):
                 group[name].id.refresh()
-            if hdf5.NEXT in file:
-                file[hdf5.NEXT].id.refresh()
+            file[hdf5.NEXT].id.refresh()
             self.has_next: bool = hdf5.has_next(file)
             self.steps: np.ndarray = hdf5.counted_steps(file)
             self.times: np.ndarray = group["time"][: len(self.steps)]
@@ -332,10 +319,7 @@ class Segment:
             if self.holds("bonds"):
                 found = self.read("bonds", k)
             else:
-                place = f"{hdf5.CONNECTIVITY}/bonds"
-                if place not in self._file:
-                    return self._bonds_of_before(k)
-                found = self._file[place][()]
+                found = self._file[f"{hdf5.CONNECTIVITY}/bonds"][()]
         if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
             raise ParameterError(
                 f"{self.path} is damaged: bonds must be pairs of numbers, not {found.dtype} of shape {found.shape}"
@@ -350,22 +334,6 @@ class Segment:
         order = np.argsort(ids, kind="stable")
         rows = order[np.searchsorted(ids[order], found).clip(max=len(ids) - 1)]
         return np.asarray(rows[(ids[rows] == found).all(axis=1)])
-
-    def _bonds_of_before(self, k: int) -> np.ndarray:
-        """Of files that do not hold them: links of chains, and those that jumps have bound."""
-        found = [np.empty((0, 2), np.int64)]
-        for handle in self.handles.values():
-            links = handle.links
-            if self.holds(hdf5.LINKS_OF + handle.name):
-                links = self.read(hdf5.LINKS_OF + handle.name, k)
-                links = links[links[:, 0] >= 0]
-            if links is not None:
-                found.append(handle.beads[links])
-        for name, sites in self.sites.items():
-            rows = self.read(name, k)
-            rows = rows[rows[:, 0] >= 0]
-            found.append(joined_beads(*(side[rows[:, j]] for j, side in enumerate(sites))))
-        return np.concatenate(found)
 
     def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
         """Which dataset of the file holds something of this name, frame after frame: its path, shape and type."""
@@ -384,13 +352,8 @@ class Segment:
 
 def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
     mass, found = file["particles/all/mass"][()], hdf5.read_handle_rows(file)
-    # In 0.1 nothing said which columns these are, and pictures were made of moments of inertia.
-    first_rows = {**hdf5.FIRST_ROW, "oriented": "first_row"}
     groups = [file[f"medyanpy/handles/{k}"] for k in range(len(found))]
-    columns = [
-        str(group.attrs.get("rows_of", next((of for of, name in first_rows.items() if name in group.attrs), "")))
-        for group in groups
-    ]
+    columns = [str(group.attrs.get("rows_of", "")) for group in groups]
     # Rows of a column are in the order of those of beads.
     beads_with = {
         of: np.sort(np.concatenate([one.rows for one, own in zip(found, columns, strict=True) if own == of]))
@@ -406,11 +369,6 @@ def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
             if (np.diff(rows) == 1).all():
                 first = int(rows[0]) if len(rows) else 0
                 rows = slice(first, first + len(rows))
-        if "inertia" in beside and not {"radius", "semi_axes"} & set(beside):
-            if "links" in beside:
-                beside["radius"] = round_section(own, beside["inertia"])
-            else:
-                beside["semi_axes"] = solid_semi_axes(own, beside["inertia"])
         yield name, TrajectoryHandle(name, kind, beads, own, rows, of, beside)
 
 

@@ -186,7 +186,7 @@ class Frame:
         Raises
         ------
         ParameterError
-            No such jump or force, or one without links; a file of an earlier version, which has none of forces.
+            No such jump or force, or one without links.
         """
         if not isinstance(name, str):
             raise ParameterError(f"links: name = {shown(name)} but must be text")
@@ -288,10 +288,6 @@ class Frame:
     @property
     def energies(self) -> dict[str, float]:
         names = self._segment.energies
-        if not names and "interval" not in self._segment.elements:
-            raise ParameterError(
-                f"{self._segment.path} holds no energies of single forces: it was written by a version that wrote none"
-            )
         for name in names.values():
             if not self._segment.holds(name):
                 raise ParameterError(f"{self._segment.path} is damaged: {name} is not there")

@@ -164,9 +164,6 @@ class PairForce(Force):
 
     def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
-        if not self._along_surface:
-            # Documents of distances in space are what they have been.
-            now.pop("along_surface", None)
         if self._was_cut:
             named = zip(self._group_names, self._groups, strict=True)
             now |= {"exclusions": self._exclusions} | {w: group for w, group in named if not handles_in(group)}

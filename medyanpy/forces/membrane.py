@@ -201,7 +201,7 @@ class MembraneBending(_OfCurvature):
     discretization : "vertex" or "dihedral"
         The form of the energy on triangles; see Notes.
     projected : bool
-        The vertex form of version 0.1, in which stars of triangles crumple: for runs that began with it.
+        The vertex form with the projected curvature, in which stars of triangles crumple; see Notes.
     name, group
         See `Force`.
 
@@ -239,8 +239,6 @@ class MembraneBending(_OfCurvature):
     Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
     negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives;
     products with either cost as much as a few forces.
-
-    Documents and checkpoints of version 0.1 say ``"vertex"`` of the projected form, and go on with it.
 
     References
     ----------
@@ -295,21 +293,8 @@ class MembraneBending(_OfCurvature):
 
     @property
     def projected(self) -> bool:
-        """Whether the vertex form is the one of version 0.1."""
+        """True where the vertex form has the projected curvature."""
         return self._projected
-
-    def _arguments_now(self) -> dict[str, Any]:
-        now = super()._arguments_now()
-        if self._projected or self._discretization != "vertex":
-            # As version 0.1 wrote them.
-            now.pop("projected", None)
-        return now
-
-    @classmethod
-    def _arguments_of_before(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "projected" not in cls.__signature__.parameters:
-            return arguments
-        return {"projected": arguments.get("discretization") == "vertex", **arguments}
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""

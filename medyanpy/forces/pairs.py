@@ -312,14 +312,6 @@ class EndingPair(PairForce):
         """Whether the energy is less what it would be at the cutoff, where it is not switched off."""
         return self._shift
 
-    def _arguments_now(self) -> dict[str, Any]:
-        now = super()._arguments_now()
-        # Documents of what ends as it always has are what they have been.
-        for key, usual in {"shift": True, "switch": None}.items():
-            if now.get(key) is usual:
-                now.pop(key, None)
-        return now
-
     def _end(self, numbers: Mapping[str, Any]) -> float | None:
         """Where it ends, of these numbers; None: nowhere."""
         end: float | None = numbers["cutoff"]

@@ -119,7 +119,6 @@ class BoxArea(Jump):
     ) -> None:
         super().__init__(every=every, name=name)
         if coupling is None:
-            # Documents of before hold a tension of 0 where none was given.
             coupling = "isotropic" if not tension and pressure is not None else "area"
         if not isinstance(coupling, str) or coupling not in _MOVES:
             known = ", ".join(map(repr, _MOVES))

@@ -25,9 +25,8 @@ from medyanpy.files.hdf5 import (
     ENERGIES_AT,
     ENERGY_OF,
     FACES_OF,
-    FIRST_ROW,
     FORCE_LINKS,
-    FORMATS,
+    FORMAT,
     IDS,
     INTERVAL,
     LINK_BEADS,
@@ -136,7 +135,6 @@ class Content:
         self._energies = {f"{ENERGIES_AT}/{k}": name for k, name in names.items()}
         if like is not None:
             self._energies = energies_in(like)
-        self._has_interval = like is None or INTERVAL in like
         self._set_connectivity(links, like)
         #: All that depends on time, by path.
         self.elements = self._all_elements(real)
@@ -165,17 +163,14 @@ class Content:
         #: For how many links of each force frames have room.
         self._rooms = {name: _room_for(len(force)) if links else len(force) for name, force in self._links.items()}
         most += sum(self._rooms.values())
-        #: Rows of bonds in frames; None where they stay, and stand beside the frames; and of a file of before, that
-        #: has neither, no bonds at all.
+        #: Rows of bonds in frames; None where they stay, and stand beside the frames.
         change = links or self._comes_and_goes or self._jumps or chains
         # Where there is no room for any, none can come: HDF5 has no chunks without rows.
         self._most_bonds = (most or None) if change else None
-        self._knows_bonds = True
         #: Whether frames hold links of forces as these come and go.
         self.links = links
         if like is not None:
             self.links = BONDS in like and bool(like[BONDS].attrs["links_change"])
-            self._knows_bonds = CONNECTIVITY in like
             self._most_bonds = like[BONDS]["value"].shape[1] if BONDS in like else None
             known = {str(group.attrs["force"]): group for group in like.get(FORCE_LINKS, {}).values()}
             self._links = {name: force for name, force in self._links.items() if name in known}
@@ -189,9 +184,8 @@ class Content:
 
     @property
     def tells_all_energies(self) -> bool:
-        """Whether frames hold the energies of the forces that there are; files of before hold none."""
-        names = list(self._simulation.system.force_names)
-        return not self._has_interval or list(self._energies.values()) == names
+        """Whether frames hold the energies of the forces that there are."""
+        return list(self._energies.values()) == list(self._simulation.system.force_names)
 
     @property
     def links_have_changed(self) -> bool:
@@ -249,17 +243,15 @@ class Content:
             out[path] = Element((most, 2), pairs, name=name, fill=-1)
         for path, name in self._energies.items():
             out[path] = Element((), np.dtype("<f8"), "pN nm", name=ENERGY_OF + name)
-        if self._has_interval:
-            # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those
-            # of frames to ps, unless there are velocities, whose unit it does not know.
-            out[INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
-        if self._knows_bonds:
-            # H5MD 1.1: tuples with a fill value are none.
-            number = np.dtype("<i8" if self._comes_and_goes else "<i4")
-            if self._most_bonds is not None:
-                out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
-            if self.faces:
-                out[EDGES] = Element(self._edges().shape, number, name="mesh edges", fill=-1)
+        # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those of
+        # frames to ps, unless there are velocities, whose unit it does not know.
+        out[INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
+        # H5MD 1.1: tuples with a fill value are none.
+        number = np.dtype("<i8" if self._comes_and_goes else "<i4")
+        if self._most_bonds is not None:
+            out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
+        if self.faces:
+            out[EDGES] = Element(self._edges().shape, number, name="mesh edges", fill=-1)
         if self.links:
             for name, path in self._links_at.items():
                 room = self._rooms[name]
@@ -312,9 +304,8 @@ class Content:
         if self._energies:
             energies = state.energies
             values |= {path: energies.get(name, np.nan) for path, name in self._energies.items()}
-        if self._has_interval:
-            between = self._interval * self._simulation.integrator.timestep
-            values[INTERVAL] = between if self.elements[INTERVAL].unit == "s" else between * 1e12
+        between = self._interval * self._simulation.integrator.timestep
+        values[INTERVAL] = between if self.elements[INTERVAL].unit == "s" else between * 1e12
         return values
 
     def _oriented_rows(self) -> np.ndarray:
@@ -374,8 +365,7 @@ class Content:
     def _link_for_others(self, file: "h5py.File") -> None:
         """Under the names at which readers of H5MD look."""
         file["particles/trajectory"] = file["particles/all"]
-        if self._has_interval:
-            file["observables/dt"] = file[INTERVAL]
+        file["observables/dt"] = file[INTERVAL]
         energies = file.create_group("observables/energies")
         for k, (path, name) in enumerate(self._energies.items()):
             # No part of a path.
@@ -427,7 +417,7 @@ class Content:
         beads.create_dataset("mass", data=mass).attrs["unit"] = "pN s+2 nm-1"
 
         own = file.create_group("medyanpy")
-        own.attrs["format"] = FORMATS[1 if self._comes_and_goes or follows is not None else 0]
+        own.attrs["format"] = FORMAT
         own.attrs["version"] = __version__
         own.attrs["timestep"] = integrator.timestep
         own.attrs["word"] = integrator.word
@@ -451,7 +441,7 @@ class Content:
                 if follow:
                     first = topology.rows_in(handle.rows_of(), row.rows[:1])
                     number = first.start if isinstance(first, slice) else first[0]
-                    group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = number
+                    group.attrs["first_row"] = number
             for name, value in handle.beside_rows().items():
                 if name != "mass":
                     _write_beside(group, name, value)
@@ -505,7 +495,7 @@ class Content:
             )
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
-        if self._knows_bonds and BONDS not in file and not np.array_equal(
+        if BONDS not in file and not np.array_equal(
             file[f"{CONNECTIVITY}/bonds"][()], self._ids()[self._bonds()]
         ):
             return "its bonds are others"
@@ -584,7 +574,7 @@ def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
 
 
 def _read_beside(group: "h5py.Group", name: str) -> Any:
-    """What was written; None where a file of before does not have it."""
+    """What was written; None of a surface that files cannot hold."""
     if name in group:
         return group[name].asstr()[()] if group[name].dtype.kind == "O" else group[name][()]
     return group.attrs.get(name)

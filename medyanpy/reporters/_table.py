@@ -197,9 +197,8 @@ class TableReporter(Reporter):
         return self._comment + self._separator.join(_quoted(title) for title in self._titles)
 
     def _is_header(self, line: str) -> bool:
-        """Whether a line has these titles, also as 0.1 wrote them: behind a #, with quotation marks as they were."""
-        written = (_quoted, '"{}"'.format)
-        return line.removeprefix("#") in {self._separator.join(map(quote, self._titles)) for quote in written}
+        """True for a line with these titles, behind a # or not."""
+        return line.removeprefix("#") == self._separator.join(map(_quoted, self._titles))
 
     def _begin(self, topology: Topology) -> bytes | None:
         """Write the titles, or check those of the file to append to: then its last row, empty without any."""
@@ -316,15 +315,12 @@ def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
 def _titles_of(head: str) -> tuple[list[str], str]:
     """The titles in the first line of a table, and what stands between them; none where it is another line."""
     head = head.removeprefix("#")
-    if not re.fullmatch(r'".+"', head):
-        return [], ""
     one = r'"((?:[^"]|"")*)"'
     first = re.match(rf'{one}([^"]*)', head)
     separator = first[2] if first and first[2] else ","
-    if re.fullmatch(rf"{one}(?:{re.escape(separator)}{one})*", head):
-        return [title.replace('""', '"') for title in re.findall(one, head)], separator
-    # Of 0.1, with quotation marks within titles as they were.
-    return head[1:-1].split(f'"{separator}"'), separator
+    if not re.fullmatch(rf"{one}(?:{re.escape(separator)}{one})*", head):
+        return [], ""
+    return [title.replace('""', '"') for title in re.findall(one, head)], separator
 
 
 def _numbers_or_texts(column: tuple[str, ...]) -> np.ndarray:

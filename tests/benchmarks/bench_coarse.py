@@ -87,7 +87,7 @@ def main():
     explicit = longest(n, None, steps, grid, 1e-5)
     print(f"{'longest explicit step':58s} {explicit:10.4f}")
     for kick in RULES:
-        name, worst = type(kick).__name__ + ", positive" * getattr(kick, "positive", False), 0.0
+        name, worst = type(kick).__name__ + ", positive" * getattr(kick, "positive_definite", False), 0.0
         for size in (32, 1000, 100_000) if quick else (32, 1000, 100_000, 1_000_000):
             ratio = over_explicit(size, kick, repeats if size < 1_000_000 else 5, items)
             row(f"{name}, n = {size}: step over an explicit one", ratio, 8.0, "times")

@@ -13,7 +13,6 @@ import numpy as np
 from common import machine, median_ns, row
 
 import medyanpy as mp
-from medyanpy.figures.coarse import water as model
 from medyanpy.testing import thermal
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation" / "coarse"))
@@ -38,15 +37,15 @@ def pairs(name, threads, repeats):
 def molecules(word, repeats, n=1000):
     """ns per molecule and step of rigid water without forces."""
     places = np.random.default_rng(1).uniform(0.0, 30.0, (n, 3))
-    arguments = mp.presets.tip3p().arguments(places * model.LENGTH)
-    x = arguments["nodes"] / model.LENGTH
+    arguments = mp.presets.tip3p().arguments(places * water.LENGTH)
+    x = arguments["nodes"] / water.LENGTH
     topology = mp.Topology()
     topology.add_filaments(
-        model.exact_sides(x), np.tile(model.MASSES, n), model.FRICTION, closed=True, starts=arguments["starts"]
+        water.exact_sides(x), np.tile(water.MASSES, n), water.FRICTION, closed=True, starts=arguments["starts"]
     )
-    integrator = mp.SplittingIntegrator(word, model.H, kT=thermal(word, model.KT))
+    integrator = mp.SplittingIntegrator(word, water.H, kT=thermal(word, water.KT))
     context = mp.Context(mp.System(topology), integrator, threads=1)
-    context.set_velocities_to_temperature(kT=model.KT, seed=1)
+    context.set_velocities_to_temperature(kT=water.KT, seed=1)
     return median_ns(lambda: context.step(20), repeats, 20 * n)
 
 
@@ -62,8 +61,8 @@ def main():
             met &= row(f"a pair of {name}, {threads} threads", pairs(name, threads, repeats), 3.0, "ns")
     met &= row("a rigid molecule, BAB", molecules("BAB", repeats), 1000.0, "ns")
     met &= row("a rigid molecule, OBABO", molecules("OBABO", repeats), 2500.0, "ns")
-    x = model.start(100, steps=settle)
-    for kind in (model.Shake, model.ZhangSkeelStiff):
+    x = water.start(100, steps=settle)
+    for kind in (water.Shake, water.ZhangSkeelStiff):
         target = 1e6 * water.PAPER_SECONDS["Z&S, stiff", 100] / 20_000 / 500
         met &= row(f"100 molecules, {kind.name}", 1e6 * water.speed(kind, x, steps), target, "µs")
     return 0 if met or quick else 1

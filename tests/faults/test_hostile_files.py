@@ -189,7 +189,7 @@ def test_trees_with_arrays_where_words_belong_are_refused(checkpoint, tmp_path):
 
 
 def document(content):
-    return json.dumps({"format": "medyanpy document", "version": 1, "content": content})
+    return json.dumps({"format": "medyanpy document", "version": 2, "content": content})
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_documents_with_absurd_shapes_are_refused(shape):
 
 
 HOLLOW = {
-    "lists": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "[],", 600_000),
-    "lists of one": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "[0],", 600_000),
-    "objects": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "{},", 600_000),
-    "objects of one": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', '{"a":0},', 300_000),
-    "strings": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', '"ab",', 400_000),
-    "deep lists": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "[[[]]],", 300_000),
-    "one key": ('{"format": "medyanpy document", "version": 1, "content": {%s"a": 0}}', '"a":0,', 300_000),
-    "zeros": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "0,", 600_000),
+    "lists": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', "[],", 600_000),
+    "lists of one": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', "[0],", 600_000),
+    "objects": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', "{},", 600_000),
+    "objects of one": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', '{"a":0},', 300_000),
+    "strings": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', '"ab",', 400_000),
+    "deep lists": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', "[[[]]],", 300_000),
+    "one key": ('{"format": "medyanpy document", "version": 2, "content": {%s"a": 0}}', '"a":0,', 300_000),
+    "zeros": ('{"format": "medyanpy document", "version": 2, "content": [%s0]}', "0,", 600_000),
 }
 
 

@@ -678,5 +678,5 @@ def test_calls_with_anything_are_errors_of_ours():
 def test_what_a_document_names_is_not_run(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(mp.ParameterError):
-        mp.deserialize(json.dumps({"format": "medyanpy document", "version": 1, "content": content}))
+        mp.deserialize(json.dumps({"format": "medyanpy document", "version": 2, "content": content}))
     assert not list(tmp_path.iterdir())

@@ -296,7 +296,7 @@ def actin_in_a_vesicle():
     inside = np.einsum("ij,ij->i", mesh.vertices[mesh.faces[:, 0]], mesh.face_normals).min()
     mesh = mesh.scaled(filament_demo.RADIUS / inside)
     system, _ = filament_demo._build(mesh, 6, seed=1)
-    start, _, _ = filament_demo._relax(system, threads=1)
+    start, _ = filament_demo.relax(system, threads=1)
     integrator = mp.BAGOGABIntegrator(filament_demo.TIMESTEP, temperature=TEMPERATURE, seed=1)
     vesicle, _, actin = system.topology.handles
     thermal = np.sqrt(integrator.kT / actin.mass.min())

@@ -94,21 +94,6 @@ def test_a_copy_alone_and_one_renamed(run, tmp_path):
     warned(tmp_path / "second.h5", r"the 2 frames before second\.h5, a later segment, are in another file", 2)
 
 
-def without_the_note(path):
-    """As 0.1 wrote files."""
-    with h5py.File(path, "r+") as file:
-        del file["medyanpy/segments"]
-
-
-def test_files_of_before_open_and_a_gap_is_seen_by_names(run):
-    for number in (1, 2, 3):
-        without_the_note(hdf5.part_of(run, number))
-    with mp.Trajectory(run) as trajectory:
-        assert (len(trajectory), trajectory.missing) == (6, "")
-    hdf5.part_of(run, 2).unlink()
-    warned(run, r"run\.part0002\.h5 is missing: run\.part0003\.h5 is there", 2)
-
-
 def test_parts_of_another_run_with_the_same_numbers(run, tmp_path):
     """As many frames up to the same steps, but with other positions: another seed."""
     (tmp_path / "other").mkdir()

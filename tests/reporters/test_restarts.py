@@ -487,7 +487,7 @@ def test_no_document_makes_a_reporter(tmp_path):
         mp.deserialize(text)
     with pytest.raises(mp.ParameterError, match="'StateDataReporter' is not"):
         mp.deserialize(
-            '{"format": "medyanpy document", "version": 1, "content": '
+            '{"format": "medyanpy document", "version": 2, "content": '
             + str(tree).replace("'", '"').replace("True", "true") + "}"
         )  # fmt: skip
     assert path.read_text() == "precious"

@@ -148,7 +148,7 @@ def test_where_there_is_room_one_file_serves(tmp_path):
         assert (ids[0] == -1).sum() == 40 - 11
         assert np.isnan(file["particles/all/position/value"][0][ids[0] == -1]).all()
         assert file["particles/all/mass"][()].tolist() == [1.0] * 40
-        assert file["medyanpy"].attrs["format"] == 2
+        assert file["medyanpy"].attrs["format"] == 3
 
 
 def test_who_is_there_is_found_by_ids(tmp_path):
@@ -180,7 +180,7 @@ def test_files_of_what_stays_are_as_they_were(tmp_path):
     simulation.close()
     check(path, recorder.states, recorder.links)
     with h5py.File(path) as file:
-        assert file["medyanpy"].attrs["format"] == 1
+        assert file["medyanpy"].attrs["format"] == 3
         assert file["particles/all/id"][()].tolist() == list(range(11))
         assert "first_bead" in file["medyanpy/handles/1"].attrs
 

@@ -349,24 +349,6 @@ def test_titles_are_those_of_csv(tmp_path, name, comment):
         assert list(pandas.read_csv(path).columns) == ["Step", title]
 
 
-def test_tables_of_0_1_go_on(tmp_path):
-    """Quotation marks in titles stood as they were."""
-    topology = mp.Topology()
-    topology.add_beads([[0.0, 0, 0], [5.0, 0, 0]], mass=1e-9, friction=1e-5, name='the "big" ones')
-    path = tmp_path / "table.csv"
-    path.write_text('#"Step","Temperature of the "big" ones (K)"\n2,300.5\n')
-    assert list(read_table("test", path)) == ["Step", 'Temperature of the "big" ones (K)']
-    integrator = mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1)
-    simulation = mp.Simulation(mp.System(topology), integrator, threads=1)
-    simulation.step(2)
-    simulation.reporters.append(
-        mp.reporters.StateDataReporter(path, 2, step=True, temperatures=True, comment="", append=True)
-    )
-    simulation.step(2)
-    simulation.close()
-    assert path.read_text().startswith('#"Step","Temperature of the "big" ones (K)"\n2,300.5\n4,')
-
-
 def test_a_comment_is_one_of_two(tmp_path):
     with pytest.raises(mp.ParameterError, match="comment = '%' but must be '#' or ''"):
         mp.reporters.StateDataReporter(tmp_path / "t.csv", 1, step=True, comment="%")

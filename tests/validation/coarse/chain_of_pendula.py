@@ -1,5 +1,5 @@
 """Section 4.2 of Tao and Owhadi, a chain of pendula: errors, longer chains, and what a step costs.
-`medyanpy figures --seed 001` has figure 3.
+`tests/validation/figures --seed 001` has figure 3.
 
     python tests/validation/coarse/chain_of_pendula.py [--quick] [--out DIR] [--only ...]
 
@@ -18,10 +18,8 @@ import medyanpy as mp
 
 sys.path.insert(0, str(Path(__file__).parent))
 import coarse_reference as reference
-from pendula import figure, seconds_a_step
-
-from medyanpy.figures.coarse.pendula import BETA, OMEGA, Package
-from medyanpy.figures.coarse.pendula import chain as bobs
+from pendula import BETA, OMEGA, Package, figure, seconds_a_step
+from pendula import chain as bobs
 
 STEP, END = 0.05, 100.0
 LINK = np.sqrt(5.0)

@@ -1,4 +1,4 @@
-"""Section 4.1 of Tao and Owhadi, the double pendulum: tables of what it says. `medyanpy figures --seed 001`
+"""Section 4.1 of Tao and Owhadi, the double pendulum: tables of what it says. `tests/validation/figures --seed 001`
 has figures 1 and 2.
 
     python tests/validation/coarse/double_pendulum.py [--quick] [--only ...]
@@ -21,15 +21,14 @@ import medyanpy as mp
 
 sys.path.insert(0, str(Path(__file__).parent))
 import coarse_reference as reference
-from pendula import seconds_a_step
-
-from medyanpy.figures.coarse.pendula import (
+from pendula import (
     BETA,
     BOBS,
     OMEGA,
     Package,
     averaged_multipliers,
     constraint_errors,
+    seconds_a_step,
     shake_multipliers,
 )  # fmt: skip
 

@@ -1,10 +1,15 @@
 """The chain of angles of Tao and Owhadi, short: its potential, the kick, and that it opens."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.figures.coarse import dna as script
+
+sys.path.insert(0, str(Path(__file__).parent))
+import dna as script
 
 
 def derivatives(theta):

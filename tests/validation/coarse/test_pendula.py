@@ -12,8 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import chain_of_pendula
 import coarse_reference as reference
 import double_pendulum
-
-from medyanpy.figures.coarse.pendula import BETA, Package
+from pendula import BETA, Package
 
 LENGTHS = np.array([1.0, np.sqrt(2.0)])
 BOBS = double_pendulum.BOBS

@@ -1,14 +1,18 @@
 """Clusters of rigid water: against an independent SHAKE and RATTLE, conservation, penalties against constraints, and
 temperatures. False alarms of the statistical checks: 1e-6 each."""
 
+import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.figures.coarse import water
 from medyanpy.testing import check_mean
+
+sys.path.insert(0, str(Path(__file__).parent))
+import water
 
 MASS = np.tile(water.MASSES, 7)[:, None]
 

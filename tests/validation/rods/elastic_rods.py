@@ -1,4 +1,4 @@
-"""Tables of what Ladd and Misra say of elastic rods. `medyanpy figures --seed 004` has their figures.
+"""Tables of what Ladd and Misra say of elastic rods. `tests/validation/figures --seed 004` has their figures.
 
     python tests/validation/rods/elastic_rods.py [--quick] [--data DIR] [--osdh package|reference]
 

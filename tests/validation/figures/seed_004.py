@@ -1,27 +1,28 @@
 """A. J. C. Ladd, G. Misra, A symplectic integration method for elastic filaments (2009): figures 2 to 6.
 
 Their method, OSDH (operator splitting, Hamiltonian forces), is the word ABA with RodElasticity. The methods that they
-compare it with are not part of the package: where the folder tests/validation of the source tree is given, its
-rods/rod_reference.py runs them. Numba makes it fast; without it their runs are cut short, and say so. Lengths are in d,
-times in t0 = d/c_l, energies in that of the start.
+compare it with are run by rods/rod_reference.py beside this folder. Numba makes it fast; without it their runs are cut
+short, and say so. Lengths are in d, times in t0 = d/c_l, energies in that of the start.
 """
 
 from functools import cache
 from typing import Any
 
 import numpy as np
+from rods import rod_reference
 
 from medyanpy import rods
 from medyanpy.beads import Rods
 from medyanpy.context import Context
 from medyanpy.demo.report import bound_line, near_line, not_measured
 from medyanpy.demo.rod import ENERGY, LENGTH, SECTION
-from medyanpy.figures.plates import Made, Plate, Row, Work, above_line, letters, order_line, panels
 from medyanpy.forces import RodElasticity
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
+
+from .plates import Made, Plate, Row, Work, above_line, letters, order_line, panels
 
 COLORS = {"OSDH": "C0", "OSDF": "C1", "RKDH": "C2", "RKDF": "C3", "MPDH": "C4", "TRDH": "C5"}
 PARTS = ("shear 1", "shear 2", "extension", "bending 1", "bending 2", "twist")
@@ -70,15 +71,15 @@ class Run:
 class Other:
     """A method of rod_reference.py, from the same start."""
 
-    def __init__(self, reference: Any, start: str, segments: int, dt: float, method: str) -> None:
+    def __init__(self, start: str, segments: int, dt: float, method: str) -> None:
         own = Run(start, segments, dt)
         self.rod: Rods = own.rod
         self._y = own.look()
-        self._reference, self._dt, self._method = reference, dt, method
-        self._program = reference.rod(segments)
+        self._dt, self._method = dt, method
+        self._program = rod_reference.rod(segments)
 
     def step(self, n: int) -> None:
-        self._y = self._reference.advance(self._program, self._y, self._method, self._dt, n)
+        self._y = rod_reference.advance(self._program, self._y, self._method, self._dt, n)
 
     def look(self) -> np.ndarray:
         return self._y
@@ -107,13 +108,13 @@ def energies_of(rod: Rods, y: np.ndarray) -> np.ndarray:
 
 @cache
 def _series(
-    reference: Any, start: str, segments: int, method: str, dt: float, end: float, every: float, ends: Any = None
+    start: str, segments: int, method: str, dt: float, end: float, every: float, ends: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Times, and (k, 2, 6) energies. Ends early where the energy has doubled or is not a number."""
     if method == "OSDH":
         run: Any = Run(start, segments, dt, ends or ("free", "free"))
     else:
-        run = Other(reference, start, segments, dt, method)
+        run = Other(start, segments, dt, method)
     times, energies = [0.0], [run.energies()]
     steps = round(every / dt)
     for k in range(1, round(end / every) + 1):
@@ -135,30 +136,13 @@ def _unstable_from(times: np.ndarray, energies: np.ndarray) -> float | None:
     return float(times[off[0]]) if len(off) else None
 
 
-class Others:
-    """The methods that are not the package's: whether they are there, and how long they may take."""
+def _end_of_others(work: Work, full: float, every: float) -> float:
+    """Length of a run by rod_reference.py: the full one where Numba compiles it."""
+    most = work.of(1000.0, full) if rod_reference.COMPILED else work.of(20.0, 1000.0)
+    return max(every, min(full, most))
 
-    def __init__(self, work: Work) -> None:
-        self.program: Any = work.reference("rods/rod_reference.py")
-        self._quick = work.quick
 
-    def __bool__(self) -> bool:
-        return self.program is not None
-
-    @property
-    def compiled(self) -> bool:
-        return self.program is not None and self.program.COMPILED
-
-    def end(self, full: float, every: float) -> float:
-        """How far a run goes: to the full length where Numba compiles it."""
-        most = (1000.0 if self.compiled else 20.0) if self._quick else (full if self.compiled else 1000.0)
-        return max(every, min(full, most))
-
-    @property
-    def about(self) -> str:
-        if self.program is None:
-            return "; methods that are not the package's need --references (tests/validation of the source tree)"
-        return "" if self.compiled else "; other methods are cut short, for want of numba"
+CUT_SHORT = "" if rod_reference.COMPILED else "; other methods are cut short, for want of numba"
 
 
 # Figure 2 ---------------------------------------------------------------------------------------------------
@@ -239,17 +223,14 @@ WHEN = (
 
 def stability(work: Work) -> Made:
     """Energy against time by all methods that are there."""
-    others = Others(work)
     figure, axes = panels(3, 1, (6.4, 7.2), sharex=True)
     rows, runs, unstable = [], [], {}
     for axis, (letter, (segments, dt, methods)) in zip(axes, PANELS.items(), strict=True):
         for method, end, published in methods:
-            if method != "OSDH" and not others:
-                continue
             own = method == "OSDH"
             every = work.of(20.0, 100.0)
-            stop = work.of(2000.0, end) if own else others.end(end, every)
-            times, energies = _series(others.program, "circle", segments, method, dt, stop, every)
+            stop = work.of(2000.0, end) if own else _end_of_others(work, end, every)
+            times, energies = _series("circle", segments, method, dt, stop, every)
             e = 1.0 + _error(energies)[1:]
             thin = np.unique(np.searchsorted(times[1:], np.geomspace(times[1], times[-1], 800)).clip(0, len(e) - 1))
             axis.plot(times[1:][thin], e[thin], color=COLORS[method], linewidth=1.0, label=method)
@@ -282,7 +263,7 @@ def stability(work: Work) -> Made:
     axes[-1].set_xlabel("$t/t_0$")
     letters(axes, [f"{segments} segments, Δt = {dt:g} $t_0$" for segments, dt, _ in PANELS.values()])
     axes[0].text(1e5, 1.135, "paper: OSDF, RKDF, RKDH unstable", fontsize=6.5, ha="right", va="top", color="0.4")
-    return Made(figure, rows, f"ends of runs, t0: {', '.join(runs)}{others.about}")
+    return Made(figure, rows, f"ends of runs, t0: {', '.join(runs)}{CUT_SHORT}")
 
 
 # Figure 3d: single precision --------------------------------------------------------------------------------
@@ -467,18 +448,14 @@ DRIFTS = (
 
 def drift(work: Work) -> Made:
     """The slow drift of the energy of symplectic methods, and its short-time fluctuations."""
-    others = Others(work)
     figure, axes = panels(2, 2, (7.4, 4.8))
     rows, last = [], {}
     for axis, (letter, dt, methods) in zip(axes, DRIFTS, strict=True):
         for method, end in methods:
-            if method != "OSDH" and not others:
-                axis.text(0.5, 0.5, "needs --references", ha="center", transform=axis.transAxes, color="0.5")
-                continue
             own = method == "OSDH"
             every = work.of(20.0, 100.0)
-            stop = work.of(2000.0, 3e5 if dt < 0.1 else 1e6) if own else others.end(end, every)
-            times, energies = _series(others.program, "circle", 63, method, dt, stop, every)
+            stop = work.of(2000.0, 3e5 if dt < 0.1 else 1e6) if own else _end_of_others(work, end, every)
+            times, energies = _series("circle", 63, method, dt, stop, every)
             keep = times <= end
             e = _error(energies)[keep]
             name = {"TRDH": "trapezoidal rule, (57)", "MPDH": "implicit midpoint"}.get(method, method)
@@ -509,7 +486,7 @@ def drift(work: Work) -> Made:
     # Fluctuations at every step, and the power of the timestep.
     span = work.of(100.0, 300.0)
     steps = (0.4, 0.2, 0.1)
-    off = [float(np.abs(_error(_series(None, "circle", 63, "OSDH", dt, span, dt)[1])).max()) for dt in steps]
+    off = [float(np.abs(_error(_series("circle", 63, "OSDH", dt, span, dt)[1])).max()) for dt in steps]
     rows.append(
         Row(order_line("fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0", off[1] / 0.04, 0.1, 2.0),
             "approximately 0.1 (Δt/t0)²").but("a tenth of it, by this package and by another program alike")
@@ -519,7 +496,7 @@ def drift(work: Work) -> Made:
                       0.05), "quadratic in the time step")
     )  # fmt: skip
     ends = ", ".join(f"4{letter} {method} {end:.2g}" for (letter, method), (end, _, _) in last.items())
-    return Made(figure, rows, f"63 segments, circle; ends of runs, t0: {ends}{others.about}")
+    return Made(figure, rows, f"63 segments, circle; ends of runs, t0: {ends}{CUT_SHORT}")
 
 
 # The pinned rod ---------------------------------------------------------------------------------------------
@@ -528,7 +505,7 @@ def drift(work: Work) -> Made:
 def pinned(work: Work) -> Made:
     """The circle let go with one end pinned, after Dichmann and Maddocks."""
     end, every, dt = work.of(5000.0, 2e5), work.of(10.0, 20.0), 0.2
-    times, energies = _series(None, "circle", 63, "OSDH", dt, end, every, ("pinned", "free"))
+    times, energies = _series("circle", 63, "OSDH", dt, end, every, ("pinned", "free"))
     e = _error(energies)
     run = Run("circle", 63, dt, ("pinned", "free"))
     figure, axes = panels(1, 2, (7.4, 2.9))
@@ -597,7 +574,7 @@ def helix_shapes(work: Work) -> Made:
 def helix_energy(work: Work) -> Made:
     """Energy of the helix, and how it spreads over the degrees of freedom."""
     end, every = work.of(4e4, 1e6), work.of(10.0, 20.0)
-    times, energies = _series(None, "helix", 63, "OSDH", 0.1, end, every)
+    times, energies = _series("helix", 63, "OSDH", 0.1, end, every)
     share = energies / energies[0].sum()
     figure, axes = panels(2, 3, (8.0, 4.4))
     for axis, stop in ((axes[0], min(end, 1e5)), (axes[3], 4000.0)):

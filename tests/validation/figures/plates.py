@@ -1,4 +1,4 @@
-"""What all figures have in common: what they are asked for, what they give, how they look, and the run of many."""
+"""Shared parts of the figures: request and result of one, style, and the run of many."""
 
 import csv
 import io
@@ -8,17 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TextIO
 
 import numpy as np
 
+from medyanpy import __version__
 from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.threads import choose_threads
-from medyanpy._version import __version__
 from medyanpy.demo.report import Line, table
 from medyanpy.errors import ParameterError
 
@@ -29,7 +27,6 @@ SEEDS = {
     "003": "Billiards on surfaces",
     "004": "Ladd & Misra: a symplectic integration method for elastic filaments",
 }
-REFERENCES = ("rods/rod_reference.py", "coarse/coarse_reference.py")
 NUMBERS, SUMMARY = "numbers.csv", "summary.json"
 
 STYLE: dict[Any, Any] = {
@@ -50,12 +47,12 @@ PUBLISHED: dict[Any, Any] = {"color": "0.25", "linewidth": 1.0}
 
 
 class LeftOut(Exception):  # noqa: N818 - nothing has gone wrong
-    """A figure that cannot be made here; the message says what it needs."""
+    """Figure that cannot be made here; the message says what it needs."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a figure is asked for.
+    """Request of a figure.
 
     Attributes
     ----------
@@ -64,43 +61,25 @@ class Work:
     threads : int
     structure : Path or None
         A file of a protein, for figures that need one.
-    references : Path or None
-        The folder tests/validation of the source tree: programs of methods that the package does not have, which texts
-        compare theirs with.
     """
 
     quick: bool = False
     threads: int = 1
     structure: Path | None = None
-    references: Path | None = None
 
     def of(self, quick: Any, full: Any) -> Any:
         return quick if self.quick else full
 
-    def reference(self, path: str) -> Any:
-        """One of these programs as a module, or None where the folder is not given."""
-        return None if self.references is None else _program(self.references / path)
-
-
-@cache
-def _program(path: Path) -> Any:
-    spec: Any = spec_from_file_location(path.stem, path)
-    module = module_from_spec(spec)
-    # Where dataclasses and pickles look for it.
-    sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
-    return module
-
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a figure: what was measured beside what the source has, and in which words it says so."""
+    """Number of a figure: what was measured beside what the source has, and in which words it says so."""
 
     line: Line
     says: str = ""
 
     def but(self, why: str) -> "Row":
-        """The same row; where it is not as published, that is known, and this is why: DIFFERS in place of CHECK."""
+        """Mark a row that is known not to be as published, with the reason: DIFFERS in place of CHECK."""
         if self.line.verdict != "CHECK":
             return self
         return Row(replace(self.line, verdict="DIFFERS"), f"{self.says}; {why}" if self.says else why)
@@ -108,7 +87,7 @@ class Row:
 
 @dataclass
 class Made:
-    """What a figure is.
+    """Result of a figure.
 
     Attributes
     ----------
@@ -126,7 +105,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Plate:
-    """A figure or table of a source.
+    """Figure or table of a source.
 
     Attributes
     ----------
@@ -169,7 +148,7 @@ def style() -> Iterator[None]:
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
-    """A figure without a window, and its axes in a row."""
+    """Make a figure without a window, and its axes in a row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -191,7 +170,7 @@ def log_ticks(axis: Any, values: Any) -> None:
 
 
 def _save(figure: Any, path: Path, sample: str) -> None:
-    """As a PNG of 256 colours, with a line below on how it was made."""
+    """Save a PNG of 256 colours, with a line below on how it was made."""
     from PIL import Image
 
     # As many characters as go into its width.
@@ -208,7 +187,7 @@ def _save(figure: Any, path: Path, sample: str) -> None:
 
 @dataclass
 class Report:
-    """What was made and left out.
+    """Figures that were made and left out.
 
     Attributes
     ----------
@@ -227,7 +206,7 @@ class Report:
     summary: dict[str, Any] = field(default_factory=dict)
 
     def with_verdict(self, verdict: str) -> list[str]:
-        """The quantities with this verdict, after the names of their figures."""
+        """List the quantities with this verdict, after the names of their figures."""
         return [
             f"{name}: {row.line.quantity}"
             for name, rows in self.rows.items()
@@ -243,7 +222,6 @@ def make_figures(
     quick: bool = False,
     threads: int | None = None,
     structure: Any = None,
-    references: Any = None,
     overwrite: bool = False,
     stream: TextIO | None = None,
 ) -> Report:
@@ -259,8 +237,6 @@ def make_figures(
     threads : int, optional
     structure : path, optional
         PDB or mmCIF file of a channel, for the figure of rigid domains.
-    references : path, optional
-        The folder tests/validation of the source tree, whose programs run the methods that the package does not have.
     overwrite : bool
         Replace files of an earlier call.
     stream : text stream, optional
@@ -273,7 +249,7 @@ def make_figures(
     Raises
     ------
     ParameterError
-        No figures, files that exist, no such structure, or another folder than that of the references.
+        No figures, files that exist, or no such structure.
     SimulationError
         A run failed; what was made before is in the folder.
     """
@@ -285,11 +261,6 @@ def make_figures(
         structure = Path(structure)
         if not structure.is_file():
             raise ParameterError(f"figures: there is no file {structure} with a structure")
-    if references is not None:
-        references = Path(references)
-        for program in REFERENCES:
-            if not (references / program).is_file():
-                raise ParameterError(f"figures: {references} is not tests/validation of the source tree: no {program}")
     if out.exists() and not out.is_dir():
         raise ParameterError(f"{out} is not a folder")
     existing = [name for name in (*(p.name for p in plates), NUMBERS, SUMMARY) if (out / name).exists()]
@@ -297,7 +268,7 @@ def make_figures(
         few = ", ".join(existing[:3]) + (f" and {len(existing) - 3} more" if len(existing) > 3 else "")
         raise ParameterError(f"{out} holds {few} already: choose another --out, or give --overwrite")
     out.mkdir(parents=True, exist_ok=True)
-    work = Work(quick, threads, structure, references)
+    work = Work(quick, threads, structure)
 
     def say(text: str) -> None:
         print(text, file=stream or sys.stdout, flush=True)
@@ -399,6 +370,6 @@ def above_line(quantity: str, measured: float, bound: float, unit: str = "") -> 
 
 
 def order_line(quantity: str, measured: float, expected: float, factor: float, unit: str = "") -> Line:
-    """What a text gives as an order of magnitude."""
+    """Compare with what a text gives as an order of magnitude."""
     verdict = "OK" if expected / factor <= measured <= expected * factor else "CHECK"
     return Line(quantity, measured, None, expected, unit, f"within a factor of {factor:g}", verdict)

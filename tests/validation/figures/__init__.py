@@ -1,4 +1,4 @@
-"""The figures and tables of the five texts that this package rests on, remade, each beside the published numbers.
+"""Figures and tables of the five texts that the package rests on, remade, each beside the published numbers.
 
 One module for each text, with a table of its figures, `FIGURES`; `plates` has what they share.
 """
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from medyanpy.errors import ParameterError
-from medyanpy.figures import seed_000, seed_001, seed_002, seed_003, seed_004
-from medyanpy.figures.plates import SEEDS, LeftOut, Made, Plate, Report, Row, Work, make_figures
+
+from . import seed_000, seed_001, seed_002, seed_003, seed_004
+from .plates import SEEDS, LeftOut, Made, Plate, Report, Row, Work, make_figures
 
 __all__ = ["PLATES", "SEEDS", "LeftOut", "Made", "Plate", "Report", "Row", "Work", "choose", "make_figures"]
 
@@ -16,7 +17,7 @@ PLATES = tuple(plate for seed in (seed_000, seed_001, seed_002, seed_003, seed_0
 
 
 def choose(seeds: Sequence[str] | None = None, names: Sequence[str] | None = None) -> list[Plate]:
-    """Those of some texts, or of some names, in their order; all where nothing is said.
+    """Select figures by text or by name, in their order; all without a selection.
 
     Parameters
     ----------
@@ -46,5 +47,5 @@ def choose(seeds: Sequence[str] | None = None, names: Sequence[str] | None = Non
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             of = f" of {', '.join(seeds)}" if seeds else ""
-            raise ParameterError(f"figures: there is no figure {name!r}{of} (medyanpy figures --list){hint}")
+            raise ParameterError(f"figures: there is no figure {name!r}{of} (--list){hint}")
     return [plate for stem, plate in known.items() if stem in wanted]

@@ -13,11 +13,12 @@ from medyanpy import rigid
 from medyanpy._tools import quaternions
 from medyanpy.context import Context
 from medyanpy.demo.report import bound_line, mean_line, near_line, z_line
-from medyanpy.figures.plates import PUBLISHED, LeftOut, Made, Plate, Row, Work, letters, panels, worst
 from medyanpy.forces import HarmonicTrap
 from medyanpy.integrators import BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.system import System
 from medyanpy.topology import Topology
+
+from .plates import PUBLISHED, LeftOut, Made, Plate, Row, Work, letters, panels, worst
 
 AXES = "xyz"
 

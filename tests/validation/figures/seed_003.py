@@ -16,7 +16,6 @@ import numpy as np
 from medyanpy.context import Context
 from medyanpy.demo.report import bound_line, near_line
 from medyanpy.demo.surface import SURFACE, TIMESTEP, TOLERANCE, billiards
-from medyanpy.figures.plates import PUBLISHED, Made, Plate, Row, Work, above_line, letters, panels
 from medyanpy.forces import Ricker
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.simulation import Simulation
@@ -24,6 +23,8 @@ from medyanpy.surfaces import Polynomial
 from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.visualize import movie
+
+from .plates import PUBLISHED, Made, Plate, Row, Work, above_line, letters, panels
 
 STEPS = 2000
 # Ricker's potential, and of which path the interacting particles are taken.

@@ -9,12 +9,13 @@ import numpy as np
 
 from medyanpy.context import Context
 from medyanpy.demo.report import bound_line, mean_line, near_line, uniformity_line, z_line
-from medyanpy.figures.plates import PUBLISHED, Made, Plate, Row, Work, letters, log_ticks, panels
 from medyanpy.forces import HarmonicBonds, HarmonicTrap, UniformField
 from medyanpy.integrators import BAGOGABIntegrator, SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.system import System
 from medyanpy.topology import Topology
+
+from .plates import PUBLISHED, Made, Plate, Row, Work, letters, log_ticks, panels
 
 
 def _slope(x: Any, y: Any) -> float:
