@@ -1,6 +1,5 @@
 """Forces from outside: each bead on its own."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +31,7 @@ _NOTHING = np.zeros((1, 3))
 class _SingleBeadForce(Force):
     """An energy of single beads."""
 
-    of_positions_alone: bool = True
+    of_positions_alone = True
     def __init__(self, beads: "Beads", *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
         self._handles: tuple[Handle, ...]
@@ -167,7 +166,7 @@ class UniformField(_SingleBeadForce):
     1.5
     """
 
-    domains: Mapping[str, Domain] = domain_table(force=Domain("pN", per="beads", size=3))
+    domains = domain_table(force=Domain("pN", per="beads", size=3))
     force: np.ndarray
 
     def __init__(self, beads: "Beads", force: "Numbers", *, name: str | None = None, group: int = 0) -> None:
@@ -214,7 +213,7 @@ class HarmonicTrap(_SingleBeadForce):
     25.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, size=3, or_number=True),
         center=Domain("nm", per="beads", size=3),
     )

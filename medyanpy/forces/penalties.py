@@ -4,7 +4,7 @@ All are polynomials of degree 4 in the positions, smooth everywhere, with the se
 implicit kicks ask for. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,15 +70,15 @@ class LinkLengthPenalty(NamedTerms):
     LinkLengthPenalty(omega=20, length=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="pairs"),
         length=Domain("nm", at_least=0.0, per="pairs"),
     )
     omega: float | np.ndarray
     length: float | np.ndarray
-    conserves_momentum: bool = True
-    noun: str = "pair"
-    terms: str = "_pairs"
+    conserves_momentum = True
+    noun = "pair"
+    terms = "_pairs"
 
     def __init__(
         self,
@@ -161,8 +161,8 @@ def _multipliers(
 class _TriplePenalty(NamedTerms):
     """A penalty on three beads."""
 
-    noun: str = "triple"
-    terms: str = "_triples"
+    noun = "triple"
+    terms = "_triples"
 
     def __init__(self, triples: "Rows", *, name: str | None, group: int) -> None:
         super().__init__(name=name, group=group)
@@ -218,13 +218,13 @@ class RigidTrianglePenalty(_TriplePenalty):
     RigidTrianglePenalty(omega=20000, lengths=array of 3)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
         lengths=Domain("nm", at_least=0.0, per="triples", size=3),
     )
     omega: float | np.ndarray
     lengths: np.ndarray
-    conserves_momentum: bool = True
+    conserves_momentum = True
 
     def __init__(
         self, triples: "Rows", omega: "Numbers", lengths: "Numbers", *, name: str | None = None, group: int = 0
@@ -313,7 +313,7 @@ class OrthonormalFramePenalty(_TriplePenalty):
     OrthonormalFramePenalty(omega=10, length=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
         length=Domain("nm", at_least=0.0, per="triples"),
     )
