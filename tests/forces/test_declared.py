@@ -82,7 +82,7 @@ def test_it_acts_as_the_force_that_it_repeats():
     ("call", "message"),
     [
         (lambda: Terms([[0, 1]]), "Terms needs the argument 'stiffness'"),
-        (lambda: Terms([[0, 1]], 1.0, pairs=1), "was given the argument 'pairs' twice"),
+        (lambda: Terms([[0, 1]], 1.0, pairs=[[0, 1]]), "was given the argument 'pairs' twice"),
         (lambda: Terms([[0, 1]], 1.0, True), "was given 3 arguments without a name, but only these go without: pairs"),
         (lambda: Terms([[0, 1]], stifness=1.0), r"no argument 'stifness': did you mean 'stiffness'\?"),
     ],
