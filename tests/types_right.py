@@ -21,6 +21,11 @@ system.add_force(mp.forces.HarmonicBonds([beads.beads], [1.0], [2.0]))
 system.add_force(mp.forces.UniformField(beads, (0.0, 0.0, 1.0)))
 system.add_force(mp.forces.HarmonicTrap([beads, proteins], 1.0, [0, 0, 0]))
 system.add_force(mp.forces.WCA(beads, proteins, 4.0, 5.0, exclusions=[(0, 1)]))
+yukawa = system.add_force(mp.forces.Yukawa(beads, proteins, 1, screening_length=2.0, cutoff=10.0, name="screened"))
+reach: float = yukawa.screening_length
+bond = mp.forces.HarmonicBonds([[0, 1]], [1.0], 2.0)
+bond.stiffness = [2.0]
+first: np.ndarray = bond.pairs[0]
 system.add_force(mp.forces.ExternalField([0, 1], "k*x^2", k=np.array([1.0, 2.0])))
 sites = mp.Sites.beads(beads)
 links = system.add_force(mp.forces.Links(sites[:1], sites[1:], stiffness=1.0))

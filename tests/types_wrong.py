@@ -21,6 +21,11 @@ mp.forces.HarmonicBonds([[0, 1]], 1.0)  # wrong
 mp.BAGOGABIntegrator()  # wrong
 mp.forces.MembraneBending(vesicle, 80.0, modulus=1.0)  # wrong
 mp.forces.Links([0], [1], 1.0, rope=True)  # wrong
+mp.forces.Yukawa(beads, beads, 1.0)  # wrong
+mp.forces.Yukawa(beads, beads, 1.0, 2.0, 3.0)  # wrong
+mp.forces.Yukawa(beads, beads, 1.0, "2.0")  # wrong
+mp.forces.Yukawa(beads, beads, 1.0, 2.0, cutof=3.0)  # wrong
+mp.forces.WCA(beads, beads, 1.0, 2.0, name=3)  # wrong
 # A handle of another kind.
 mp.forces.MembraneBending(beads, 80.0)  # wrong
 mp.forces.FilamentBending(vesicle, 80.0)  # wrong

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from medyanpy._tools.declared import Declared
 from medyanpy._tools.described import Described, scalar_if_one
-from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
 from medyanpy._tools.tables import Displayed, Page, Table, of_all
 from medyanpy._tools.validation import plain_name
@@ -17,7 +17,7 @@ from medyanpy.errors import ParameterError
 __all__ = ["Parameterized"]
 
 
-class Parameterized(Displayed, Described, Guarded, ABC):
+class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     """Something with a name, and with numbers that may change while contexts use it.
 
     Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
@@ -26,19 +26,19 @@ class Parameterized(Displayed, Described, Guarded, ABC):
 
     #: Whether terms have been taken out of what the constructor was given.
     _was_cut = False
-    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
-    domains: Mapping[str, Domain] = domain_table()
-    changeable: tuple[str, ...]
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "domains" in vars(cls) and "changeable" not in vars(cls):
             cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
-        self.name: str = type(self).__name__
-        if name is not None:
-            self.name = plain_name(f"{self.name}: name", name)
+        self._take({"name": name})
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self.name = type(self).__name__
+        if given["name"] is not None:
+            self.name = plain_name(f"{self.name}: name", given["name"])
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
         self._values: dict[str, Any] = {}
         self._belong: dict[str, np.ndarray] = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from medyanpy._tools.declared import Each, Given, argument, declared, number
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import checked_box, displacement
 from medyanpy._tools.parameters import Parameterized
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.state import State
 
-__all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
+__all__ = [
+    "Domain", "Each", "Force", "Given", "argument", "bead_numbers", "declared", "domain_table", "handles_in", "number",
+]  # fmt: skip
 
 
 _Kind = TypeVar("_Kind", bound=Handle)
@@ -29,6 +32,7 @@ _Kind = TypeVar("_Kind", bound=Handle)
 _OF_TRIANGLES = {"membrane.mesh.faces": "triangle", "membrane.mesh.edges": "edge"}
 
 
+@declared
 class Force(Parameterized):
     """A term of the potential energy: what acts on which beads, with which numbers.
 
@@ -48,18 +52,21 @@ class Force(Parameterized):
 
     _remedy = "make a new force, and a new System with it; only force.changeable can be set"
     #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
-    conserves_momentum: bool = False
+    conserves_momentum = False
     #: Whether its energy tells the work that it does: runs are watched for beads that run away by it.
-    energy_tells_work: bool = True
+    energy_tells_work = True
     #: Whether its energy is a function of 3D positions and orientations, whatever triangles beads are in or join: then
     #: a flipped edge does nothing to it unless it moves a point.
-    of_positions_alone: bool = False
+    of_positions_alone = False
     #: Whether `squared_frequencies` are what they bound.
-    exact_frequencies: bool = False
+    exact_frequencies = False
 
-    def __init__(self, *, name: str | None = None, group: int = 0) -> None:
-        super().__init__(name=name)
-        self.group: int = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
+    name: Given[str | None, str] = argument("", "See `Force`.", default=None, kw_only=True)
+    group: int = argument("", "See `Force`.", default=0, kw_only=True)
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self.group = whole_number(f"{self.name}: group", given["group"], at_least=0, at_most=31)
 
     def _identity(self) -> dict[str, Any]:
         return {**super()._identity(), "group": self.group}
@@ -158,10 +165,10 @@ class NamedTerms(Force):
     """A force on tuples of beads that a user has named, such as the pairs of bonds."""
 
     #: What messages call a term, and the attribute (T, k) with the rows of their beads.
-    noun: str = "term"
-    terms: str = ""
+    noun = "term"
+    terms = ""
     #: The argument of the constructor that gives them, where it has another name.
-    terms_argument: str = ""
+    terms_argument = ""
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.handles else {self.noun: gone[getattr(self, self.terms)].any(axis=1)}

@@ -1,7 +1,7 @@
 """What pair forces have in common: who is a member, who is excluded, neighbour lists, and what timestep they bear."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
-from medyanpy.forces._base import Domain, Force
+from medyanpy.forces._base import Force, Given, argument, declared, number
 from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces._stiffness import Start
 from medyanpy.handles import bead_numbers, handles_in
@@ -34,9 +34,6 @@ _NEIGHBORHOOD = 4096
 # Share of the range. Wider means fewer builds of the list and longer rows; see
 # tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
-
-#: How far beyond the range neighbours are listed; None: that share of the range.
-SKIN = Domain("nm", at_least=0.0, optional=True)
 
 
 @dataclass(frozen=True)
@@ -60,27 +57,25 @@ class Profile:
     axes: np.ndarray | None = None
 
 
+@declared
 class PairForce(Force):
     """A radial energy of all pairs of two groups that are within range."""
 
     # What the constructor calls its groups.
-    _group_names: tuple[str, str] = ("group_a", "group_b")
+    _group_names = ("group_a", "group_b")
+    exclusions: Given["Rows | None", np.ndarray] = argument(
+        "(E, 2) int, optional",
+        "As in `SoftSphere`.",
+        default=None,
+        kw_only=True,
+        attribute="(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites.",
+    )
 
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        *,
-        exclusions: "Rows | None",
-        along_surface: bool = False,
-        name: str | None,
-        group: int,
-        **numbers: Any,
-    ) -> None:
-        super().__init__(name=name, group=group)
-        self._along_surface = bool(along_surface)
-        self.of_positions_alone: bool = not self._along_surface
-        groups = list(zip(self._group_names, (group_a, group_b), strict=True))
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._along_surface = bool(given.get("along_surface"))
+        self.of_positions_alone = not self._along_surface
+        groups = [(which, given[which]) for which in self._group_names]
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
         else:
@@ -88,8 +83,7 @@ class PairForce(Force):
         if self._along_surface:
             for which, beads in zip(self._group_names, self._groups, strict=True):
                 expect_on_surface(f"{self.name}: {which}", handles_in(beads) or beads)
-        self._exclusions = exclusion_pairs(self.name, exclusions)
-        self._declare(**numbers)
+        self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -106,11 +100,6 @@ class PairForce(Force):
     def along_surface(self) -> bool:
         """Whether distances are those along the surface that its beads live on."""
         return self._along_surface
-
-    @property
-    def exclusions(self) -> np.ndarray:
-        """(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites."""
-        return self._exclusions
 
     @property
     def _beads_a(self) -> Any:
@@ -337,6 +326,22 @@ class PairForce(Force):
         )
 
 
+@declared
+class TwoGroups(PairForce):
+    """A radial energy of all pairs with one bead in each of two groups, along a surface or in space."""
+
+    group_a: InitVar["Beads"] = argument("handle, list of handles, (n,) int, or Sites", "As in `SoftSphere`.")
+    group_b: InitVar["Beads"] = argument("handle, list of handles, (n,) int, or Sites", "As in `SoftSphere`.")
+    exclusions: Given["Rows | None", np.ndarray] = argument(
+        "(E, 2) int, optional", "As in `SoftSphere`.", default=None, kw_only=True
+    )
+    skin: float | None = number(
+        "nm", "As in `SoftSphere`; 0.4 times the cutoff where none is given.",
+        default=None, kw_only=True, at_least=0.0,
+    )  # fmt: skip
+    along_surface: bool = argument("bool", "As in `SoftSphere`.", default=False, kw_only=True)
+
+
 def _neighborhoods(x: np.ndarray) -> list[np.ndarray]:
     """Rows of x (n, 3), ascending in each: all of them, or those around a few that are spread over the list."""
     n = len(x)
@@ -369,8 +374,8 @@ def _numbered(group: Any) -> Any:
 def _renumbered(exclusions: np.ndarray, a: np.ndarray, b: np.ndarray | None) -> np.ndarray:
     """Pairs of numbers of sites, without those that go, (n_a,) and (n_b,) bool; b None: there is one group."""
     gone = a if b is None else np.append(a, b)
-    number = np.cumsum(~gone) - 1
-    return exclusion_pairs("exclusions", number[exclusions[~gone[exclusions].any(axis=1)]])
+    left = np.cumsum(~gone) - 1
+    return exclusion_pairs("exclusions", left[exclusions[~gone[exclusions].any(axis=1)]])
 
 
 def _frozen_group(what: str, beads: Any) -> Any:

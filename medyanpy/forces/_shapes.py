@@ -62,8 +62,10 @@ class Parts(NamedTuple):
 class ShapeForce(Force):
     """A force on the shapes of some handles, which have a radius each; balls have one of their own."""
 
-    _shapes: tuple[Handle, ...]
-    _exclusions: np.ndarray
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._shapes: tuple[Handle, ...] = ()
+        self._exclusions = exclusion_pairs(self.name, None)
 
     @property
     def handles(self) -> tuple[Handle, ...]:

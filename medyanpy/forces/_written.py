@@ -1,7 +1,7 @@
 """Forces whose energy is written as text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class WrittenForce(Force):
     """A force whose energy is a sum of a function of some coordinates, with named numbers of its own."""
 
     #: Names of the coordinates.
-    _coordinate_names: tuple[str, ...] = ()
+    _coordinate_names: ClassVar[tuple[str, ...]] = ()
 
     def _read(self, energy: Any, per: str, name: str | None, parameters: dict[str, Any]) -> None:
         """Take the text, which `_check_text` looks at as soon as there are numbers."""

@@ -1,6 +1,6 @@
 """Springs, and energies of any other shape, between fixed pairs of beads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,17 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table, expect_handle
+from medyanpy.forces._base import (
+    Each,
+    Given,
+    NamedTerms,
+    argument,
+    check_beads,
+    declared,
+    domain_table,
+    expect_handle,
+    number,
+)
 from medyanpy.forces._given import Rows
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces._written import WrittenForce
@@ -32,22 +42,11 @@ _LOOKED_AT = np.geomspace(1e-4, 1e3, 281)
 _SLIGHT = 1e-6
 
 
+@declared
 class HarmonicBonds(NamedTerms):
     r"""Springs between pairs of beads.
 
     .. math:: U = \sum_b \tfrac12 k_b (|x_{j_b} - x_{i_b}| - \ell_b)^2
-
-    Parameters
-    ----------
-    pairs : (B, 2) int
-        The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may
-        occur more than once.
-    stiffness : float or (B,) float, pN/nm, >= 0
-        The k of the energy.
-    length : float or (B,) float, nm, >= 0
-        ℓ, where the bond is relaxed.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -67,28 +66,22 @@ class HarmonicBonds(NamedTerms):
     HarmonicBonds(stiffness=100, length=27)
     """
 
-    of_positions_alone: bool = True
-    domains: Mapping[str, Domain] = domain_table(
-        stiffness=Domain("pN/nm", at_least=0.0, per="pairs"),
-        length=Domain("nm", at_least=0.0, per="pairs"),
+    of_positions_alone = True
+    conserves_momentum = True
+    noun = "bond"
+    terms = "_pairs"
+    pairs: Given["Rows", np.ndarray] = argument(
+        "(B, 2) int",
+        "The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may "
+        "occur more than once.",
+        attribute="(B, 2) bead numbers.",
     )
-    stiffness: float | np.ndarray
-    length: float | np.ndarray
-    conserves_momentum: bool = True
-    noun: str = "bond"
-    terms: str = "_pairs"
+    stiffness: Each = number("pN/nm", "The k of the energy.", at_least=0.0, per="pairs", many="(B,)")
+    length: Each = number("nm", "ℓ, where the bond is relaxed.", at_least=0.0, per="pairs", many="(B,)")
 
-    def __init__(
-        self, pairs: "Rows", stiffness: "Numbers", length: "Numbers", *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(name=name, group=group)
-        self._pairs = check_pairs(self.name, pairs)
-        self._declare(stiffness=stiffness, length=length)
-
-    @property
-    def pairs(self) -> np.ndarray:
-        """(B, 2) bead numbers."""
-        return self._pairs
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._pairs = check_pairs(self.name, given["pairs"])
 
     @property
     def joined(self) -> np.ndarray:
@@ -153,10 +146,10 @@ class CustomBonds(WrittenForce, NamedTerms):
     >>> fene.set(k=0.0)
     """
 
-    of_positions_alone: bool = True
-    conserves_momentum: bool = True
-    noun: str = "bond"
-    terms: str = "_pairs"
+    of_positions_alone = True
+    conserves_momentum = True
+    noun = "bond"
+    terms = "_pairs"
     _coordinate_names = ("r",)
 
     def __init__(
@@ -215,9 +208,9 @@ class CustomBonds(WrittenForce, NamedTerms):
             falls = energy[:, :-1] - energy[:, 1:] > _SLIGHT * scale
             ends = np.isfinite(energy[:, :-1]) & np.isnan(energy[:, 1:])
             # The last of the steps in which it falls, or the first in which it ends.
-            k = np.where(
-                ends.any(axis=1), ends.argmax(axis=1), falls.shape[1] - 1 - falls[:, ::-1].argmax(axis=1)
-            )[:, None]
+            k = np.where(ends.any(axis=1), ends.argmax(axis=1), falls.shape[1] - 1 - falls[:, ::-1].argmax(axis=1))[
+                :, None
+            ]
             is_end = ends.any(axis=1)[:, None]
             # It is lowest in that step or in the next.
             beyond = np.minimum(k + np.where(is_end, 1, 2), r.shape[1] - 1)
@@ -278,8 +271,8 @@ class MembraneEdgeSprings(HarmonicBonds):
     follow the edges then; numbers for each edge refuse that.
     """
 
-    of_positions_alone: bool = False
-    domains: Mapping[str, Domain] = domain_table(
+    of_positions_alone = False
+    domains = domain_table(
         **{name: replace(domain, per="membrane.mesh.edges") for name, domain in HarmonicBonds.domains.items()}
     )
 

@@ -1,6 +1,6 @@
 """Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,7 +122,7 @@ class SoftCollisions(ShapeForce):
     25.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="handles"),
         radius=Domain("nm", above=0.0, per="handles", optional=True),
         switchover=Domain(at_least=0.0),
@@ -132,7 +132,7 @@ class SoftCollisions(ShapeForce):
     radius: float | np.ndarray | None
     switchover: float
     skin: float | None
-    conserves_momentum: bool = True
+    conserves_momentum = True
 
     def __init__(
         self,

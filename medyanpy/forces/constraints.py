@@ -1,7 +1,6 @@
 """What belongs to constraints of a user's own: their penalty form, and their Fixman potential."""
 
 import collections.abc
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,11 +80,11 @@ class ConstraintPenalty(NamedTerms):
     ConstraintPenalty(omega=20, d=1)
     """
 
-    noun: str = "row"
-    terms: str = "_members"
-    terms_argument: str = "beads"
+    noun = "row"
+    terms = "_members"
+    terms_argument = "beads"
     #: And those that the texts name.
-    domains: Mapping[str, Domain] = domain_table(omega=Domain(at_least=0.0, per="members"))
+    domains = domain_table(omega=Domain(at_least=0.0, per="members"))
     omega: float | np.ndarray
 
     def __init__(
@@ -109,10 +108,10 @@ class ConstraintPenalty(NamedTerms):
         if twice.any():
             i = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: row {i} names a bead twice: {self._members[i].tolist()}")
-        self.domains: Mapping[str, Domain] = domain_table(
+        self.domains = domain_table(
             **type(self).domains, **dict.fromkeys(parameters, Domain(per="members"))
         )
-        self.changeable: tuple[str, ...] = tuple(self.domains)
+        self.changeable = tuple(self.domains)
         self._declare(omega=omega, **parameters)
         k = self._members.shape[1]
         names = [f"{c}{j + 1}" for j in range(k) for c in "xyz"] + ["x", "y", "z"] * (k == 1)
@@ -237,7 +236,7 @@ class ConstraintFixmanPotential(Force):
     ConstraintFixmanPotential(kT=4)
     """
 
-    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
+    domains = domain_table(kT=Domain("pN nm", above=0.0))
     kT: float  # noqa: N815
 
     def __init__(

@@ -1,7 +1,7 @@
 """Pair energies written as text."""
 
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._given import Beads, Rows
-from medyanpy.forces._pair_force import SKIN, Profile
+from medyanpy.forces._pair_force import Profile
 from medyanpy.forces._written import WrittenForce
 from medyanpy.forces.pairs import EndingPair, steepest
 from medyanpy.sites import Sites
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CustomPair"]
 
 # Numbers that are not of the text.
-_OWN = domain_table(cutoff=Domain("nm", above=0.0), switch=Domain("nm", above=0.0, optional=True), skin=SKIN)
+_OWN = {**EndingPair.domains, "cutoff": replace(EndingPair.domains["cutoff"], optional=False)}
 # How many pairs are tried, whether the order of their beads matters, and by how much values may differ by rounding.
 _TRIED = 64
 _ROUNDING = 1e-9
@@ -110,6 +110,7 @@ class CustomPair(WrittenForce, EndingPair):
     """
 
     _coordinate_names = ("r",)
+    domains = domain_table()  # of each force its own
 
     def __init__(
         self,
@@ -134,10 +135,9 @@ class CustomPair(WrittenForce, EndingPair):
         self._of_text = tuple(parameters)
         self._words = frozenset(re.findall(r"[A-Za-z_]\w*", self._text))
         numbers: dict[str, Any] = {"cutoff": cutoff, "switch": switch, "skin": skin, **parameters}
-        EndingPair.__init__(
-            self, group_a, group_b, shift=shift, exclusions=exclusions, name=name, group=group,
-            **numbers,
-        )  # fmt: skip
+        given = {"group_a": group_a, "group_b": group_b, "shift": shift, "exclusions": exclusions}
+        self._take({**given, "name": name, "group": group})
+        self._declare(**numbers)
         self._check_text()
         self._check_order()
 
@@ -159,8 +159,8 @@ class CustomPair(WrittenForce, EndingPair):
         if "cutoff" not in self.changeable:
             # What each bead may have one of depends on the groups, which are known by now.
             table = domain_table(**{p: Domain(per=self._items_of(p)) for p in self._of_text}, **_OWN)
-            self.domains: Mapping[str, Domain] = table
-            self.changeable: tuple[str, ...] = tuple(table)
+            self.domains = table
+            self.changeable = tuple(table)
         of_text = {p: self.domains[p] for p in self._of_text}
         for p, domain in of_text.items():
             given = numbers[p]
@@ -299,9 +299,9 @@ class CustomPair(WrittenForce, EndingPair):
         end = self._numbers["cutoff"]
 
         def values(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-            first, second = pairs.T if self._is_one_group else np.where(
-                members.group[pairs[:, :1]] == 1, pairs, pairs[:, ::-1]
-            ).T
+            first, second = (
+                pairs.T if self._is_one_group else np.where(members.group[pairs[:, :1]] == 1, pairs, pairs[:, ::-1]).T
+            )
             columns = [*numbers[0][first].T, *numbers[1][second].T]
             found = np.column_stack(graph.evaluate(nodes, [r, *columns]))
             return np.where(r[:, None] < end, found, 0.0)

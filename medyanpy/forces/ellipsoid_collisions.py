@@ -1,6 +1,5 @@
 """Repulsion between ellipsoids and everything that has a shape: balls, filaments, rods, membranes."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -110,7 +109,7 @@ class EllipsoidCollisions(ShapeForce):
     4.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         semi_axes=Domain("nm", above=0.0, per="_body_numbers", size=3),
         radius=Domain("nm", at_least=0.0, per="shapes", optional=True),
@@ -120,7 +119,7 @@ class EllipsoidCollisions(ShapeForce):
     semi_axes: np.ndarray
     radius: float | np.ndarray | None
     skin: float | None
-    conserves_momentum: bool = True
+    conserves_momentum = True
 
     def __init__(
         self,

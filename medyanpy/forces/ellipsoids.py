@@ -1,6 +1,6 @@
 """Repulsion of ellipsoids."""
 
-from collections.abc import Mapping
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,10 +9,10 @@ from medyanpy._kernels.radial import Radial, radial_values
 from medyanpy._kernels.selected import ellipsoids
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._given import Beads, Rows
-from medyanpy.forces._pair_force import SKIN, PairForce, Profile
+from medyanpy.forces._pair_force import PairForce, Profile
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["EllipsoidRepulsion"]
 
 
+_GROUPS = "Oriented beads; beads of any other kind as spheres. As in `SoftSphere`."
+
+
+@declared
 class EllipsoidRepulsion(PairForce):
     r"""Repulsion of ellipsoids, by how much two of them must grow to touch.
 
@@ -33,25 +37,6 @@ class EllipsoidRepulsion(PairForce):
     over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids, their centres
     and orientations as they are, have to grow until they touch: 1 where they do, less where they overlap (contact
     function of Perram and Wertheim).
-
-    Parameters
-    ----------
-    group_a, group_b : handle, list of handles, or (n,) int
-        Oriented beads; beads of any other kind as spheres. As in `SoftSphere`.
-    epsilon : float, pN nm, >= 0
-        ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.
-    semi_axes : (3,) or (n, 3) float, nm, > 0
-        Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the order
-        of the group. Of beads that do not turn all three must be equal.
-    semi_axes_b : (3,) or (n, 3) float, nm, > 0, optional
-        Of the beads of `group_b`; `semi_axes` where none are given.
-    form : "WCA" or "soft"
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
-        As in `SoftSphere`; 0.4 times the range where none is given.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -98,41 +83,40 @@ class EllipsoidRepulsion(PairForce):
     4.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        epsilon=Domain("pN nm", at_least=0.0),
-        semi_axes=Domain("nm", above=0.0, per="_beads_a", size=3),
-        semi_axes_b=Domain("nm", above=0.0, per="_beads_b", size=3, optional=True),
-        skin=SKIN,
+    group_a: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)
+    group_b: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)
+    epsilon: float = number(
+        "pN nm",
+        "ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.",
+        at_least=0.0,
     )
-    epsilon: float
-    semi_axes: np.ndarray
-    semi_axes_b: np.ndarray | None
-    skin: float | None
+    semi_axes: Given["Numbers", np.ndarray] = number(
+        "nm",
+        "Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the order "
+        "of the group. Of beads that do not turn all three must be equal.",
+        above=0.0, per="_beads_a", size=3,
+    )  # fmt: skip
+    semi_axes_b: Given["Numbers | None", np.ndarray | None] = number(
+        "nm",
+        "Of the beads of `group_b`; `semi_axes` where none are given.",
+        default=None, above=0.0, per="_beads_b", size=3,
+    )  # fmt: skip
+    form: Given[Literal["WCA", "soft"], str] = argument(
+        '"WCA" or "soft"', default="WCA", kw_only=True, attribute="Which of the two energies."
+    )
+    exclusions: Given["Rows | None", np.ndarray] = argument(
+        "(E, 2) int, optional", "As in `SoftSphere`.", default=None, kw_only=True
+    )
+    skin: float | None = number(
+        "nm", "As in `SoftSphere`; 0.4 times the range where none is given.", default=None, kw_only=True, at_least=0.0
+    )
 
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        epsilon: float,
-        semi_axes: "Numbers",
-        semi_axes_b: "Numbers | None" = None,
-        *,
-        form: Literal["WCA", "soft"] = "WCA",
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        title = name or type(self).__name__
-        if isinstance(group_a, Sites) or isinstance(group_b, Sites):
+    def _take(self, given: dict[str, Any]) -> None:
+        title = given["name"] or type(self).__name__
+        if isinstance(given["group_a"], Sites) or isinstance(given["group_b"], Sites):
             raise TopologyError(f"{title}: groups must be handles or bead numbers: sites have no orientation")
-        self._form = expect_form(title, form)
-        numbers: dict[str, Any] = {"epsilon": epsilon, "semi_axes": semi_axes, "semi_axes_b": semi_axes_b, "skin": skin}
-        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
-
-    @property
-    def form(self) -> str:
-        return self._form
+        self._form = expect_form(title, given["form"])
+        super()._take(given)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)

@@ -1,6 +1,5 @@
 """Forces from outside: each bead on its own."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, Force, domain_table
+from medyanpy.forces._base import Force, Given, argument, declared, number
 from medyanpy.forces._given import Beads
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces._written import WrittenForce
@@ -32,9 +31,15 @@ _NOTHING = np.zeros((1, 3))
 class _SingleBeadForce(Force):
     """An energy of single beads."""
 
-    of_positions_alone: bool = True
+    of_positions_alone = True
+
     def __init__(self, beads: "Beads", *, name: str | None, group: int, **numbers: Any) -> None:
-        super().__init__(name=name, group=group)
+        self._take({"beads": beads, "name": name, "group": group})
+        self._declare(**numbers)
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        beads = given["beads"]
         self._handles: tuple[Handle, ...]
         self._given: np.ndarray | Sites
         # Sites, handles, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
@@ -43,11 +48,10 @@ class _SingleBeadForce(Force):
             self._given = beads
         else:
             self._handles = handles_in(beads)
-            given = () if self._handles else beads
-            numbered = array(f"{self.name}: beads", given, (None,), dtype=np.int64, error=TopologyError).copy()
+            named = () if self._handles else beads
+            numbered = array(f"{self.name}: beads", named, (None,), dtype=np.int64, error=TopologyError).copy()
             numbered.flags.writeable = False
             self._given = numbered
-        self._declare(**numbers)
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -131,19 +135,11 @@ class _SingleBeadForce(Force):
         return operation
 
 
+@declared
 class UniformField(_SingleBeadForce):
     r"""A constant force on each of some beads.
 
     .. math:: U = -\sum_i F_i \cdot x_i
-
-    Parameters
-    ----------
-    beads : handle, list of handles, (n,) int, or Sites
-        Of any kind.
-    force : (3,) or (n, 3) float, pN, finite
-        F: the same for all, or one row for each bead, in the order in which the beads are given.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -167,11 +163,12 @@ class UniformField(_SingleBeadForce):
     1.5
     """
 
-    domains: Mapping[str, Domain] = domain_table(force=Domain("pN", per="beads", size=3))
-    force: np.ndarray
-
-    def __init__(self, beads: "Beads", force: "Numbers", *, name: str | None = None, group: int = 0) -> None:
-        super().__init__(beads, name=name, group=group, force=force)
+    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
+    force: Given["Numbers", np.ndarray] = number(
+        "pN",
+        "F: the same for all, or one row for each bead, in the order in which the beads are given.",
+        per="beads", size=3,
+    )  # fmt: skip
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return np.zeros(start.n_rows)
@@ -180,21 +177,11 @@ class UniformField(_SingleBeadForce):
         return self._quadratic(layout, np.zeros(3), force="force")
 
 
+@declared
 class HarmonicTrap(_SingleBeadForce):
     r"""A spring from each of some beads to a place that does not move.
 
     .. math:: U = \sum_i \sum_{c = x, y, z} \tfrac12 k_c (x_{ic} - o_{ic})^2
-
-    Parameters
-    ----------
-    beads : handle, list of handles, (n,) int, or Sites
-        Of any kind.
-    stiffness : float or (3,) float, pN/nm, >= 0
-        k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.
-    center : (3,) or (n, 3) float, nm, finite
-        o: the same for all, or one row for each bead, in the order in which the beads are given.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -214,17 +201,17 @@ class HarmonicTrap(_SingleBeadForce):
     25.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        stiffness=Domain("pN/nm", at_least=0.0, size=3, or_number=True),
-        center=Domain("nm", per="beads", size=3),
-    )
-    stiffness: np.ndarray
-    center: np.ndarray
-
-    def __init__(
-        self, beads: "Beads", stiffness: "Numbers", center: "Numbers", *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(beads, name=name, group=group, stiffness=stiffness, center=center)
+    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
+    stiffness: Given["Numbers", np.ndarray] = number(
+        "pN/nm",
+        "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
+        at_least=0.0, size=3, or_number=True,
+    )  # fmt: skip
+    center: Given["Numbers", np.ndarray] = number(
+        "nm",
+        "o: the same for all, or one row for each bead, in the order in which the beads are given.",
+        per="beads", size=3,
+    )  # fmt: skip
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return start.springs(self._coordinates(start), self._numbers["stiffness"].max())

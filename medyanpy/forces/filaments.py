@@ -1,6 +1,5 @@
 """What filaments resist: bending, stretching, twisting; and what makes stiff constraints sample as stiff springs do."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +8,11 @@ from medyanpy._kernels import numerics
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
 from medyanpy._tools.images import displacement
-from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.beads.chains import with_edges
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
+from medyanpy.forces._base import Domain, Each, Force, argument, declared, domain_table, expect_handle, number
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
 
@@ -26,19 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanPotential"]
 
 
+@declared
 class _FilamentForce(Force):
     """A force on the nodes of filaments, with no direction or place in space of its own."""
 
-    conserves_momentum: bool = True
+    conserves_momentum = True
 
-    def __init__(self, filaments: Filaments, *, name: str | None, group: int) -> None:
-        super().__init__(name=name, group=group)
-        self._filaments = expect_handle(f"{self.name}: filaments", filaments, Filaments, "filaments")
+    filaments: Filaments = argument("Filaments", attribute="The filaments acted on.")
 
-    @property
-    def filaments(self) -> Filaments:
-        """The filaments acted on."""
-        return self._filaments
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._filaments = expect_handle(f"{self.name}: filaments", given["filaments"], Filaments, "filaments")
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -50,9 +46,6 @@ class _FilamentForce(Force):
 
 class _JointForce(_FilamentForce):
     """An energy of the angle between successive links."""
-
-    def __init__(self, filaments: Filaments, *, name: str | None, group: int) -> None:
-        super().__init__(filaments, name=name, group=group)
 
     @property
     def joints(self) -> np.ndarray:
@@ -78,6 +71,7 @@ class _JointForce(_FilamentForce):
         return start.coordinates(nodes, np.column_stack([first, first + second, second]) * np.reshape(sizes, (-1, 1)))
 
 
+@declared
 class FilamentBending(_JointForce):
     r"""Bending energy of filaments: of the angles between successive links.
 
@@ -89,14 +83,8 @@ class FilamentBending(_JointForce):
 
     Parameters
     ----------
-    filaments : Filaments
+    filaments
         With J inner nodes, listed by `joints`.
-    bending_modulus : float or (J,) float, pN nm², >= 0
-        B = EI; for actin about 17 µm · kT = 7e4 pN nm².
-    rest_angle : float or (J,) float, radians, >= 0 and < π
-        θ0. An angle and no direction: a filament with rest angles coils either way.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -129,24 +117,16 @@ class FilamentBending(_JointForce):
     FilamentBending(bending_modulus=70000, rest_angle=0)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        bending_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
-        rest_angle=Domain("radians", at_least=0.0, below=np.pi, per="joints"),
-    )
-    bending_modulus: float | np.ndarray
-    rest_angle: float | np.ndarray
-
-    def __init__(
-        self,
-        filaments: Filaments,
-        bending_modulus: "Numbers",
-        rest_angle: "Numbers" = 0.0,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(filaments, name=name, group=group)
-        self._declare(bending_modulus=bending_modulus, rest_angle=rest_angle)
+    bending_modulus: Each = number(
+        "pN nm²",
+        "B = EI; for actin about 17 µm · kT = 7e4 pN nm².",
+        at_least=0.0, per="joints", many="(J,)",
+    )  # fmt: skip
+    rest_angle: Each = number(
+        "radians",
+        "θ0. An angle and no direction: a filament with rest angles coils either way.",
+        default=0.0, at_least=0.0, below=np.pi, per="joints", many="(J,)",
+    )  # fmt: skip
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # The angle turns by what a node moves over the length of its link.
@@ -169,6 +149,7 @@ def refuse_constrained(force: str, filaments: Filaments) -> None:
         )
 
 
+@declared
 class FilamentStretching(_FilamentForce):
     r"""Springs along the links of filaments that are not constrained.
 
@@ -178,13 +159,8 @@ class FilamentStretching(_FilamentForce):
 
     Parameters
     ----------
-    filaments : Filaments
+    filaments
         Added with ``constrained=False``; L links.
-    stretching_modulus : float or (L,) float, pN, >= 0
-        Y, Young's modulus times the area of the cross-section, in the order of ``filaments.links``. For actin about
-        4e4 pN.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -214,15 +190,16 @@ class FilamentStretching(_FilamentForce):
     FilamentStretching(stretching_modulus=40000)
     """
 
-    domains: Mapping[str, Domain] = domain_table(stretching_modulus=Domain("pN", at_least=0.0, per="filaments.links"))
-    stretching_modulus: float | np.ndarray
+    stretching_modulus: Each = number(
+        "pN",
+        "Y, Young's modulus times the area of the cross-section, in the order of ``filaments.links``. For actin "
+        "about 4e4 pN.",
+        at_least=0.0, per="filaments.links", many="(L,)",
+    )  # fmt: skip
 
-    def __init__(
-        self, filaments: Filaments, stretching_modulus: "Numbers", *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(filaments, name=name, group=group)
-        refuse_constrained(self.name, filaments)
-        self._declare(stretching_modulus=stretching_modulus)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        refuse_constrained(self.name, given["filaments"])
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         handle = self._filaments
@@ -235,6 +212,7 @@ class FilamentStretching(_FilamentForce):
         return bind_pairs(self.name, Radial.HARMONIC, layout, handle.beads[handle.links], (stiffness, length))
 
 
+@declared
 class FilamentTwisting(_JointForce):
     r"""Twisting energy of twistable filaments: of the turns between the directors of successive links.
 
@@ -247,14 +225,8 @@ class FilamentTwisting(_JointForce):
 
     Parameters
     ----------
-    filaments : Filaments
+    filaments
         With directors, and J inner nodes, listed by `joints`.
-    twist_modulus : float or (J,) float, pN nm², >= 0
-        C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).
-    rest_twist : float or (J,) float, radians, finite
-        φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° times n.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -296,29 +268,26 @@ class FilamentTwisting(_JointForce):
     FilamentTwisting(twist_modulus=80000, rest_twist=0)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        twist_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
-        rest_twist=Domain("radians", per="joints"),
-    )
-    twist_modulus: float | np.ndarray
-    rest_twist: float | np.ndarray
+    twist_modulus: Each = number(
+        "pN nm²",
+        "C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).",
+        at_least=0.0, per="joints", many="(J,)",
+    )  # fmt: skip
+    rest_twist: Each = number(
+        "radians",
+        "φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° times "
+        "n.",
+        default=0.0, per="joints", many="(J,)",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        filaments: Filaments,
-        twist_modulus: "Numbers",
-        rest_twist: "Numbers" = 0.0,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(filaments, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        filaments = given["filaments"]
         if filaments.directors is None:
             raise TopologyError(
                 f"{self.name}: {filaments!r} has no directors, so nothing says how its links are turned: add the "
                 'filaments with directors= (an array, or "parallel") and director_mass='
             )
-        self._declare(twist_modulus=twist_modulus, rest_twist=rest_twist)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         handle: Any = self._filaments
@@ -406,7 +375,7 @@ class FixmanPotential(_FilamentForce):
     FixmanPotential(kT=4)
     """
 
-    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
+    domains = domain_table(kT=Domain("pN nm", above=0.0))
     kT: float  # noqa: N815
 
     def __init__(

@@ -2,8 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -43,11 +42,11 @@ class _SiteTerms(Force):
     """
 
     #: Names of the sites of a term, which are arguments and attributes of the force.
-    ends: tuple[str, ...] = ()
+    ends: ClassVar[tuple[str, ...]] = ()
     #: Pairs of ends that must not be one bead.
-    apart: tuple[tuple[int, int], ...] = ()
+    apart: ClassVar[tuple[tuple[int, int], ...]] = ()
     #: What messages call a term.
-    noun: str = "term"
+    noun = "term"
 
     def __init__(
         self,
@@ -315,16 +314,16 @@ class Links(_SiteTerms):
     1.0
     """
 
-    of_positions_alone: bool = True
-    domains: Mapping[str, Domain] = domain_table(
+    of_positions_alone = True
+    domains = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
         length=Domain("nm", at_least=0.0, per="ids"),
     )
     stiffness: float | np.ndarray
     length: float | np.ndarray
-    ends: tuple[str, ...] = ("a", "b")
-    apart: tuple[tuple[int, int], ...] = ((0, 1),)
-    noun: str = "link"
+    ends = ("a", "b")
+    apart = ((0, 1),)
+    noun = "link"
 
     def __init__(
         self,
@@ -508,16 +507,14 @@ class LinkEnds:
 class _Angles(_SiteTerms):
     """What both kinds of angles have in common: all but which sites make the two directions."""
 
-    of_positions_alone: bool = True
-    domains: Mapping[str, Domain] = domain_table(
+    of_positions_alone = True
+    domains = domain_table(
         stiffness=Domain("pN nm", at_least=0.0, per="ids"),
         angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
     )
-    stiffness: float | np.ndarray
-    angle: float | np.ndarray
-    noun: str = "angle"
+    noun = "angle"
     #: The ends of the two directions, by their numbers.
-    directions: tuple[tuple[int, int], tuple[int, int]]
+    directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]]
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         ends = self._ends_in(start)
@@ -600,9 +597,11 @@ class AngleLinks(_Angles):
     True
     """
 
-    ends: tuple[str, ...] = ("a", "b", "c")
-    directions: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (1, 2))
-    apart: tuple[tuple[int, int], ...] = ((0, 1), (1, 2))
+    stiffness: float | np.ndarray
+    angle: float | np.ndarray
+    ends = ("a", "b", "c")
+    directions = ((1, 0), (1, 2))
+    apart = ((0, 1), (1, 2))
 
     def __init__(
         self,
@@ -680,9 +679,11 @@ class DirectionLinks(_Angles):
     40.0
     """
 
-    ends: tuple[str, ...] = ("a", "b", "c", "d")
-    directions: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (2, 3))
-    apart: tuple[tuple[int, int], ...] = ((0, 1), (2, 3))
+    stiffness: float | np.ndarray
+    angle: float | np.ndarray
+    ends = ("a", "b", "c", "d")
+    directions = ((0, 1), (2, 3))
+    apart = ((0, 1), (2, 3))
 
     def __init__(
         self,
@@ -793,11 +794,11 @@ class NormalLinks(_SiteTerms):
     128.000000
     """
 
-    domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
+    domains = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
     stiffness: float | np.ndarray
-    ends: tuple[str, ...] = ("a", "b", "point")
-    apart: tuple[tuple[int, int], ...] = ((0, 1),)
-    noun: str = "direction"
+    ends = ("a", "b", "point")
+    apart = ((0, 1),)
+    noun = "direction"
 
     def __init__(
         self,

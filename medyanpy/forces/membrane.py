@@ -12,7 +12,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
-from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
+from medyanpy.forces._base import Domain, Force, argument, declared, domain_table, expect_handle, number
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
 from medyanpy.mesh import geometry
@@ -68,19 +68,17 @@ def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -
             return
 
 
+@declared
 class _MembraneForce(Force):
     """A force on the vertices of one membrane, with no direction or place in space of its own."""
 
-    conserves_momentum: bool = True
+    conserves_momentum = True
 
-    def __init__(self, membrane: Membrane, *, name: str | None, group: int) -> None:
-        super().__init__(name=name, group=group)
-        self._membrane = expect_handle(f"{self.name}: membrane", membrane, Membrane, "a membrane")
+    membrane: Membrane = argument("Membrane", attribute="The membrane acted on.")
 
-    @property
-    def membrane(self) -> Membrane:
-        """The membrane acted on."""
-        return self._membrane
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._membrane = expect_handle(f"{self.name}: membrane", given["membrane"], Membrane, "a membrane")
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -153,9 +151,7 @@ class _MembraneForce(Force):
         pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
         # Each edge is there twice.
         coupling = abs(pressure) * across / 12.0
-        out: np.ndarray = self._of_area(start, gradient, stiffness) + start.bonds(
-            self._membrane.beads[pairs], coupling
-        )
+        out: np.ndarray = self._of_area(start, gradient, stiffness) + start.bonds(self._membrane.beads[pairs], coupling)
         return out
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
@@ -169,9 +165,7 @@ class _OfCurvature(_MembraneForce):
     def __init__(self, membrane: Membrane, discretization: str, *, name: str | None, group: int) -> None:
         super().__init__(membrane, name=name, group=group)
         if discretization not in ("vertex", "dihedral"):
-            raise ParameterError(
-                f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"'
-            )
+            raise ParameterError(f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"')
         self._discretization = discretization
 
     @property
@@ -260,7 +254,7 @@ class MembraneBending(_OfCurvature):
     1.000
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
         spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
     )
@@ -404,7 +398,7 @@ class MembraneArea(_MembraneForce):
     MembraneArea(area_modulus=200, area=3e+06)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         area_modulus=Domain("pN/nm", at_least=0.0),
         area=Domain("nm²", above=0.0, optional=True),
     )
@@ -425,7 +419,7 @@ class MembraneArea(_MembraneForce):
         super().__init__(membrane, name=name, group=group)
         self._per_triangle = bool(per_triangle)
         if per_triangle:
-            self.domains: Mapping[str, Domain] = self._domains_per_triangle
+            self.domains = self._domains_per_triangle
         self._declare(area_modulus=area_modulus, area=area)
 
     @property
@@ -458,18 +452,11 @@ class MembraneArea(_MembraneForce):
         return membrane_totals.TotalArea(*self._place(layout), k, area, 0.0)
 
 
+@declared
 class MembraneTension(_MembraneForce):
     r"""Tension of a membrane that draws on a reservoir of area.
 
     .. math:: U = \sigma A
-
-    Parameters
-    ----------
-    membrane : Membrane
-    tension : float, pN/nm, finite
-        σ; positive pulls the membrane together. 0.003 to 0.3 pN/nm in cells.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -495,14 +482,7 @@ class MembraneTension(_MembraneForce):
     MembraneTension(tension=0.02)
     """
 
-    domains: Mapping[str, Domain] = domain_table(tension=Domain("pN/nm"))
-    tension: float
-
-    def __init__(
-        self, membrane: Membrane, tension: float, *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        self._declare(tension=tension)
+    tension: float = number("pN/nm", "σ; positive pulls the membrane together. 0.003 to 0.3 pN/nm in cells.")
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return self._tense(start, self._numbers["tension"])
@@ -512,6 +492,7 @@ class MembraneTension(_MembraneForce):
         return membrane_totals.TotalArea(*self._place(layout), 0.0, 1.0, self._numbers["tension"])
 
 
+@declared
 class MembraneVolume(_MembraneForce):
     r"""Resistance of a closed membrane to changes of the volume it encloses.
 
@@ -519,14 +500,8 @@ class MembraneVolume(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         Closed, with normals outward.
-    volume_modulus : float, pN/nm², >= 0
-        k; the pressure inside is :math:`-k (V - V_0)/V_0`.
-    volume : float, nm³, > 0, optional
-        V0; the volume the mesh starts with where none is given.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -553,27 +528,18 @@ class MembraneVolume(_MembraneForce):
     MembraneVolume(volume_modulus=0.8, volume=5e+08)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        volume_modulus=Domain("pN/nm²", at_least=0.0),
-        volume=Domain("nm³", above=0.0, optional=True),
-    )
-    volume_modulus: float
-    volume: float | None
+    volume_modulus: float = number("pN/nm²", "k; the pressure inside is :math:`-k (V - V_0)/V_0`.", at_least=0.0)
+    volume: float | None = number(
+        "nm³",
+        "V0; the volume the mesh starts with where none is given.",
+        default=None, above=0.0,
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        membrane: Membrane,
-        volume_modulus: float,
-        volume: float | None = None,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         self._expect_closed("it encloses no volume")
         self._expect_outward()
         self._warn_of_volumes_counted_twice()
-        self._declare(volume_modulus=volume_modulus, volume=volume)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["volume"] is None:
@@ -591,6 +557,7 @@ class MembraneVolume(_MembraneForce):
         return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))
 
 
+@declared
 class MembranePressure(_MembraneForce):
     r"""A constant difference of pressure across a closed membrane.
 
@@ -598,12 +565,8 @@ class MembranePressure(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         Closed, with normals outward.
-    pressure : float, pN/nm², finite
-        p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -626,16 +589,15 @@ class MembranePressure(_MembraneForce):
     MembranePressure(pressure=8e-05)
     """
 
-    domains: Mapping[str, Domain] = domain_table(pressure=Domain("pN/nm²"))
-    pressure: float
+    pressure: float = number(
+        "pN/nm²",
+        "p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3.",
+    )
 
-    def __init__(
-        self, membrane: Membrane, pressure: float, *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         self._expect_closed("it encloses no volume")
         self._expect_outward()
-        self._declare(pressure=pressure)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return self._of_volume(start, 0.0, self._numbers["pressure"])
@@ -700,7 +662,7 @@ class MembraneOsmoticPressure(_MembraneForce):
     MembraneOsmoticPressure(particles=3351.05, concentration=0.006022, kT=4.14195)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         particles=Domain(above=0.0), concentration=Domain("1/nm³", above=0.0), kT=Domain("pN nm", above=0.0)
     )
     particles: float

@@ -1,6 +1,5 @@
 """What a membrane resists by its Gaussian curvature, and by the difference in area of its two sides."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -8,9 +7,8 @@ import numpy as np
 from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import lengths, row_products, total
-from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Domain, Each, declared, domain_table, number
 from medyanpy.forces.membrane import _MembraneForce, _OfCurvature
 from medyanpy.mesh import TriangleMesh, geometry
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MembraneAreaDifference", "MembraneGaussianCurvature"]
 
 
+@declared
 class MembraneGaussianCurvature(_MembraneForce):
     r"""Energy of the Gaussian curvature of a membrane (Helfrich).
 
@@ -33,13 +32,8 @@ class MembraneGaussianCurvature(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         V vertices.
-    modulus : float or (V,) float, pN nm, finite
-        κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border vertices are
-        not used. One for each vertex where the membrane has several phases.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -72,14 +66,12 @@ class MembraneGaussianCurvature(_MembraneForce):
     MembraneGaussianCurvature(modulus=-74)
     """
 
-    domains: Mapping[str, Domain] = domain_table(modulus=Domain("pN nm", per="membrane.beads"))
-    modulus: float | np.ndarray
-
-    def __init__(
-        self, membrane: Membrane, modulus: "Numbers", *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        self._declare(modulus=modulus)
+    modulus: Each = number(
+        "pN nm",
+        "κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border "
+        "vertices are not used. One for each vertex where the membrane has several phases.",
+        per="membrane.beads", many="(V,)",
+    )  # fmt: skip
 
     def bind(self, layout: "Layout") -> "Operation":
         modulus = self._inside(self._numbers["modulus"])
@@ -141,7 +133,7 @@ class MembraneAreaDifference(_OfCurvature):
     MembraneAreaDifference(modulus=82, thickness=3, area_difference=40000, area=3e+06)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         modulus=Domain("pN nm", at_least=0.0),
         thickness=Domain("nm", above=0.0),
         area_difference=Domain("nm²", optional=True),

@@ -1,6 +1,6 @@
 """Energies of in-triangle points by their triangle and weights: fields on a membrane, and its curvature."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
-from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
+from medyanpy.forces._base import Each, Force, argument, declared, expect_handle, number
 from medyanpy.forces._written import WrittenForce
 from medyanpy.forces.membrane import heights_over_rings, warn_inside_out
 from medyanpy.surfaces.expressions import check_names
@@ -32,18 +32,17 @@ __all__ = [
 _EDGES = 2.0
 
 
+@declared
 class _OnMembrane(Force):
     """An energy of the points of one handle, that does not change when the membrane moves with its points."""
 
-    conserves_momentum: bool = True
+    conserves_momentum = True
 
-    def __init__(self, points: InTrianglePoints, *, name: str | None, group: int) -> None:
-        super().__init__(name=name, group=group)
-        self._points = expect_handle(f"{self.name}: points", points, InTrianglePoints, "in-triangle points")
+    points: InTrianglePoints = argument("InTrianglePoints", attribute="The points acted on.")
 
-    @property
-    def points(self) -> InTrianglePoints:
-        return self._points
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._points = expect_handle(f"{self.name}: points", given["points"], InTrianglePoints, "in-triangle points")
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -60,6 +59,7 @@ class _OnMembrane(Force):
         )
 
 
+@declared
 class MembraneField(_OnMembrane):
     r"""A field on a membrane: an energy of in-triangle points, given at the vertices.
 
@@ -70,12 +70,8 @@ class MembraneField(_OnMembrane):
 
     Parameters
     ----------
-    points : InTrianglePoints
+    points
         Of a membrane with V vertices.
-    values : float or (V,) float, pN nm, finite
-        u, the energy of a point at each vertex of the membrane.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -111,12 +107,11 @@ class MembraneField(_OnMembrane):
     MembraneField(values=array of 162)
     """
 
-    domains: Mapping[str, Domain] = domain_table(values=Domain("pN nm", per="points.membrane.beads"))
-    values: float | np.ndarray
-
-    def __init__(self, points: InTrianglePoints, values: "Numbers", *, name: str | None = None, group: int = 0) -> None:
-        super().__init__(points, name=name, group=group)
-        self._declare(values=values)
+    values: Each = number(
+        "pN nm",
+        "u, the energy of a point at each vertex of the membrane.",
+        per="points.membrane.beads", many="(V,)",
+    )  # fmt: skip
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Linear in the weights: no curvature but at edges.
@@ -205,10 +200,6 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
 class _CurvedPoints(_OnMembrane):
     """Points with a curvature, for the area of which membranes pay."""
 
-    bending_modulus: float
-    curvature: float
-    area: float
-
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
         membrane, c = self._points.membrane, abs(checked["curvature"])
@@ -247,25 +238,13 @@ class _CurvedPoints(_OnMembrane):
         )
 
 
+@declared
 class PointCurvature(_CurvedPoints):
     r"""Points that are curved, and bend the membrane around them: proteins with a shape of their own.
 
     .. math:: U = \sum_p 2 \kappa a\, (H_p - c)^2
 
     with the mean curvature H of the membrane at each point p, smooth over edges; see Notes.
-
-    Parameters
-    ----------
-    points : InTrianglePoints
-    bending_modulus : float, pN nm, >= 0
-        κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.
-    curvature : float, 1/nm, finite
-        c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half the sum of
-        the principal curvatures, half of what is called C0 where energies are written :math:`(\kappa/2)(2H - C_0)^2`.
-    area : float, nm², > 0
-        a, of the patch: 20 to 300 nm² for proteins with curved domains.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -322,26 +301,21 @@ class PointCurvature(_CurvedPoints):
     PointCurvature(bending_modulus=160, curvature=0.02, area=100)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        bending_modulus=Domain("pN nm", at_least=0.0),
-        curvature=Domain("1/nm"),
-        area=Domain("nm²", above=0.0),
+    bending_modulus: float = number(
+        "pN nm",
+        "κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.",
+        at_least=0.0,
     )
-
-    def __init__(
-        self,
-        points: InTrianglePoints,
-        bending_modulus: float,
-        curvature: float,
-        area: float,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(points, name=name, group=group)
-        self._declare(bending_modulus=bending_modulus, curvature=curvature, area=area)
+    curvature: float = number(
+        "1/nm",
+        "c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half the "
+        "sum of the principal curvatures, half of what is called C0 where energies are written :math:`(\\kappa/2)(2H "
+        "- C_0)^2`.",
+    )
+    area: float = number("nm²", "a, of the patch: 20 to 300 nm² for proteins with curved domains.", above=0.0)
 
 
+@declared
 class DirectedPointCurvature(_CurvedPoints):
     r"""Points with a curvature along a direction of their own in the membrane, in which they turn freely.
 
@@ -353,21 +327,6 @@ class DirectedPointCurvature(_CurvedPoints):
     with the curvature C of the membrane along the direction of a point, under the angle θ to that of the larger
     principal curvature. Directions are not kept: U is what is left once each is as often taken as :math:`e^{-E/kT}`
     says, the potential of mean force of points that turn much faster than the membrane bends.
-
-    Parameters
-    ----------
-    points : InTrianglePoints
-    bending_modulus : float, pN nm, >= 0
-        κ, how stiff the point is along its direction.
-    curvature : float, 1/nm, finite
-        c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the membrane is to
-        bulge along its normals.
-    area : float, nm², > 0
-        a, of the patch.
-    kT : float, pN nm, > 0
-        Of the thermostat.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -409,27 +368,14 @@ class DirectedPointCurvature(_CurvedPoints):
     DirectedPointCurvature(bending_modulus=160, curvature=0.03, area=50, kT=4.14)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        bending_modulus=Domain("pN nm", at_least=0.0),
-        curvature=Domain("1/nm"),
-        area=Domain("nm²", above=0.0),
-        kT=Domain("pN nm", above=0.0),
+    bending_modulus: float = number("pN nm", "κ, how stiff the point is along its direction.", at_least=0.0)
+    curvature: float = number(
+        "1/nm",
+        "c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the membrane "
+        "is to bulge along its normals.",
     )
-    kT: float  # noqa: N815
-
-    def __init__(
-        self,
-        points: InTrianglePoints,
-        bending_modulus: float,
-        curvature: float,
-        area: float,
-        kT: float,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(points, name=name, group=group)
-        self._declare(bending_modulus=bending_modulus, curvature=curvature, area=area, kT=kT)
+    area: float = number("nm²", "a, of the patch.", above=0.0)
+    kT: float = number("pN nm", "Of the thermostat.", above=0.0)  # noqa: N815
 
 
 class PythonMembraneField(_OnMembrane):

@@ -1,15 +1,13 @@
 """What keeps a fluid membrane from folding onto itself, edge by edge."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.membrane_folds import FoldRepulsion
 from medyanpy._tools.images import displacement
-from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import declared, number
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.membrane import _MembraneForce
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MembraneFoldRepulsion"]
 
 
+@declared
 class MembraneFoldRepulsion(_MembraneForce):
     r"""Keeps neighbouring triangles of a membrane from folding onto each other.
 
@@ -28,16 +27,6 @@ class MembraneFoldRepulsion(_MembraneForce):
 
     over the edges with two triangles; φ is the angle between their normals, 0 where the membrane is flat. Below the
     onset there is nothing, with first and second derivatives; towards φ = π the energy grows without bound.
-
-    Parameters
-    ----------
-    membrane : Membrane
-    strength : float, pN nm, > 0
-        b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.
-    onset : float, radians, > 0 and < π
-        φ0; 120° is the limit that programs with a hard one have.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -71,23 +60,19 @@ class MembraneFoldRepulsion(_MembraneForce):
     MembraneFoldRepulsion(strength=82, onset=2.0944)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        strength=Domain("pN nm", above=0.0),
-        onset=Domain("radians", above=0.0, below=np.pi),
+    strength: float = number(
+        "pN nm",
+        "b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.",
+        above=0.0,
     )
-    strength: float
-    onset: float
+    onset: float = number(
+        "radians",
+        "φ0; 120° is the limit that programs with a hard one have.",
+        default=2.0 * np.pi / 3.0, above=0.0, below=np.pi,
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        membrane: Membrane,
-        strength: float,
-        onset: float = 2.0 * np.pi / 3.0,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         mesh = self._membrane.mesh
         corner, across = self._inner_edges()
         lies = self._flatness(corner, across) == 0.0
@@ -98,7 +83,6 @@ class MembraneFoldRepulsion(_MembraneForce):
                 f"{self.name}: triangles {corner[e] // 3} and {across[e] // 3} of {self._membrane.name!r} lie on each "
                 f"other, folded at the edge from vertex {i} to {j}"
             )
-        self._declare(strength=strength, onset=onset)
 
     def _inner_edges(self) -> tuple[np.ndarray, np.ndarray]:
         """(E,) the corners opposite each edge with two triangles, the lower number first."""

@@ -1,7 +1,6 @@
 """Lines on a membrane that are under tension: its borders, and where one of its phases ends."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Domain, declared, domain_table, number
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.membrane import _MembraneForce
 from medyanpy.mesh.geometry import corners_of
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["BorderTension", "MembraneLineTension"]
 
 
+@declared
 class BorderTension(_MembraneForce):
     r"""Line tension of the borders of a membrane: the energy of a free edge, by its length.
 
@@ -30,12 +30,8 @@ class BorderTension(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         With borders.
-    line_tension : float, pN, finite
-        λ; 5 to 20 pN for the edge of a lipid bilayer.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -62,16 +58,12 @@ class BorderTension(_MembraneForce):
     BorderTension(line_tension=10)
     """
 
-    domains: Mapping[str, Domain] = domain_table(line_tension=Domain("pN"))
-    line_tension: float
+    line_tension: float = number("pN", "λ; 5 to 20 pN for the edge of a lipid bilayer.")
 
-    def __init__(
-        self, membrane: Membrane, line_tension: float, *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         if self._membrane.mesh.is_closed:
             raise TopologyError(f"{self.name}: {self._membrane!r} is closed: it has no border")
-        self._declare(line_tension=line_tension)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)
@@ -142,7 +134,7 @@ class MembraneLineTension(_MembraneForce):
     MembraneLineTension(phases=array of 162, line_tension=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         phases=Domain(at_least=0.0, at_most=1.0, per="membrane.beads"), line_tension=Domain("pN")
     )
     phases: float | np.ndarray

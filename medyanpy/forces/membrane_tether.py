@@ -1,15 +1,13 @@
 """What keeps the edges of a fluid membrane in bounds."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.membrane_edges import EdgeTether
 from medyanpy._tools.sums import mean
-from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import declared, number
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.membrane import _MembraneForce
 
@@ -22,6 +20,7 @@ __all__ = ["MembraneTether"]
 _LIMITS = ("l_min", "l_c1", "l_c0", "l_max")
 
 
+@declared
 class MembraneTether(_MembraneForce):
     r"""A smooth tether along every edge of a membrane: lengths stay between two walls, and are free in between.
 
@@ -30,19 +29,6 @@ class MembraneTether(_MembraneForce):
 
     It grows without bound towards l_min and l_max, and is nothing, with all of its derivatives, between l_c1 and l_c0.
     So it has no elasticity of its own, and with `jumps.EdgeFlips` a membrane is a fluid.
-
-    Parameters
-    ----------
-    membrane : Membrane
-    strength : float, pN nm, > 0
-        b; 80 kT in the source.
-    length : float, nm, > 0, optional
-        ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.
-    l_min : float, >= 0
-        In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.
-    l_c1, l_c0, l_max : float, > 0
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -78,36 +64,20 @@ class MembraneTether(_MembraneForce):
     MembraneTether(strength=330, length=150, l_min=0.67, l_c1=0.85, l_c0=1.15, l_max=1.33)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        strength=Domain("pN nm", above=0.0),
-        length=Domain("nm", above=0.0, optional=True),
-        l_min=Domain("", at_least=0.0),
-        l_c1=Domain("", above=0.0),
-        l_c0=Domain("", above=0.0),
-        l_max=Domain("", above=0.0),
-    )
-    strength: float
-    length: float | None
-    l_min: float
-    l_c1: float
-    l_c0: float
-    l_max: float
-
-    def __init__(
-        self,
-        membrane: Membrane,
-        strength: float,
-        length: float | None = None,
-        *,
-        l_min: float = 0.67,
-        l_c1: float = 0.85,
-        l_c0: float = 1.15,
-        l_max: float = 1.33,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        self._declare(strength=strength, length=length, l_min=l_min, l_c1=l_c1, l_c0=l_c0, l_max=l_max)
+    strength: float = number("pN nm", "b; 80 kT in the source.", above=0.0)
+    length: float | None = number(
+        "nm",
+        "ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.",
+        default=None, above=0.0,
+    )  # fmt: skip
+    l_min: float = number(
+        "",
+        "In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.",
+        default=0.67, kw_only=True, at_least=0.0,
+    )  # fmt: skip
+    l_c1: float = number("", "", default=0.85, kw_only=True, above=0.0)
+    l_c0: float = number("", "", default=1.15, kw_only=True, above=0.0)
+    l_max: float = number("", "", default=1.33, kw_only=True, above=0.0)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["length"] is None:

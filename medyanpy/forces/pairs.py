@@ -1,6 +1,7 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
-from medyanpy.forces._base import Domain, domain_table
-from medyanpy.forces._given import Beads, Rows
-from medyanpy.forces._pair_force import SKIN, PairForce, Profile
+from medyanpy.forces._base import Each, Given, argument, declared, number
+from medyanpy.forces._given import Beads
+from medyanpy.forces._pair_force import PairForce, Profile, TwoGroups
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 from medyanpy.topology import Topology
@@ -36,16 +37,14 @@ __all__ = [
 
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
-#: The distances of a pair energy that ends.
-_CUTOFF = Domain("nm", above=0.0, optional=True)
-_SWITCH = Domain("nm", above=0.0, optional=True)
 # Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
 _RICKER_END = 4.0
 # The largest second derivative of Ricker's well, in U_e/r_e²: at ρ² = (5 - √10)/3, where the third is zero.
 _RICKER_STEEPEST = 12.4695
 
 
-class SoftSphere(PairForce):
+@declared
+class SoftSphere(TwoGroups):
     r"""Soft repulsion: beads of two groups push each other apart when they overlap.
 
     .. math:: U = \sum_{(i, j)} \tfrac12 k (d_{ij} - r_{ij})^2 \quad\text{for}\; r_{ij} = |x_j - x_i| < d_{ij}
@@ -54,28 +53,21 @@ class SoftSphere(PairForce):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, (n,) int, or Sites
+    group_a, group_b
         Beads of any kind. The groups may be the same, overlap, or have nothing in common; a bead in both
         interacts with all of both. Where one group is `Sites`, both are, and are taken for different sites unless
         they are one object; no bead may then be two of the sites.
-    stiffness : float, pN/nm, >= 0
-        The k of the energy.
-    diameter : float, nm, > 0, optional
-        d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads
-        (or sites) of both groups must be balls.
-    exclusions : (E, 2) int, optional
+    exclusions
         Pairs of bead numbers that do not interact, such as the pairs of a bond force. Pairs that would not
         interact anyway are ignored.
-    skin : float, nm, >= 0, optional
+    skin
         How far beyond touching neighbours are listed: a matter of speed, no bit of any result depends on it.
         0.4 times the largest d where none is given.
-    along_surface : bool
+    along_surface
         Whether r is the length of the shortest path along the surface that beads live on, instead. Both groups are then
         in-triangle points, of which those of different membranes do not interact (:doc:`/forces/along_surfaces`); or
         surface points of one surface, and the range is below π times its smallest radius of curvature
         (:doc:`/surfaces`).
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -106,32 +98,14 @@ class SoftSphere(PairForce):
     6.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        stiffness=Domain("pN/nm", at_least=0.0),
-        diameter=Domain("nm", above=0.0, optional=True),
-        skin=SKIN,
+    stiffness: float = number("pN/nm", "The k of the energy.", at_least=0.0)
+    diameter: float | None = number(
+        "nm",
+        "d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads (or "
+        "sites) of both groups must be balls.",
+        default=None,
+        above=0.0,
     )
-    stiffness: float
-    diameter: float | None
-    skin: float | None
-
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        stiffness: float,
-        diameter: float | None = None,
-        *,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            stiffness=stiffness, diameter=diameter, skin=skin,
-        )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -193,7 +167,8 @@ class SoftSphere(PairForce):
         return Profile(values, 2.0 * radii.max(initial=0.0), int(np.argmax(radii)) if len(radii) else 0)
 
 
-class WCA(PairForce):
+@declared
+class WCA(TwoGroups):
     r"""The repulsive part of the Lennard-Jones energy (Weeks, Chandler & Andersen).
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] + \varepsilon
@@ -205,18 +180,8 @@ class WCA(PairForce):
     ----------
     group_a, group_b : handle, list of handles, or (n,) int
         As in `SoftSphere`.
-    epsilon : float, pN nm, >= 0
-        ε, the energy of two beads at distance σ.
-    sigma : float, nm, > 0
-        σ.
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
+    skin
         As in `SoftSphere`; 0.4 times the range 2^(1/6) σ where none is given.
-    along_surface : bool
-        As in `SoftSphere`.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -245,30 +210,8 @@ class WCA(PairForce):
     4.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        epsilon=Domain("pN nm", at_least=0.0), sigma=Domain("nm", above=0.0), skin=SKIN
-    )
-    epsilon: float
-    sigma: float
-    skin: float | None
-
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        epsilon: float,
-        sigma: float,
-        *,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            epsilon=epsilon, sigma=sigma, skin=skin,
-        )  # fmt: skip
+    epsilon: float = number("pN nm", "ε, the energy of two beads at distance σ.", at_least=0.0)
+    sigma: float = number("nm", "σ.", above=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
@@ -287,30 +230,23 @@ class WCA(PairForce):
         return Profile(lambda r, _: radial_values(Radial.WCA, (epsilon, sigma), r), _WCA_END * sigma)
 
 
-class EndingPair(PairForce):
+@declared
+class EndingPair(TwoGroups):
     """A radial energy that may end at a distance, `cutoff`, where it is made continuous: by `shift`, or `switch`."""
 
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        *,
-        shift: bool,
-        exclusions: "Rows | None",
-        along_surface: bool = False,
-        name: str | None,
-        group: int,
-        **numbers: Any,
-    ) -> None:
-        self._shift = bool(shift)
-        super().__init__(
-            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group, **numbers
-        )
+    cutoff: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
+    switch: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
+    shift: bool = argument(
+        "bool",
+        "As in `LennardJones`.",
+        default=True,
+        kw_only=True,
+        attribute="Whether the energy is less what it would be at the cutoff, where it is not switched off.",
+    )
 
-    @property
-    def shift(self) -> bool:
-        """Whether the energy is less what it would be at the cutoff, where it is not switched off."""
-        return self._shift
+    def _take(self, given: dict[str, Any]) -> None:
+        self._shift = bool(given["shift"])
+        super()._take(given)
 
     def _end(self, numbers: Mapping[str, Any]) -> float | None:
         """Where it ends, of these numbers; None: nowhere."""
@@ -369,6 +305,7 @@ def steepest(u: np.ndarray, r: Any) -> np.ndarray:
     return out
 
 
+@declared
 class LennardJones(EndingPair):
     r"""Repulsion of what overlaps, and attraction beyond it: the energy of Lennard-Jones.
 
@@ -380,29 +317,17 @@ class LennardJones(EndingPair):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, (n,) int, or Sites
-        As in `SoftSphere`.
-    epsilon : float, pN nm, >= 0
-        ε: the energy is lowest, -ε, at the distance 2^(1/6) σ.
-    sigma : float, nm, > 0
-        σ.
-    cutoff : float, nm, > 0, optional
+    cutoff
         r_c, beyond which beads do not interact. Where none is given all pairs do, however far apart: a cluster in empty
         space; the time of a step grows as the square of the number of beads. Common in a fluid is 2.5 σ.
-    switch : float, nm, > 0, optional
+    switch
         From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
         derivatives, and nothing is taken off it.
-    shift : bool
+    shift
         Whether U_c is taken off the energy within the cutoff, so that it is continuous there. Forces are the same
         either way; without it energies jump where pairs come and go.
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
+    skin
         As in `SoftSphere`; 0.4 times the cutoff where none is given. Without cutoff there is no list.
-    along_surface : bool
-        As in `SoftSphere`.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -433,39 +358,8 @@ class LennardJones(EndingPair):
     -0.37307
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        epsilon=Domain("pN nm", at_least=0.0),
-        sigma=Domain("nm", above=0.0),
-        cutoff=_CUTOFF,
-        switch=_SWITCH,
-        skin=SKIN,
-    )
-    epsilon: float
-    sigma: float
-    cutoff: float | None
-    switch: float | None
-    skin: float | None
-
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        epsilon: float,
-        sigma: float,
-        *,
-        cutoff: float | None = None,
-        switch: float | None = None,
-        shift: bool = True,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            epsilon=epsilon, sigma=sigma, cutoff=cutoff, switch=switch, skin=skin,
-        )  # fmt: skip
+    epsilon: float = number("pN nm", "ε: the energy is lowest, -ε, at the distance 2^(1/6) σ.", at_least=0.0)
+    sigma: float = number("nm", "σ.", above=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
@@ -478,6 +372,7 @@ class LennardJones(EndingPair):
         return Radial.LENNARD_JONES, (epsilon, sigma), 0.0, ()
 
 
+@declared
 class Coulomb(PairForce):
     r"""Electrostatics of charges in empty space, or in a uniform medium.
 
@@ -487,18 +382,8 @@ class Coulomb(PairForce):
 
     Parameters
     ----------
-    beads : handle, list of handles, (n,) int, or Sites
-        Those with charges, of any kind.
-    charges : float or (n,) float, elementary charges, finite
-        q, of the beads in the order in which they are given.
-    constant : float, pN nm², > 0
-        k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges in empty
-        space. Divide it by the relative permittivity of a medium. With ions in water the energy falls faster than this
-        beyond the Debye length: not offered.
-    exclusions : (E, 2) int, optional
+    exclusions
         As in `SoftSphere`: pairs within one molecule.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -529,27 +414,21 @@ class Coulomb(PairForce):
     -198.9
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        charges=Domain("elementary charges", per="_beads_a"),
-        constant=Domain("pN nm²", above=0.0),
+    _group_names = ("beads", "beads")
+    beads: InitVar["Beads"] = argument(
+        "handle, list of handles, (n,) int, or Sites", "Those with charges, of any kind."
     )
-    charges: float | np.ndarray
-    constant: float
-    _group_names: tuple[str, str] = ("beads", "beads")
-
-    def __init__(
-        self,
-        beads: "Beads",
-        charges: "Numbers",
-        constant: float = units.coulomb_constant,
-        *,
-        exclusions: "Rows | None" = None,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            beads, beads, exclusions=exclusions, name=name, group=group, charges=charges, constant=constant
-        )
+    charges: Each = number(
+        "elementary charges", "q, of the beads in the order in which they are given.", per="_beads_a"
+    )
+    constant: float = number(
+        "pN nm²",
+        "k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges in empty "
+        "space. Divide it by the relative permittivity of a medium. With ions in water the energy falls faster than "
+        "this beyond the Debye length: not offered.",
+        default=units.coulomb_constant,
+        above=0.0,
+    )
 
     def bind(self, layout: "Layout") -> "Operation":
         charges, beads = self._numbers["charges"], self._beads_a
@@ -583,6 +462,7 @@ class Coulomb(PairForce):
         return Profile(values, None, int(np.argmax(np.abs(charges))) if len(charges) else 0)
 
 
+@declared
 class Ricker(EndingPair):
     r"""A soft well: beads of two groups repel each other below a distance and attract each other beyond it.
 
@@ -593,28 +473,8 @@ class Ricker(EndingPair):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, (n,) int, or Sites
-        As in `SoftSphere`.
-    depth : float, pN nm, >= 0
-        U_e: the energy is lowest, -U_e, at the distance r_e.
-    distance : float, nm, > 0
-        r_e.
-    cutoff : float, nm, > 0, optional
+    cutoff
         r_c, beyond which beads do not interact; 4 r_e where none is given.
-    switch : float, nm, > 0, optional
-        From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
-        derivatives, and nothing is taken off it.
-    shift : bool
-        Whether U_c is taken off the energy within the cutoff, so that it is continuous there. Forces are the same
-        either way; without it energies jump where pairs come and go.
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
-        As in `SoftSphere`; 0.4 times the cutoff where none is given.
-    along_surface : bool
-        As in `SoftSphere`.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -653,39 +513,8 @@ class Ricker(EndingPair):
     -8.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        depth=Domain("pN nm", at_least=0.0),
-        distance=Domain("nm", above=0.0),
-        cutoff=_CUTOFF,
-        switch=_SWITCH,
-        skin=SKIN,
-    )
-    depth: float
-    distance: float
-    cutoff: float | None
-    switch: float | None
-    skin: float | None
-
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        depth: float,
-        distance: float,
-        *,
-        cutoff: float | None = None,
-        switch: float | None = None,
-        shift: bool = True,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            depth=depth, distance=distance, cutoff=cutoff, switch=switch, skin=skin,
-        )  # fmt: skip
+    depth: float = number("pN nm", "U_e: the energy is lowest, -U_e, at the distance r_e.", at_least=0.0)
+    distance: float = number("nm", "r_e.", above=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
@@ -708,6 +537,7 @@ class Ricker(EndingPair):
         return Radial.RICKER, (depth, distance), 0.0, ()
 
 
+@declared
 class Morse(EndingPair):
     r"""A well between a soft hill and a short-ranged attraction: the energy of Morse.
 
@@ -719,29 +549,9 @@ class Morse(EndingPair):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, (n,) int, or Sites
-        As in `SoftSphere`.
-    depth : float, pN nm, >= 0
-        D: the energy is lowest, -D, at the distance r_0.
-    steepness : float, 1/nm, > 0
-        a: the well is about 1/a wide, and has the stiffness 2 D a² at its bottom.
-    distance : float, nm, >= 0
-        r_0.
-    cutoff : float, nm, > 0, optional
+    cutoff
         r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At
         r_0 + 7/a the energy is -0.0018 D.
-    switch : float, nm, > 0, optional
-        As in `LennardJones`.
-    shift : bool
-        As in `LennardJones`.
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
-        As in `SoftSphere`; 0.4 times the cutoff where none is given.
-    along_surface : bool
-        As in `SoftSphere`.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -770,42 +580,11 @@ class Morse(EndingPair):
     -12.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        depth=Domain("pN nm", at_least=0.0),
-        steepness=Domain("1/nm", above=0.0),
-        distance=Domain("nm", at_least=0.0),
-        cutoff=_CUTOFF,
-        switch=_SWITCH,
-        skin=SKIN,
+    depth: float = number("pN nm", "D: the energy is lowest, -D, at the distance r_0.", at_least=0.0)
+    steepness: float = number(
+        "1/nm", "a: the well is about 1/a wide, and has the stiffness 2 D a² at its bottom.", above=0.0
     )
-    depth: float
-    steepness: float
-    distance: float
-    cutoff: float | None
-    switch: float | None
-    skin: float | None
-
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        depth: float,
-        steepness: float,
-        distance: float,
-        *,
-        cutoff: float | None = None,
-        switch: float | None = None,
-        shift: bool = True,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            depth=depth, steepness=steepness, distance=distance, cutoff=cutoff, switch=switch, skin=skin,
-        )  # fmt: skip
+    distance: float = number("nm", "r_0.", at_least=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         depth, steepness, distance, cutoff = self._named("depth", "steepness", "distance", "cutoff")
@@ -819,6 +598,7 @@ class Morse(EndingPair):
         return Radial.MORSE, (depth, steepness), distance, ()
 
 
+@declared
 class Yukawa(EndingPair):
     r"""Screened electrostatics: the energy of Yukawa, or of Debye and Hückel.
 
@@ -829,28 +609,9 @@ class Yukawa(EndingPair):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, (n,) int, or Sites
-        As in `SoftSphere`.
-    strength : float, pN nm², finite
-        A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges,
-        ``units.coulomb_constant / 78.5 * q1 * q2``.
-    screening_length : float, nm, > 0
-        λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.
-    cutoff : float, nm, > 0, optional
+    cutoff
         r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At 10 λ the
         first term is 5e-6 A/λ.
-    switch : float, nm, > 0, optional
-        As in `LennardJones`.
-    shift : bool
-        As in `LennardJones`.
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
-        As in `SoftSphere`; 0.4 times the cutoff where none is given.
-    along_surface : bool
-        As in `SoftSphere`.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -879,45 +640,23 @@ class Yukawa(EndingPair):
     0.551812
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        strength=Domain("pN nm²"),
-        screening_length=Domain("nm", above=0.0),
-        cutoff=_CUTOFF,
-        switch=_SWITCH,
-        skin=SKIN,
+    strength: float = number(
+        "pN nm²",
+        "A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges, "
+        "``units.coulomb_constant / 78.5 * q1 * q2``.",
     )
-    strength: float
-    screening_length: float
-    cutoff: float | None
-    switch: float | None
-    skin: float | None
-
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        strength: float,
-        screening_length: float,
-        *,
-        cutoff: float | None = None,
-        switch: float | None = None,
-        shift: bool = True,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(
-            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            strength=strength, screening_length=screening_length, cutoff=cutoff, switch=switch, skin=skin,
-        )  # fmt: skip
+    screening_length: float = number(
+        "nm",
+        "λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.",
+        above=0.0,
+    )
 
     def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         strength, length = self._named("strength", "screening_length")
         return Radial.YUKAWA, (strength, length), 0.0, ()
 
 
+@declared
 class TabulatedPair(EndingPair):
     r"""An energy of pairs that is given as a table.
 
@@ -928,28 +667,8 @@ class TabulatedPair(EndingPair):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, (n,) int, or Sites
-        As in `SoftSphere`.
-    distances : (n,) float, nm, >= 0
-        Of at least four rows of the table, each larger than the one before; equally far from each other or not.
-    energies : (n,) float, pN nm, finite
-        u there.
-    scale : float, finite
-        s, a factor that can be set while a run goes on.
-    cutoff : float, nm, > 0, optional
+    cutoff
         r_c, within the table; its last distance where none is given.
-    switch : float, nm, > 0, optional
-        As in `LennardJones`.
-    shift : bool
-        As in `LennardJones`.
-    exclusions : (E, 2) int, optional
-        As in `SoftSphere`.
-    skin : float, nm, >= 0, optional
-        As in `SoftSphere`; 0.4 times the cutoff where none is given.
-    along_surface : bool
-        As in `SoftSphere`.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -982,45 +701,20 @@ class TabulatedPair(EndingPair):
     0.007722
     """
 
-    domains: Mapping[str, Domain] = domain_table(scale=Domain(), cutoff=_CUTOFF, switch=_SWITCH, skin=SKIN)
-    scale: float
-    cutoff: float | None
-    switch: float | None
-    skin: float | None
+    distances: Given["Numbers", np.ndarray] = argument(
+        "(n,) float, nm, >= 0",
+        "Of at least four rows of the table, each larger than the one before; equally far from each other or not.",
+        attribute="(n,) nm; of the table.",
+    )
+    energies: Given["Numbers", np.ndarray] = argument(
+        "(n,) float, pN nm, finite", "u there.", attribute="(n,) pN nm; of the table."
+    )
+    scale: float = number(text="s, a factor that can be set while a run goes on.", default=1.0)
 
-    def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        distances: "Numbers",
-        energies: "Numbers",
-        scale: float = 1.0,
-        *,
-        cutoff: float | None = None,
-        switch: float | None = None,
-        shift: bool = True,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        along_surface: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        title = name or type(self).__name__
-        self._distances, self._energies = _table(title, distances, energies)
-        super().__init__(
-            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            scale=scale, cutoff=cutoff, switch=switch, skin=skin,
-        )  # fmt: skip
-
-    @property
-    def distances(self) -> np.ndarray:
-        """(n,) nm; of the table."""
-        return self._distances
-
-    @property
-    def energies(self) -> np.ndarray:
-        """(n,) pN nm; of the table."""
-        return self._energies
+    def _take(self, given: dict[str, Any]) -> None:
+        title = given["name"] or type(self).__name__
+        self._distances, self._energies = _table(title, given["distances"], given["energies"])
+        super()._take(given)
 
     def _end(self, numbers: Mapping[str, Any]) -> float | None:
         cutoff: float | None = numbers["cutoff"]
@@ -1065,9 +759,7 @@ def _table(name: str, distances: "Numbers", energies: "Numbers") -> tuple[np.nda
         raise ParameterError(f"{name}: distances[0] = {r[0]:g} nm but must be >= 0")
     if not (np.diff(r) > 0.0).all():
         k = int(np.argmin(np.diff(r) > 0.0)) + 1
-        raise ParameterError(
-            f"{name}: distances[{k}] = {r[k]:g} nm but must be above the one before, {r[k - 1]:g} nm"
-        )
+        raise ParameterError(f"{name}: distances[{k}] = {r[k]:g} nm but must be above the one before, {r[k - 1]:g} nm")
     r.flags.writeable = u.flags.writeable = False
     return r, u
 

@@ -4,7 +4,7 @@ All are polynomials of degree 4 in the positions, smooth everywhere, with the se
 implicit kicks ask for. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table
+from medyanpy.forces._base import Domain, Each, Given, NamedTerms, argument, check_beads, declared, domain_table, number
 from medyanpy.forces._given import Rows
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
@@ -70,15 +70,15 @@ class LinkLengthPenalty(NamedTerms):
     LinkLengthPenalty(omega=20, length=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
+    domains = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="pairs"),
         length=Domain("nm", at_least=0.0, per="pairs"),
     )
     omega: float | np.ndarray
     length: float | np.ndarray
-    conserves_momentum: bool = True
-    noun: str = "pair"
-    terms: str = "_pairs"
+    conserves_momentum = True
+    noun = "pair"
+    terms = "_pairs"
 
     def __init__(
         self,
@@ -158,15 +158,19 @@ def _multipliers(
     return out
 
 
+@declared
 class _TriplePenalty(NamedTerms):
     """A penalty on three beads."""
 
-    noun: str = "triple"
-    terms: str = "_triples"
+    noun = "triple"
+    terms = "_triples"
 
-    def __init__(self, triples: "Rows", *, name: str | None, group: int) -> None:
-        super().__init__(name=name, group=group)
-        self._triples = array(f"{self.name}: triples", triples, (None, 3), dtype=np.int64, error=TopologyError).copy()
+    triples: Given["Rows", np.ndarray] = argument("(M, 3) int", attribute="(M, 3) bead numbers.")
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        triples = array(f"{self.name}: triples", given["triples"], (None, 3), dtype=np.int64, error=TopologyError)
+        self._triples = triples.copy()
         a, b, c = self._triples.T
         twice = (a == b) | (b == c) | (c == a)
         if twice.any():
@@ -174,12 +178,8 @@ class _TriplePenalty(NamedTerms):
             raise TopologyError(f"{self.name}: triple {m} names a bead twice: {self._triples[m].tolist()}")
         self._triples.flags.writeable = False
 
-    @property
-    def triples(self) -> np.ndarray:
-        """(M, 3) bead numbers."""
-        return self._triples
 
-
+@declared
 class RigidTrianglePenalty(_TriplePenalty):
     r"""Holds the three distances within each of some triples of beads: rigid molecules such as water.
 
@@ -188,15 +188,8 @@ class RigidTrianglePenalty(_TriplePenalty):
 
     Parameters
     ----------
-    triples : (M, 3) int
+    triples
         The three beads of each, in topology order; for water H, O, H.
-    omega : float or (M,) float, pN^½ nm^(-3/2), >= 0
-        ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.
-    lengths : (3,) or (M, 3) float, nm, >= 0
-        Distances from the first bead to the second, from the second to the third, and from the third to the first;
-        none longer than the two others together.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -218,19 +211,18 @@ class RigidTrianglePenalty(_TriplePenalty):
     RigidTrianglePenalty(omega=20000, lengths=array of 3)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
-        lengths=Domain("nm", at_least=0.0, per="triples", size=3),
-    )
-    omega: float | np.ndarray
-    lengths: np.ndarray
-    conserves_momentum: bool = True
-
-    def __init__(
-        self, triples: "Rows", omega: "Numbers", lengths: "Numbers", *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(triples, name=name, group=group)
-        self._declare(omega=omega, lengths=lengths)
+    conserves_momentum = True
+    omega: Each = number(
+        "pN^½ nm^(-3/2)",
+        "ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.",
+        at_least=0.0, per="triples", many="(M,)",
+    )  # fmt: skip
+    lengths: Given["Numbers", np.ndarray] = number(
+        "nm",
+        "Distances from the first bead to the second, from the second to the third, and from the third to the "
+        "first; none longer than the two others together.",
+        at_least=0.0, per="triples", size=3, many="(M,)",
+    )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -267,6 +259,7 @@ class RigidTrianglePenalty(_TriplePenalty):
         return bind_pairs(self.name, Radial.PENALTY, layout, pairs, (omega * omega, lengths))
 
 
+@declared
 class OrthonormalFramePenalty(_TriplePenalty):
     r"""Holds three beads, as the columns of a matrix Q, at right angles and at one distance from the origin.
 
@@ -279,14 +272,8 @@ class OrthonormalFramePenalty(_TriplePenalty):
 
     Parameters
     ----------
-    triples : (M, 3) int
+    triples
         The three columns of each matrix, beads in topology order; no bead in two.
-    omega : float or (M,) float, pN^½ nm^(-3/2), >= 0
-        ω.
-    length : float or (M,) float, nm, >= 0
-        ℓ; 1 where none is given, which makes Q itself near a rotation.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -313,23 +300,20 @@ class OrthonormalFramePenalty(_TriplePenalty):
     OrthonormalFramePenalty(omega=10, length=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
-        length=Domain("nm", at_least=0.0, per="triples"),
-    )
-    omega: float | np.ndarray
-    length: float | np.ndarray
+    omega: Each = number("pN^½ nm^(-3/2)", "ω.", at_least=0.0, per="triples", many="(M,)")
+    length: Each = number(
+        "nm",
+        "ℓ; 1 where none is given, which makes Q itself near a rotation.",
+        default=1.0, at_least=0.0, per="triples", many="(M,)",
+    )  # fmt: skip
 
-    def __init__(
-        self, triples: "Rows", omega: "Numbers", length: "Numbers" = 1.0, *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(triples, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         bead, count = np.unique(self._triples, return_counts=True)
         if (count > 1).any():
             b = bead[np.argmax(count > 1)]
             first, second = np.flatnonzero((self._triples == b).any(axis=1))[:2]
             raise TopologyError(f"{self.name}: bead {b} is a column of triple {first} and of triple {second}")
-        self._declare(omega=omega, length=length)
 
     def multipliers(self, positions: "Numbers") -> np.ndarray:
         """(..., M, 3, 3) pN/nm; Λ = ω² (QᵀQ - ℓ² 1) at positions (..., n, 3) of all beads: what takes the place of the

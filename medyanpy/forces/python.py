@@ -80,8 +80,8 @@ class PythonForce(Force):
     """
 
     # Nobody vouches for it: forces alone, with an energy of zero, are common.
-    of_positions_alone: bool = True
-    energy_tells_work: bool = False
+    of_positions_alone = True
+    energy_tells_work = False
 
     def __init__(
         self,

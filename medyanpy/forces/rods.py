@@ -1,6 +1,6 @@
 """Elastic rods: what they resist, loads on their ends, and their excluded volume."""
 
-from collections.abc import Mapping
+from dataclasses import InitVar
 from math import ceil, pi
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from medyanpy.beads import Rods
 from medyanpy.beads.chains import with_edges
 from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, Force, domain_table, expect_handle, handles_in
+from medyanpy.forces._base import Each, Force, Given, argument, declared, expect_handle, handles_in, number
 from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces.collisions import SoftCollisions
 
@@ -26,17 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 
 
+@declared
 class _RodForce(Force):
     """A force on the nodes of rods."""
 
-    def __init__(self, rod: Rods, *, name: str | None, group: int) -> None:
-        super().__init__(name=name, group=group)
-        self._rod = expect_handle(f"{self.name}: rod", rod, Rods, "rods")
+    rod: Rods = argument("Rods", attribute="The rods acted on.")
 
-    @property
-    def rod(self) -> Rods:
-        """The rods acted on."""
-        return self._rod
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._rod = expect_handle(f"{self.name}: rod", given["rod"], Rods, "rods")
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -52,6 +50,7 @@ class _RodForce(Force):
         return tuple(checked.tolist()) if one else checked
 
 
+@declared
 class RodElasticity(_RodForce):
     r"""Shear, extension, bending and twist of elastic rods ("geometrically exact": of any size).
 
@@ -69,22 +68,8 @@ class RodElasticity(_RodForce):
 
     Parameters
     ----------
-    rod : Rods
+    rod
         With J segments, listed by ``rod.links``.
-    shear : float, (2,) or (J, 2) float, pN, > 0
-        C1, C2.
-    extension : float or (J,) float, pN, > 0
-        C3.
-    bending : float, (2,) or (J, 2) float, pN nm², > 0
-        B1, B2: about the first and second axis of the cross-section.
-    twist : float or (J,) float, pN nm², > 0
-        B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, **section.stiffness)``.
-    rest_strain : (3,) or (J, 3) float, dimensionless, finite
-        Γ⁰; (0, 0, 1) without shear and stretch.
-    rest_curvature : (3,) or (J, 3) float, 1/nm, finite
-        Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has both.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -118,41 +103,34 @@ class RodElasticity(_RodForce):
     0.806
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        shear=Domain("pN", above=0.0, per="rod.links", size=2, or_number=True),
-        extension=Domain("pN", above=0.0, per="rod.links"),
-        bending=Domain("pN nm²", above=0.0, per="rod.links", size=2, or_number=True),
-        twist=Domain("pN nm²", above=0.0, per="rod.links"),
-        rest_strain=Domain("dimensionless", per="rod.links", size=3),
-        rest_curvature=Domain("1/nm", per="rod.links", size=3),
-    )
-    shear: np.ndarray
-    extension: float | np.ndarray
-    bending: np.ndarray
-    twist: float | np.ndarray
-    rest_strain: np.ndarray
-    rest_curvature: np.ndarray
-    conserves_momentum: bool = True
-    exact_frequencies: bool = True
-
-    def __init__(
-        self,
-        rod: Rods,
-        shear: "Numbers",
-        extension: "Numbers",
-        bending: "Numbers",
-        twist: "Numbers",
-        rest_strain: "Numbers" = (0.0, 0.0, 1.0),
-        rest_curvature: "Numbers" = (0.0, 0.0, 0.0),
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(rod, name=name, group=group)
-        self._declare(
-            shear=shear, extension=extension, bending=bending, twist=twist, rest_strain=rest_strain,
-            rest_curvature=rest_curvature,
-        )  # fmt: skip
+    conserves_momentum = True
+    exact_frequencies = True
+    shear: Given["Numbers", np.ndarray] = number(
+        "pN",
+        "C1, C2.",
+        above=0.0, per="rod.links", size=2, or_number=True, many="(J,)",
+    )  # fmt: skip
+    extension: Each = number("pN", "C3.", above=0.0, per="rod.links", many="(J,)")
+    bending: Given["Numbers", np.ndarray] = number(
+        "pN nm²",
+        "B1, B2: about the first and second axis of the cross-section.",
+        above=0.0, per="rod.links", size=2, or_number=True, many="(J,)",
+    )  # fmt: skip
+    twist: Each = number(
+        "pN nm²",
+        "B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, **section.stiffness)``.",
+        above=0.0, per="rod.links", many="(J,)",
+    )  # fmt: skip
+    rest_strain: Given["Numbers", np.ndarray] = number(
+        "dimensionless",
+        "Γ⁰; (0, 0, 1) without shear and stretch.",
+        default=(0.0, 0.0, 1.0), per="rod.links", size=3, many="(J,)",
+    )  # fmt: skip
+    rest_curvature: Given["Numbers", np.ndarray] = number(
+        "1/nm",
+        "Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has both.",
+        default=(0.0, 0.0, 0.0), per="rod.links", size=3, many="(J,)",
+    )  # fmt: skip
 
     def _rows(self) -> np.ndarray:
         """(J, 12), or (1, 12) where all segments are alike: C, B, Γ⁰, Ω⁰."""
@@ -202,6 +180,7 @@ class RodElasticity(_RodForce):
         )  # fmt: skip
 
 
+@declared
 class RodLoad(_RodForce):
     r"""A force and a couple on one end of every rod of a handle.
 
@@ -209,18 +188,6 @@ class RodLoad(_RodForce):
 
     for a force in space. Couples, and loads that turn with the rod, have no energy: what they add to the rods is work
     from outside.
-
-    Parameters
-    ----------
-    rod : Rods
-    end : str
-        ``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.
-    force : (3,) float, pN, finite
-    couple : (3,) float, pN nm, finite
-    follows : bool
-        Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -252,36 +219,29 @@ class RodLoad(_RodForce):
     RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.005, 0.0))
     """
 
-    domains: Mapping[str, Domain] = domain_table(force=Domain("pN", size=3), couple=Domain("pN nm", size=3))
-    force: np.ndarray
-    couple: np.ndarray
+    end: Given[Literal["start", "end"], str] = argument(
+        "str",
+        '``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.',
+        attribute='Which end: ``"start"`` or ``"end"``.',
+    )
+    force: Given["Numbers", np.ndarray] = number("pN", "", default=(0.0, 0.0, 0.0), size=3)
+    couple: Given["Numbers", np.ndarray] = number("pN nm", "", default=(0.0, 0.0, 0.0), size=3)
+    follows: InitVar[bool] = argument(
+        "bool",
+        "Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.",
+        default=False, kw_only=True,
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        rod: Rods,
-        end: Literal["start", "end"],
-        force: "Numbers" = (0.0, 0.0, 0.0),
-        couple: "Numbers" = (0.0, 0.0, 0.0),
-        *,
-        follows: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(rod, name=name, group=group)
-        self._end = end
-        rod.tips(end)  # which refuses what has none
-        self._follows = bool(follows)
-        self._declare(force=force, couple=couple)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._end = given["end"]
+        given["rod"].tips(given["end"])  # which refuses what has none
+        self._follows = bool(given["follows"])
 
     @property
     def energy_tells_work(self) -> bool:  # type: ignore[override]
         """Not that of couples, nor of forces that turn with the rod."""
         return not self._follows and not np.any(self._numbers["couple"])
-
-    @property
-    def end(self) -> str:
-        """Which end: ``"start"`` or ``"end"``."""
-        return self._end
 
     def bind(self, layout: "Layout") -> "Operation":
         first = layout.slice_of(self._rod).start - layout.first_oriented

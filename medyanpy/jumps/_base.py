@@ -3,7 +3,7 @@
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -52,12 +52,12 @@ class Jump(Parameterized):
 
     _remedy = "make a new jump, and a new System with it; only jump.changeable can be set"
     #: What its events are called, by the number that the kernel gives.
-    kinds: tuple[str, ...] = ()
+    kinds: ClassVar[tuple[str, ...]] = ()
     #: Whether it must know kT; words without a temperature are refused then.
-    needs_temperature: bool = True
+    needs_temperature = True
     #: Whether rates are not in balance with the energy on purpose: then what events do to it is chemical energy, not
     #: heat.
-    driven: bool = False
+    driven = False
 
     def __init__(self, *, every: int = 1, name: str | None = None) -> None:
         super().__init__(name=name)
