@@ -1,6 +1,5 @@
 """What a membrane resists: bending, changes of its area and volume; and the pressures that it is under."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 

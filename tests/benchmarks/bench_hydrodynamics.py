@@ -4,8 +4,8 @@ Run it from an installed package on a quiet machine:
 
     python tests/benchmarks/bench_hydrodynamics.py [--quick]
 
-Medians over repeats. Spheres of radius 1 fill 1.5 % of a cube, kT = 1, at the default tolerance, 0.02, and at 0.001. The
-number of vectors that Lanczos' method takes is printed too: it grows slowly with the number of spheres. Peers:
+Medians over repeats. Spheres of radius 1 fill 1.5 % of a cube, kT = 1, at the default tolerance, 0.02, and at 0.001.
+The number of vectors that Lanczos' method takes is printed too: it grows slowly with the number of spheres. Peers:
 peers/rotne_prager.py.
 """
 
