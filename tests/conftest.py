@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 
 # `python -m pytest` finds the source folder of the checkout, which holds no kernels, before the installed package;
 # `pytest` does not.
@@ -14,6 +15,8 @@ _CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:] = [folder for folder in sys.path if Path(folder or os.curdir).resolve() != _CHECKOUT]
 # Nor must processes that tests start from the checkout.
 os.environ["PYTHONSAFEPATH"] = "1"
+# Tests share scenes and readers with the files beside this one.
+sys.path.insert(0, str(Path(__file__).parent))
 
 # And tutorials that take long are shorter here than what is stored in them.
 os.environ.setdefault("MEDYANPY_QUICK", "1")
@@ -34,8 +37,15 @@ MEANT = {
 }
 
 
-# Scripts that checkers of types look at, and nobody runs: see test_types.py.
+# Scripts that checkers of types look at and that are not run: see test_types.py.
 collect_ignore = ["types_right.py", "types_wrong.py"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Collect no doctests from files of tests: pytest skips one that cannot be imported, and then its tests too."""
+    collectors = yield
+    return [one for one in collectors if not isinstance(one, DoctestModule)]
 
 
 def pytest_configure(config):

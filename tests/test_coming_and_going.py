@@ -4,17 +4,13 @@ row is somebody else."""
 import copy
 import json
 import pickle
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from test_editing import ALL, KINDS, WORDS, assert_same, look, parts, simulation_of
 
 import medyanpy as mp
 from medyanpy import boundaries, forces
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_editing import ALL, KINDS, WORDS, assert_same, look, parts, simulation_of
 
 pytestmark = pytest.mark.frictionless
 

@@ -1,19 +1,15 @@
 """The contract of jumps, on links that bind; and that each of its clauses notices what it is for."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from pairs_of_jumps import JUMPS, PAIRS, STEPS, advance, built, together
 
 import medyanpy as mp
 from medyanpy.engine import jumping, work
 from medyanpy.testing import JumpCase, check_jump, check_jumps_together
 from medyanpy.testing.jumps import check_balance, check_bits, check_books, check_time
-
-sys.path.insert(0, str(Path(__file__).parent))
-from pairs_of_jumps import JUMPS, PAIRS, STEPS, advance, built, together
 
 K_OFF, K_ON, STIFFNESS, LENGTH = 1.0, 2.5, 1.0, 10.0
 # Two sites on either side: four distances that differ.

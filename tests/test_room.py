@@ -1,17 +1,13 @@
 """Rows asleep: room for beads that are to come, which take no part in anything until somebody is there."""
 
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import test_bits as bits
 
 import medyanpy as mp
 from medyanpy import boundaries, forces
 from medyanpy.beads import Membrane
-
-sys.path.insert(0, str(Path(__file__).parent))
-import test_bits as bits
 
 pytestmark = pytest.mark.frictionless
 

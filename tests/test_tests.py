@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -58,3 +60,13 @@ def test_an_unused_helper_is_seen(tmp_path):
         "def test_a(asked_for): used()\n"
     )
     assert unused(tmp_path) == {"test_a.py: unused", "test_a.py: not_asked_for"}
+
+
+def test_a_file_that_cannot_be_imported_fails(tmp_path):
+    """Its tests are not left out without a word, as `--doctest-ignore-import-errors` has it without our conftest."""
+    (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "test_broken.py").write_text("import nothing_of_this_name\n\ndef test_it():\n    pass\n")
+    options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib", "--doctest-modules"]
+    command = [sys.executable, "-P", "-m", "pytest", *options, "--doctest-ignore-import-errors", "test_broken.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, "No module named 'nothing_of_this_name'" in done.stdout) == (2, True), done.stdout

@@ -10,13 +10,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from test_coming_and_going import FAR, comes, goes
+from test_editing import ALL, KINDS, simulation_of
 
 import medyanpy as mp
 from medyanpy.files.hdf5 import later_parts
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from test_coming_and_going import FAR, comes, goes
-from test_editing import ALL, KINDS, simulation_of
 
 # Files, and processes that are killed: no kernel that other tests do not reach.
 pytestmark = [pytest.mark.slow, pytest.mark.frictionless]

@@ -1,11 +1,7 @@
 """The recipes of docs/viewers.md, as one script."""
 
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_documents import ROOT, fences, run_script
 
 pytestmark = pytest.mark.slow
