@@ -172,11 +172,12 @@ class Declared:
         cls.domains = domain_table(**{name: value.domain for name, value in whole.items() if value.domain is not None})
         if not TYPE_CHECKING:
             cls.__init__ = _constructor(whole, tuple(cls.domains))
+            cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
         if vars(cls).get("__doc__"):
             cls.__doc__ = _documented(cls.__doc__ or "", whole)
 
     def _take(self, given: dict[str, Any]) -> None:
-        """Take the arguments that are no numbers; subclasses add theirs. Numbers are declared after it."""
+        """Take the arguments that are not numbers; subclasses add theirs. Numbers are declared after it."""
 
     def _declare(self, **numbers: Any) -> None:
         """Take the numbers."""

@@ -120,7 +120,7 @@ def checkpoint(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list the handles of a process")
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("every", [401, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [701, pytest.param(1, marks=pytest.mark.long)])
 def test_a_call_that_fails_costs_nothing(tmp_path, checkpoint, when, every):
     """The error is ours; what is asked again is done; no frame is missing, no handle, hidden file or lock is left."""
     folder = tmp_path / "run"
