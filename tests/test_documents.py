@@ -163,10 +163,8 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
     script = "\n".join(
         [
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})",
-            "from typing import Any",
             "import numpy as np, medyanpy as mp, pairs",
             "from medyanpy.forces import _pair_force",
-            "from medyanpy.forces._base import Domain, domain_table",
             "from medyanpy.testing import ForceCase, check_force",
             "_pair_force.pairs = pairs",
             morse.replace("medyanpy._kernels.radial", "radial"),
