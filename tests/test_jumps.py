@@ -219,6 +219,7 @@ def test_after_a_fault_events_are_those_of_the_last_good_state(tmp_path):
     assert (tmp_path / "fault.csv").read_text() == (tmp_path / "whole.csv").read_text()
 
 
+@pytest.mark.slow
 def test_every_few_steps_is_for_their_time():
     """Rates stay rates: as many events on average, in a tenth of the letters."""
     counts = []
@@ -309,6 +310,7 @@ def test_systems_refuse_what_does_not_belong():
         system.add_jump(outside)
 
 
+@pytest.mark.slow
 def test_rates_without_end_speak():
     simulation, _ = network(off_rate=1e12, on_rate=1e12)
     with refused(mp.SimulationError, "attempts in one step"):

@@ -892,6 +892,7 @@ def test_stationary_laws_of_anharmonic_wells(rule, h, a, b, contrast):
     assert abs(plain / law - 1.0) > contrast
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Newmark", "explicit"])
 def test_slow_modes(name):
     """The angle of trimers with stiff links and a light middle, a slow mode. With explicit kicks at a tenth of the

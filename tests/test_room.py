@@ -53,7 +53,7 @@ def same(part, other, n, name=""):
 
 # Paths along a surface, and all pairs, take long without the compiler's help; of all pairs one word is enough there.
 def is_long(kind, word):
-    return kind == "beads along surfaces" or (kind == "spheres in a fluid" and word != "BAGOGAB")
+    return kind == "beads along surfaces" or (kind.startswith("spheres ") and word != "BAGOGAB")
 
 
 CASES = [

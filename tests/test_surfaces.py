@@ -245,6 +245,7 @@ def test_samples_are_uniform_on_a_sphere(resolution):
     check_variance("sum of neighbours", ((x[::2, 0] + x[1::2, 0]) ** 2).sum(), 10_000, 2.0 * 4.0 / 3.0, sees=0.13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
 def test_samples_are_uniform_on_a_torus(axis):
     """Area R + r cos(t) per angle t around the tube: uniform in t - or in space - would differ by 33 % here."""

@@ -26,6 +26,7 @@ def needles(seed=3):
     return mp.TriangleMesh(x, mesh.faces)
 
 
+@pytest.mark.slow
 def test_triangles_become_uniform_and_the_surface_stays():
     mesh = needles()
     assert mesh.quality.min() < 1e-4
@@ -79,6 +80,7 @@ def test_borders_stay_where_they_are():
     assert out.quality.min() > 0.3
 
 
+@pytest.mark.slow
 def test_smoothing_takes_noise_away():
     sphere = mp.TriangleMesh.icosphere(60.0, 4)
     noise = np.random.default_rng(2).normal(scale=0.8, size=sphere.vertices.shape)
@@ -100,6 +102,7 @@ def test_thin_sheets_do_not_join():
     assert report.hausdorff <= 1.0
 
 
+@pytest.mark.slow
 def test_the_report_can_be_read():
     _, report = needles().remesh(edge_length=10.0)
     text = str(report)
@@ -156,6 +159,7 @@ FILES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::medyanpy.errors.MeshQualityWarning")
 @pytest.mark.parametrize(("name", "scale", "edge_length"), FILES)
 def test_the_page_runs_on_files_that_people_have(shared_data, name, scale, edge_length, capsys):
