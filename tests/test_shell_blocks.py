@@ -72,7 +72,7 @@ elif name == "brew":
 elif name in ("pytest", "python", "python3"):
     if args[:2] == ["-m", "venv"]:
         real(sys.executable, "-m", "venv", "--without-pip", *args[2:])
-    if args[0] == "tests/validation/figures":
+    if args[:1] == ["tests/validation/figures"]:
         real(sys.executable, "-P", root / args[0], *args[1:], "--list")
     known([a for a in args if a != "--quick"], "-n", "-q")
     files = [a for a in args if "/" in a]
