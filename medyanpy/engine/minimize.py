@@ -196,6 +196,11 @@ class Relaxation:
         self._v, self._length = np.zeros((len(length), 3)), np.repeat(length[:, None], 3, axis=1)
         others = list(store.momenta.values())
         self._momenta, self._radii = [np.zeros(m.p.shape) for m in others], [store.radii(m) for m in others]
+        #: Of each part of `v`: where it begins and ends, and its shape.
+        self._places: list[tuple[int, int, tuple[int, ...]]] = []
+        for part in (self._v, *self._momenta):
+            first = self._places[-1][1] if self._places else 0
+            self._places.append((first, first + part.size, part.shape))
         self.program: Program = store.make_program(
             self._v,
             length**2,
@@ -300,9 +305,7 @@ class Relaxation:
 
     def _parts(self, v: np.ndarray) -> list[np.ndarray]:
         """Rows of each bead: of velocities, and of other momenta."""
-        shapes = [self._v.shape, *(p.shape for p in self._momenta)]
-        ends = np.cumsum([n * width for n, width in shapes])
-        return [part.reshape(shape) for part, shape in zip(np.split(v, ends[:-1]), shapes, strict=True)]
+        return [v[first:last].reshape(shape) for first, last, shape in self._places]
 
     def _force(self) -> np.ndarray:
         """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
@@ -318,6 +321,11 @@ class Relaxation:
         fastest = sqrt(max(float(np.einsum("ij,ij->i", p, p).max(initial=0.0)) for p in self._parts(v)))
         self.v = v * min(1.0, self.largest_move / (fastest * h)) if fastest > 0.0 else v
         kinks = self.kinks
+        if not len(kinks.at):
+            self._move(h)
+            self.force = self._force()
+            self.drive = self._drive()
+            return
         before, drive = kinks.triangle.copy(), self._parts(self.drive)[0][kinks.rows].copy()
         v = self.v
         rows = self._parts(v)[0][kinks.rows]
