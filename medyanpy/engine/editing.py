@@ -1,4 +1,4 @@
-"""What becomes of a running context when its topology is edited: all is compiled anew, and the state goes on."""
+"""Editing the topology of a running context: everything is compiled again, and the state is carried over."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ __all__ = ["Engine", "Undo", "describe_the_living", "edited"]
 
 
 class Engine(NamedTuple):
-    """What a topology, a system and an integrator are compiled to."""
+    """Compiled form of a topology, a system and an integrator."""
 
     store: Store
     faults: Faults
@@ -59,7 +59,7 @@ def _copied(value: Any) -> Any:
 
 
 def describe_the_living(store: Store) -> None:
-    """Let handles be what jumps have made of them: those that have been born are described as they are now."""
+    """Update handles to what jumps have made of them: added beads are described as they are now."""
     layout, topology = store.layout, store.layout.topology
     if store.room is None:
         return
@@ -84,7 +84,7 @@ class Carried(NamedTuple):
     now: np.ndarray
 
     def within(self, then: slice, now: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Of those that are in a range of places, their numbers in it."""
+        """Return, of the beads in a range of places, their numbers in that range before and after."""
         own = (self.now >= now.start) & (self.now < now.stop)
         return self.then[own] - then.start, self.now[own] - now.start
 
@@ -138,7 +138,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
 
 
 def _carried(before: Store, store: Store) -> Carried:
-    """Rows stay; whoever has the row of one that is gone has another id."""
+    """Match the rows before and after an edit; a bead in the row of a removed one has another id."""
     then, now = before.ids_in_rows(), store.ids_in_rows()
     n = min(len(then), len(now))
     rows = np.flatnonzero((then[:n] == now[:n]) & (then[:n] >= 0))

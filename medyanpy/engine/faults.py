@@ -1,4 +1,4 @@
-"""What failed in a kernel, in the user's words: which step, bead, object and force, and what is likely wrong."""
+"""Reports of faults in kernels, in the user's words: step, bead, object, force, and the likely cause."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,7 +152,7 @@ class Faults:
         return told[0] if told else None
 
     def _concerns(self, one: Overlap, place: int) -> bool:
-        """Whether a bead is one of those that overlap, or carries one."""
+        """Tell whether a bead overlaps another, or carries a point that does."""
         layout = self.store.layout
         places = layout.rank[one.all_beads]
         riders = places[places >= layout.n_cartesian] - layout.n_cartesian
@@ -233,14 +233,14 @@ class Faults:
         )
 
     def _keep(self, place: int) -> str:
-        """What would hold the triangles at a bead in shape."""
+        """Name the forces that would hold the triangles at a bead in shape."""
         layout = self.store.layout
         handle = layout.topology.handle_of(int(layout.order[place])) if place >= 0 else None
         return keepers_at(self.schedule.system, handle)
 
     @property
     def _first(self) -> bool:
-        """Whether no step has been taken since the last change from outside."""
+        """Tell whether no step has been taken since the last change from outside."""
         return self.store.step == self.schedule.started
 
     def _in_words(self, energy: float) -> str:
@@ -284,8 +284,8 @@ class Faults:
         return [name for name in self.schedule.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
 
     def _strength(self, name: str, place: int) -> float:
-        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is not a number, or not
-        to be computed."""
+        """Return the size of one force on a bead, pN, or of its torque, pN nm; inf where that is not a number, or
+        cannot be computed."""
         operation = self.schedule.bound_forces[name]
         if not operation.repeatable:
             return 0.0

@@ -1,4 +1,4 @@
-"""How triangles of one Context come to join other vertices, and what follows from it."""
+"""Changes of the triangles of one Context: which vertices they join, and what follows from that."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ __all__ = ["Flipping"]
 class Flipping:
     """Flips of edges and all else that gives membranes other triangles: the forces of a schedule follow.
 
-    What forces hold of triangles is mended by their operations (`Operation.changed`), or else they are bound anew.
+    What forces hold of triangles is mended by their operations (`Operation.changed`), or else they are bound again.
     """
 
     def __init__(self, schedule: "Schedule") -> None:
@@ -44,7 +44,7 @@ class Flipping:
         """pN nm; what the energy of a force, by number, gains by a change that flips edges of a membrane, if any.
 
         Operations that can tell it look at little more than what changes. Of others the whole energy is evaluated
-        twice, and where they hold something of the triangles they are bound anew for it.
+        twice, and where they hold something of the triangles they are bound again for it.
         """
         schedule = self._schedule
         force, operation = schedule.system.forces[number], schedule.bound[number]
@@ -126,12 +126,12 @@ class Flipping:
         schedule.put_forces({i: schedule.bind(schedule.system.forces[i]) for i in stale})
 
     def follows(self, force: "Force", operation: Any) -> bool:
-        """Whether the operation of a force is right whatever is flipped."""
+        """Tell whether the operation of a force stays right whatever edges are flipped."""
         named = any(isinstance(handle, Membrane) for handle in force.handles)
         return not named or force.of_positions_alone or can_mend(self._schedule.store.program, operation)
 
     def ask_of(self, membrane: Membrane, force: "Force", operation: Any) -> Ask:
-        """What has to be asked of a force for each flip that is tried."""
+        """Return what has to be asked of a force for each flip that is tried."""
         if force.of_positions_alone:
             return Ask.OF_POINTS if operation.acts_on_points else Ask.NOTHING
         if membrane in force.handles:

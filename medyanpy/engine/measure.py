@@ -1,4 +1,4 @@
-"""What is read off a Context: states, energies, temperatures, virials and derivatives, of store and schedule."""
+"""Measurements on a Context: states, energies, temperatures, virials and derivatives, of store and schedule."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -49,7 +49,7 @@ class Measure:
         multipliers: bool,
         physical_positions: bool,
     ) -> State:
-        """As `get_state`, with forces as they are bound."""
+        """Return the state as `get_state` does, with forces as they are bound."""
         parts: dict[str, Any] = {}
         layout = self.store.layout
         if positions:
@@ -105,7 +105,7 @@ class Measure:
         return n, frozen(store.ids_in_rows()), frozen(store.alive[rank] != 0), int(store.next_id[0])
 
     def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
-        """Those of every handle that has any; `forces` in topology order."""
+        """Return the Lagrange multipliers of every handle that has any; `forces` in topology order."""
         x, v = self.store.x[self.store.layout.rank], self.store.v[self.store.layout.rank]
         found = {
             h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.store.layout.topology.handles
@@ -213,7 +213,7 @@ class Measure:
         return {"temperature": mean, "temperatures": by_handle}
 
     def _momentum_is_conserved(self) -> bool:
-        """Whether nothing changes the total momentum of the Cartesian beads."""
+        """True if nothing changes the total momentum of the Cartesian beads."""
         thermal = any(LETTERS[letter.kind].thermal for letter in self.schedule.integrator.letters)
         frictionless = not thermal or not any(h.has_friction for h in self.store.layout.handles)
         return (
@@ -271,7 +271,7 @@ class Measure:
         return total, drives
 
     def admit(self, bead: int, kinetic: float) -> bool:
-        """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
+        """Tell whether the run continues after the watch has found this kinetic energy in a bead."""
         try:
             _, potential = self.energies()
         except SimulationError:

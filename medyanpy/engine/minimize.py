@@ -52,7 +52,7 @@ _TRIES = 30
 
 
 class Kinks:
-    """In-triangle points at edges, where the energy has kinks: a point that is pushed onto an edge from both of its
+    """In-triangle points at edges, where the energy has kinks. A point that is pushed onto an edge from both of its
     triangles is at rest across it, whatever the forces there are.
 
     A point that crosses an edge and is pushed back stops, and is driven by half; when that has happened some times, it
@@ -238,7 +238,7 @@ class Relaxation:
             np.multiply(own, radius, out=p)
 
     def _part(self) -> bool:
-        """Put beads apart that are in one place, where there is no direction to push in; whether any overlap."""
+        """Put beads apart that are in one place, which leaves no direction to push in; tell whether any overlap."""
         store = self.schedule.store
         overlapping = False
         for k in range(_TRIES):
@@ -345,7 +345,7 @@ class Relaxation:
 
 
 class Minimization(float):
-    """What a minimisation reached: the largest force component that is left, pN, as a number.
+    """Result of a minimisation: the largest force component that is left, pN, as a number.
 
     Attributes
     ----------
@@ -421,7 +421,7 @@ def minimize(
 
 
 def _where(r: Relaxation, context: "Context") -> str:
-    """On which bead the largest force is left, and which force is the strongest there."""
+    """Name the bead with the largest force that is left, and the force that is the strongest there."""
     parts = r._parts(r.left)
     k = int(np.argmax([float(np.abs(part).max(initial=0.0)) for part in parts]))
     place = int(np.argmax(np.abs(parts[k]).max(axis=1)))

@@ -24,7 +24,8 @@ _EVERY = 10_000
 
 
 def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:
-    """Of the triangles (F, 3) at a vertex, the one of smallest height, and that height; None where it has none."""
+    """Return the triangle of smallest height at a vertex, of triangles (F, 3), and that height; None where it has
+    none."""
     at = np.flatnonzero((faces == vertex).any(axis=1))
     if len(at) == 0:
         return None
@@ -33,7 +34,7 @@ def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | No
 
 
 def keepers(system: "System", membrane: Membrane | None) -> str:
-    """What to hold the triangles of a membrane in shape with: forces that it does not have yet, for messages."""
+    """Name forces, for messages, that would hold the triangles of a membrane in shape and that it does not have yet."""
     own = [force for force in system.forces if membrane is None or getattr(force, "membrane", None) is membrane]
     flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
     if flows:

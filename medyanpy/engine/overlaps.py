@@ -80,7 +80,7 @@ class Overlap:
 
 
 class _Places:
-    """What `Sites.places` asks of a state."""
+    """Positions and orientations, as `Sites.places` takes them from a state."""
 
     def __init__(self, positions: np.ndarray, orientations: np.ndarray) -> None:
         self.positions, self.orientations = positions, orientations
@@ -90,12 +90,12 @@ def overlaps(
     system: "System", integrator: "SplittingIntegrator", layout: "Layout", positions: np.ndarray,
     orientations: np.ndarray,
 ) -> list[Overlap]:
-    """Of each pair force the worst pair that overlaps, the worst force first.
+    """Find the worst overlapping pair of each pair force, the worst force first.
 
     Parameters
     ----------
     positions : (n, 3) float, nm
-        In topology order; nan of rows asleep.
+        In topology order; nan in inactive rows.
     orientations : (m, 4) float
     """
     forces = [force for force in system.forces if isinstance(force, PairForce)]
@@ -108,7 +108,7 @@ def overlaps(
 
 
 def overlaps_now(schedule: "Schedule") -> list[Overlap]:
-    """The same of the present state of a Context."""
+    """Find the worst overlapping pair of each pair force in the present state of a Context."""
     store = schedule.store
     if not any(isinstance(force, PairForce) for force in schedule.system.forces):
         return []
@@ -227,7 +227,7 @@ def _members_at(force: PairForce, members: Any, start: Start, at: _Places) -> tu
 
 
 class _Judge:
-    """Which pairs of a force overlap."""
+    """Test of which pairs of a force overlap."""
 
     def __init__(self, force: PairForce, integrator: "SplittingIntegrator", profile: Profile) -> None:
         self.kT, self.profile = integrator.kT, profile
@@ -236,8 +236,8 @@ class _Judge:
         self.way = 0.0 if softened else 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
 
     def overlapping(self, r: np.ndarray, u: np.ndarray, together: np.ndarray, larger: np.ndarray) -> np.ndarray:
-        """Which of some pairs do, at these distances, with energies and derivatives, and the sum and the larger of the
-        sizes of both (`Coordinates.sums`)."""
+        """Tell which pairs overlap at these distances. Given are energies and derivatives, and the sum and the larger
+        of the sizes of both (`Coordinates.sums`)."""
         with np.errstate(all="ignore"):
             energy, slope = u[:, 0], u[:, 1]
             rate = np.maximum(u[:, 2], 0.0) * together * larger * self.way
@@ -253,15 +253,16 @@ class _Judge:
         return out
 
     def _has_numbers(self) -> bool:
-        """Whether pairs that are apart have energies: a force whose numbers are absurd says nothing of distances."""
+        """Tell whether pairs that are apart have finite energies: a force with absurd numbers tells nothing of
+        distances."""
         end = 1.0 if self.profile.axes is not None else self.profile.end or 1.0
         k = self.profile.strongest or 0
         u = self.profile.values(np.array([0.5, 0.9]) * end, np.array([[k, k], [k, k]]))
         return bool((np.abs(u[:, 0]) < _LOST).any())
 
     def _hard(self) -> bool:
-        """Whether energies grow beyond all that heat gives, as beads come together. Forces of infinite range do not
-        count: the energy of one pair may be outweighed by those of others."""
+        """Tell whether energies grow beyond all that heat gives, as beads come together. Forces of infinite range do
+        not count: the energy of one pair may be outweighed by those of others."""
         k = self.profile.strongest
         if self.profile.end is None:
             return False

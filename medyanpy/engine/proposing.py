@@ -25,7 +25,7 @@ _IN_VAIN = 100
 
 
 class Proposing:
-    """What schedule and states ask of blocks.
+    """Blocks M( ) of one Context, for its schedule and its states.
 
     Attributes
     ----------
@@ -42,15 +42,15 @@ class Proposing:
         self._said = False
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What steps change: part of the state of words with blocks."""
+        """Return what steps change: part of the state of words with blocks."""
         return {"blocks": self.counts} if self.blocks else {}
 
     def said(self) -> tuple[BlockCounts, ...]:
-        """For states."""
+        """Return the counts of every block, for states."""
         return tuple(BlockCounts(block, *own) for block, own in zip(self.blocks, self.counts.tolist(), strict=True))
 
     def take(self, said: Sequence[BlockCounts]) -> None:
-        """Go on from what a state says, if it is of the same blocks."""
+        """Resume from the counts of a state, if it is of the same blocks."""
         if tuple(own.block for own in said) == self.blocks:
             self.counts[...] = np.array([own[1:] for own in said], np.int64).reshape(self.counts.shape)
 

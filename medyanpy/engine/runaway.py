@@ -1,4 +1,4 @@
-"""How much kinetic energy a bead can have come by: the account that tells a run that runs away."""
+"""Detection of runaways: the account of how much kinetic energy a bead can have."""
 
 import numpy as np
 
@@ -19,12 +19,12 @@ _CLOSED, _NO_HEAT = -2.0, -1.0
 
 
 class Account:
-    """What kinetic energy a bead may have.
+    """Account of the kinetic energy that a bead may have.
 
     A bead with mass m at temperature T that is `factor` times as fast as :math:`\\sqrt{kT/m}` has a kinetic energy of
     ``factor² / 2`` kT. As much is admitted; with the largest kinetic energy that any bead had when the account was
-    opened in place of kT, if that is larger or if there is no thermostat; and beyond that four times the potential
-    energy that has been released since. Linearly implicit kicks conserve another energy: with them, what one step
+    opened in place of kT, if that is larger or if there is no thermostat. Four times the potential energy that has been
+    released since is admitted beyond that. Linearly implicit kicks conserve another energy: with them, what one step
     under the forces at the opening would give a bead counts as a kinetic energy that it had.
 
     An account is opened by the first step after anything was changed from outside: numbers of forces, positions,
@@ -59,11 +59,11 @@ class Account:
         return self.array[:1]
 
     def close(self) -> None:
-        """Something was changed from outside: what comes next starts anew."""
+        """Close the account after a change from outside; the next step opens another."""
         self.array[0], self.array[3] = -1.0, _CLOSED
 
     def is_open(self, kT: float | None) -> bool:
-        """Whether it holds for this temperature."""
+        """Tell whether the account holds for this temperature."""
         return bool(self.array[3] == (_NO_HEAT if kT is None else kT))
 
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
@@ -75,7 +75,7 @@ class Account:
         self.array[:4] = bound, potential if bound >= 0.0 else 0.0, own, _NO_HEAT if kT is None else kT
 
     def admits(self, kinetic: float, potential: float) -> bool:
-        """Whether a bead can have come by a kinetic energy beyond the bound, at this potential energy."""
+        """Tell whether a bead can have a kinetic energy beyond the bound, at this potential energy."""
         released = self.array[1] - potential
         admitted = bool(kinetic <= self.array[2] + _RELEASED * max(released, 0.0))
         if admitted:

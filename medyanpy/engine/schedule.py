@@ -37,8 +37,8 @@ __all__ = ["Schedule", "check_word"]
 
 
 class Coefficients(NamedTuple):
-    """c1 and c2 of a thermal letter, (n,) by place: as they are, and what they are of beads that are there; where these
-    come and go, what they are of a row asleep. And the numbers that they are made of."""
+    """Coefficients c1 and c2 of a thermal letter, (n,) by place, and the numbers that they are made of. They are kept
+    as they are now, as they are for beads that are there and, where beads come and go, for an inactive row."""
 
     now: tuple[np.ndarray, np.ndarray]
     living: tuple[np.ndarray, np.ndarray]
@@ -49,7 +49,7 @@ class Coefficients(NamedTuple):
 
 
 class Schedule:
-    """What a step of one Context consists of.
+    """Operations that make up a step of one Context.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Schedule:
         return self._coefficients[key].now
 
     def coefficient_arrays(self, alive: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Those made so far, by name; or what they would be if others were there, (n,) by place."""
+        """Return the coefficients made so far, by name; or what they would be with other beads there, (n,) by place."""
         arrays: dict[str, np.ndarray] = {}
         for k, made in enumerate(self._coefficients.values()):
             for c in range(2):
@@ -168,8 +168,8 @@ class Schedule:
         return arrays
 
     def take_coefficients(self, before: "Schedule", then: np.ndarray, now: np.ndarray) -> None:
-        """Those that beads had at places `then` before an edit are theirs at places `now`, as long as they are made of
-        the same numbers: whether beads feel each other through the fluid, and kT, may have changed."""
+        """Carry coefficients over an edit, from places `then` to places `now`, as long as they are made of the same
+        numbers: whether beads feel each other through the fluid, and kT, may have changed."""
         for key, made in self._coefficients.items():
             theirs = before._coefficients.get(key)
             if theirs is None or theirs.kT != made.kT:
@@ -257,9 +257,9 @@ class Schedule:
         return watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
-        """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
-        meet are one flight. Not As of different parts of a composition: of constrained beads, and of beads that turn,
-        A(s) A(t) is A(s + t) to second order only, and the composition would be no better."""
+        """Return the letters that do something here. G does nothing where there are no in-triangle points; two As that
+        then meet are one flight. As of different parts of a composition are not joined: for constrained beads, and for
+        beads that turn, A(s) A(t) is A(s + t) to second order only, and the composition would not be better."""
         word: list[tuple[Stage, Letter]] = []
         # Letters that stand apart are numbered apart.
         numbers = {True: count(), False: count()}
@@ -277,7 +277,7 @@ class Schedule:
         return word
 
     def jumps_at(self, stage: Stage) -> list[Any]:
-        """What a letter J does."""
+        """Return the operations of a letter J."""
         return self.jumping.at(stage)
 
     def _instruments(self) -> list[Flow]:
@@ -285,7 +285,8 @@ class Schedule:
         return [] if self.meter is None else [self.meter]
 
     def rule(self, letter: Letter) -> Any:
-        """What the kick of a letter makes of the forces; one for all letters of the same sub-step."""
+        """Return the rule by which the kick of a letter applies the forces; one for all letters of the same
+        sub-step."""
         if letter.substep not in self._rules:
             self._rules[letter.substep] = self.integrator.kick.bind(self, letter.substep * self.integrator.timestep)
         return self._rules[letter.substep]
@@ -299,8 +300,8 @@ class Schedule:
         return None if rule is None else (self.force_sums[letter.group], rule)
 
     def operations(self, stage: Stage, letter: Letter | None = None, flows: Sequence[Flow] | None = None) -> list[Any]:
-        """What a letter does: to all beads, to those that have a letter of their own, and what flows do around it, of
-        the kinds of beads where no others are given."""
+        """Return the operations of a letter: on all beads, on beads that have a letter of their own, and those of flows
+        around it; flows are those of the kinds of beads where no others are given."""
         letter = Letter(stage.kind, 1.0) if letter is None else letter
         common = LETTERS[stage.kind].operations(self, letter, stage)
         given = (self.force_sums[letter.group],) if LETTERS[stage.kind].forces else ()
@@ -317,7 +318,7 @@ class Schedule:
         return [*before, *operations, *after]
 
     def _all_flows(self) -> list[Flow]:
-        """Of kinds of beads, and of those that feel each other through the fluid."""
+        """Return the flows of kinds of beads, and that of beads that feel each other through the fluid."""
         return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
 
     def _in_fluid(self, letter: str) -> "Sequence[Handle]":
@@ -344,13 +345,13 @@ class Schedule:
         return [i for i, force in enumerate(forces) if force._version != versions[i]]
 
     def bind_before_the_next_step(self, forces: Sequence[int]) -> None:
-        """Those of these forces, by number, that are not bound anew earlier."""
+        """Mark these forces, by number, to be bound again before the next step if nothing binds them earlier."""
         for i in forces:
             self._versions[i] = -1
 
     @property
     def follows_integrator(self) -> bool:
-        """Whether timestep and temperature are those that this was made for."""
+        """Tell whether timestep and temperature are those that this was made for."""
         return self.integrator._version == self._integrator_version
 
     def take_forces(self, bound: dict[int, Any]) -> None:
@@ -362,7 +363,7 @@ class Schedule:
             self.compile()
 
     def put_forces(self, bound: dict[int, Any]) -> None:
-        """The same within a step, or for a state that has changed anyway."""
+        """Put operations of forces in place, within a step or for a state that has changed anyway."""
         for i, operation in bound.items():
             self.bound[i] = operation
             self._versions[i] = self.system.forces[i].version
@@ -371,7 +372,7 @@ class Schedule:
         self.jumping.weigh(self)
 
     def follow_integrator(self) -> bool:
-        """Timestep or temperature have changed: all that was made of them is made anew. Whether steps are longer."""
+        """Make again all that depends on timestep or temperature, which have changed; tell whether steps are longer."""
         time, longer = self.time, self.integrator.timestep > self._timestep
         self._take_numbers_of_integrator()
         self.set_time(time)
@@ -426,7 +427,7 @@ class Schedule:
         return next(s for s in self.force_sums.values() if operation in s.forces.operations)
 
     def moving_arrays(self) -> dict[str, np.ndarray]:
-        """What steps change: with the step number, the state."""
+        """Return what steps change: with the step number, the state."""
         arrays = self.store.moving() | self.jumping.arrays() | self.proposing.arrays()
         arrays |= {"runaway": self.account.array}
         for flow in [*self._all_flows(), *self._instruments()]:

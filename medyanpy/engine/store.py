@@ -35,7 +35,7 @@ class Momenta(NamedTuple):
 
 
 class Store:
-    """Positions, velocities, masses and all else that a bead has.
+    """Positions, velocities, masses and all other columns of the beads.
 
     Attributes
     ----------
@@ -46,10 +46,10 @@ class Store:
     x, v : (n, 3) float arrays, nm and nm/s
         Of in-triangle points x is derived, and v in their plane.
     mass, inverse_mass : (n,) float arrays, pN s²/nm and its inverse
-        The inverse is 0 of beads that are fixed; both are of rows asleep.
+        The inverse is 0 for beads that are fixed; both are 0 in inactive rows.
     room : Room or None
-        Where rows are asleep, or ids are other numbers than rows: which beads are there (`alive`, (n,) int8), and their
-        `ids` (n,), which are state then.
+        Where rows are inactive, or ids are other numbers than rows: which beads are there (`alive`, (n,) int8), and
+        their `ids` (n,), which are state then.
     orientation : (m, 4) float array
         Unit quaternions of the oriented beads.
     spin : (m, 3) float arrays
@@ -138,7 +138,7 @@ class Store:
         self.after_o: np.ndarray = np.full(len(layout.handles), np.nan)
 
     def _make_room(self) -> None:
-        """Who is there, and what mass whoever is born will have."""
+        """Set up which beads are there, and which mass an added bead will have."""
         layout = self.layout
         self.room: Room | None = None
         self.mass_of_the_living: np.ndarray = self.mass
@@ -155,7 +155,7 @@ class Store:
         self.inverse_of_the_living[born] = 1.0 / self.mass_of_the_living[born]
 
     def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:
-        """(n,) a number of every bead, by place, and in rows asleep what those have that jumps may bear there."""
+        """Return a number of every bead, (n,) by place; in inactive rows, that of a bead that a jump may add there."""
         out = values.copy()
         for handle in self.layout.handles:
             if handle.comes_and_goes:
@@ -164,17 +164,17 @@ class Store:
         return out
 
     def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
-        """Let an array by place hold what `living` has where somebody is, from now on."""
+        """Let an array by place hold what `living` has where a bead is, from now on."""
         assert self.room is not None
         self.room.follow(now, living, asleep)
 
     def forget_coefficients(self) -> None:
-        """Those of letters that are no more follow nothing."""
+        """Drop the coefficients of letters that are not there any more."""
         if self.room is not None:
             self.room.forget(self._followed)
 
     def there(self, of: str = BEADS, alive: np.ndarray | None = None) -> np.ndarray | None:
-        """(rows,) whether somebody is in each row of the columns of an `of`, in topology order, now or by (n,) by
+        """Tell whether a bead is in each row of the columns of an `of`, (rows,) in topology order, now or by (n,) by
         place; None: in all."""
         if self.room is None:
             return None
@@ -234,24 +234,24 @@ class Store:
             raise ParameterError(str(cause)) from cause
 
     def ids_in_rows(self) -> np.ndarray:
-        """(n,) permanent ids in topology order, -1 where nobody is."""
+        """Return permanent ids (n,) in topology order, -1 in rows without a bead."""
         if self.room is None:
             return np.arange(self.layout.n)
         rank = self.layout.rank
         return np.where(self.alive[rank] != 0, self.ids[rank], -1)
 
     def living(self, places: slice) -> int:
-        """How many beads are there, of a range of places."""
+        """Return how many beads are there, of a range of places."""
         return places.stop - places.start if self.room is None else int(self.alive[places].sum())
 
     def degrees_of_freedom(self, handle: Handle) -> int:
-        """Of the beads of a handle that are there."""
+        """Return the degrees of freedom of the beads of a handle that are there."""
         if not handle.comes_and_goes or self.room is None:
             return handle.degrees_of_freedom
         return handle.degrees_of_freedom_per_bead * self.living(self.layout.block_of(handle))
 
     def _momenta(self, column: Column) -> Momenta:
-        """As (n, width), with the masses that handles give."""
+        """Return momenta as (n, width), with the masses that handles give."""
         n, first = self.layout.n_rows(column.of), self.layout.first_place(column.of)
         mass, inverse = np.ones((n, *column.shape)), np.zeros((n, *column.shape))
         for handle in self._having[column]:
@@ -293,7 +293,7 @@ class Store:
         return bool(self.box.any())
 
     def moving(self) -> dict[str, np.ndarray]:
-        """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
+        """Return what steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
         box = {"box": self.box} if self.is_periodic else {}
@@ -318,8 +318,8 @@ class Store:
     def shown(
         self, column: Column, held: np.ndarray | None = None, alive: np.ndarray | None = None
     ) -> np.ndarray:
-        """The rows of a column, or of another array of its kind, in topology order, as users see them; nan, or -1 of
-        whole numbers, where nobody is, or where nobody is said to be, (n,) by place."""
+        """Return the rows of a column, or of another array of its kind, in topology order, as users see them. Rows
+        without a bead, now or by (n,) by place, are nan, or -1 of whole numbers."""
         rows = (self.arrays[column.array] if held is None else held)[self.layout.shown_rows(column.of)]
         if column.shown is not None:
             out: np.ndarray = np.empty((len(rows), *column.shown), column.dtype)
@@ -333,7 +333,7 @@ class Store:
         return frozen(rows)
 
     def awake(self, values: np.ndarray, of: str = BEADS, alive: np.ndarray | None = None) -> Any:
-        """Rows that a user gives in topology order: those in which nobody is are not looked at."""
+        """Return the rows that a user gives in topology order; those without a bead are not looked at."""
         there = self.there(of, alive)
         if there is None or np.shape(values)[:1] != there.shape:
             return values
@@ -371,8 +371,8 @@ class Store:
         return out
 
     def draw_momenta(self, kT: float, seed: int, of: np.ndarray | None = None) -> None:
-        """Velocities and other momenta from Maxwell's distribution, also of what does not move; of the places (n,)
-        bool that are said, or all."""
+        """Draw velocities and other momenta from Maxwell's distribution, also for what does not move; at the places
+        (n,) bool that are given, or at all."""
         ids = self.layout.order.astype(np.int64) if self.room is None else self.ids
         there: np.ndarray = np.ones(self.layout.n, bool) if self.room is None else self.alive != 0
         wanted: np.ndarray = there if of is None else there & of
@@ -438,7 +438,7 @@ class Store:
         return self.mass.copy()
 
     def step_lengths(self) -> np.ndarray:
-        """(n,) nm; how far each bead, by place, moves while its coordinates change by 1; 1 of rows asleep."""
+        """Return how far each bead moves while its coordinates change by 1, (n,) nm by place; 1 in inactive rows."""
         out = self.layout.gather("step_lengths")
         return np.where(out > 0.0, out, 1.0)
 
@@ -472,6 +472,6 @@ class Store:
 
 
 def frozen(a: np.ndarray) -> np.ndarray:
-    """An array that nobody can write to any more."""
+    """Return an array made read-only."""
     a.flags.writeable = False
     return a

@@ -1,4 +1,4 @@
-"""Where energy comes from: heat, shadow work, protocol work and chemical energy."""
+"""Accounts of energy: heat, shadow work, protocol work and chemical energy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -62,7 +62,7 @@ class WorkMeter(Flow):
         self._kinetic[0], self._potential[0] = kinetic, potential
 
     def take(self, tallies: np.ndarray) -> None:
-        """Go on from tallies that a checkpoint holds; those of 0.1 are fewer: they know of no jumps."""
+        """Resume from tallies that a checkpoint holds; those of version 0.1 are fewer, without jumps."""
         self._tallies[:] = 0.0
         self._tallies[: len(tallies)] = tallies
 

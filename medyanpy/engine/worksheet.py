@@ -1,7 +1,7 @@
-"""What the numbers of a simulation mean for each other: the worksheet of `Simulation.check`, and warnings made of it.
+"""Consistency of the numbers of a simulation: the worksheet of `Simulation.check`, and warnings made of it.
 
 One Context is looked at once, where its beads start: what each kind diffuses and how far it moves in a step, which
-timestep each force bears, and what nobody can have meant. The same remarks are warnings when a Context is made.
+timestep each force bears, and what cannot have been meant. The same remarks are warnings when a Context is made.
 """
 
 from dataclasses import dataclass, field
@@ -135,7 +135,7 @@ class ForceRow:
 
 @dataclass(frozen=True)
 class Worksheet:
-    """What the numbers of a simulation mean for each other; its text is a table. Made by `Simulation.check`.
+    """Table of what the numbers of a simulation mean for each other, made by `Simulation.check`; its text is a table.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Worksheet:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is remarked."""
+        """True if there are no remarks."""
         return not self.remarks
 
     def __str__(self) -> str:
@@ -238,13 +238,13 @@ def warn(
     box: np.ndarray,
     found: "Sequence[Overlap]" = (),
 ) -> None:
-    """Of all that a worksheet remarks and that has not been said."""
+    """Warn of everything that a worksheet remarks and that has not been reported yet."""
     _warn_once(look(system, integrator, box, found).remarks, said)
 
 
 def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
-    """Warn of what has not been said: of a field that does not repeat with the box once, whatever the box was, and of
-    pairs that overlap once for each force."""
+    """Warn of what has not been reported yet: of a field that does not repeat with the box once, whatever the box was,
+    and of pairs that overlap once for each force."""
     for kind, text in remarks:
         field, jumps, _ = text.partition(_JUMPS)
         about = text.partition(":")[0] if kind is OverlapWarning else field + jumps
@@ -261,14 +261,14 @@ def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.n
 
 
 class Looked:
-    """What the numbers of forces were when their timesteps were looked at: of ramps, most steps change next to nothing,
-    and to look costs as much as tens of steps."""
+    """Numbers that forces had when their timesteps were last examined. Of ramps, most steps change next to nothing, and
+    an examination costs as much as tens of steps."""
 
     def __init__(self) -> None:
         self._seen: WeakKeyDictionary[Force, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
 
     def anew(self, forces: "Sequence[Force]") -> "list[Force]":
-        """Of forces that have changed, those that are to be looked at again; they count as looked at."""
+        """Return, of forces that have changed, those to be examined again; they count as examined."""
         out = []
         for force in forces:
             terms, numbers = force._version - force._sets, force._numbers
@@ -280,7 +280,8 @@ class Looked:
 
 
 def _has_moved(before: Any, now: Any) -> bool:
-    """By more than a little of what it was; whatever is no number moves as soon as it is another."""
+    """Tell whether a number has changed by more than a little of what it was; anything else has moved as soon as it is
+    another."""
     if now is before:
         return False
     if not isinstance(before, int | float | np.ndarray) or not isinstance(now, int | float | np.ndarray):
@@ -292,7 +293,7 @@ def _has_moved(before: Any, now: Any) -> bool:
 
 
 def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]") -> None:
-    """Of forces that have become too stiff for the time between their kicks."""
+    """Warn of forces that have become too stiff for the time between their kicks."""
     if not forces:
         return
     start = Start(system.topology, integrator.overdamped, system.box)
@@ -334,7 +335,7 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
 def _force_row(
     system: "System", integrator: "SplittingIntegrator", start: Start, name: str, parts: list[_Rate]
 ) -> ForceRow:
-    """What some forces together bear: each by the way that beads go between its kicks."""
+    """Return the timestep that some forces together bear: each by the way that beads go between its kicks."""
     total: np.ndarray | None = None
     for force, rate in parts:
         if rate is None or integrator.kick.softens(force.name):
@@ -382,7 +383,7 @@ def _remarks_of_timesteps(
 
 
 def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list[_Remark]:
-    """Of forces each of which bears the timestep alone, and which act on the same beads."""
+    """Return remarks on forces each of which bears the timestep alone, and which act on the same beads."""
     if together.limit is None or together.share is None or together.share <= 1.0:
         return []
     return [(
@@ -395,7 +396,7 @@ def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", t
 
 
 def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -> str:
-    """Where a force is much stiffer than elsewhere: there it is the mesh, and not the force, that is to be mended."""
+    """Name the place where a force is much stiffer than elsewhere: there the mesh is to be mended, not the force."""
     if row.stiffest is None:
         return ""
     handle = system.topology.handle_of(row.stiffest)
@@ -408,7 +409,8 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
 
 
 def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
+    """Return remarks on triangles so flat that heat turns them over in a few steps: forces and flights there are not
+    resolved."""
     if integrator.kT is None or integrator.overdamped:
         return []
     remarks: list[_Remark] = []
@@ -436,7 +438,8 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
 def _remarks_of_folds(
     system: "System", integrator: "SplittingIntegrator", rows: "Sequence[ForceRow]"
 ) -> list[_Remark]:
-    """Of stars of triangles so sharply bent that heat crumples them, where bending energies are no longer smooth."""
+    """Return remarks on stars of triangles so sharply bent that heat crumples them, where bending energies are not
+    smooth."""
     remarks: list[_Remark] = []
     if integrator.kT is None or integrator.overdamped:
         return []
@@ -467,7 +470,7 @@ def _remarks_of_folds(
 
 
 def _remarks_of_fluids(system: "System") -> list[_Remark]:
-    """Of membranes that flow into folds whose bending energy is lower than that of a surface."""
+    """Return remarks on membranes that flow into folds whose bending energy is lower than that of a surface."""
     kept = {force.membrane for force in system.forces if isinstance(force, MembraneFoldRepulsion)}
     flow = [jump for jump in system.jumps if isinstance(jump, EdgeFlips) and jump.rate > 0.0]
     return [
@@ -484,7 +487,7 @@ def _remarks_of_fluids(system: "System") -> list[_Remark]:
 
 
 def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[_Remark]:
-    """Of energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
+    """Return remarks on energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
     if not box.any():
         return []
     remarks: list[_Remark] = []
@@ -509,7 +512,7 @@ def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[
 
 
 def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
-    """The lengths of a box, and others that jumps may give it, with what is said of them."""
+    """Return the lengths of a box, and others that jumps may give it, with how messages describe them."""
     changed = [
         (np.where(jump.directions, _ANOTHER * box, box), f" when {name} has changed the box so far")
         for name, jump in zip(system.jump_names, system.jumps, strict=True)
@@ -519,7 +522,7 @@ def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
 
 
 def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Of handles that a thermostat does not reach. Beads that constraints join have one temperature."""
+    """Return remarks on handles that a thermostat does not reach. Beads that constraints join have one temperature."""
     handles = system.topology.handles
     if integrator.overdamped or not any(letter.kind == "O" for letter in integrator.letters):
         return []
@@ -545,7 +548,7 @@ def _made_for(force: "Force") -> float | None:
 
 
 def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Of forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
+    """Return remarks on forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
     kT = integrator.kT
     return [
         (

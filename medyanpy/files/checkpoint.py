@@ -1,4 +1,4 @@
-"""Checkpoints: files from which a run goes on with the same bits.
+"""Checkpoints: files from which a run resumes with the same bits.
 
 A checkpoint is an uncompressed zip archive, which ``numpy.load`` and every unzip program open. `checkpoint.json` in it
 is text: the step and the document of the simulation (`medyanpy.serialize`) with its large arrays in files of their own
@@ -56,8 +56,9 @@ _STARTS = ("positions", "vertices", "barycentric")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds: the content of its document, the arrays of the state, and the step they belong to; the
-    time, s, at a step since which the timestep has been what it is; and what a Simulation says of its reporters."""
+    """Content of a checkpoint file: its document, the arrays of the state and their step, a time and a note on
+    reporters. The time, s, is that of a step since which the timestep has been what it is; the note is a Simulation's
+    own."""
 
     path: Path
     content: Any
@@ -168,8 +169,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Notes
     -----
-    Whoever wrote the file: no code in it is run, and what is read takes no more memory than arrays of the file's size
-    and the tree of its text.
+    No code in the file is run, wherever it comes from, and what is read takes no more memory than arrays of the file's
+    size and the tree of its text.
     """
     import zipfile
 
@@ -238,7 +239,7 @@ def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a file ends as checkpoints do."""
+    """Tell whether a file ends as checkpoints do."""
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -300,9 +301,9 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
 
 
 def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
-    """What no state of a context has: numbers that are not finite, points outside their triangles, quaternions of
-    other lengths, and coefficients that are not those of its friction and noise. Missing arrays and other shapes and
-    types are the context's to refuse."""
+    """Refuse values that no state of a context has: numbers that are not finite, points outside their triangles,
+    quaternions of other lengths, and coefficients that are not those of its friction and noise. Missing arrays, and
+    other shapes and types, are refused by the context."""
     targets = context._dynamical_arrays()
     fitting = {
         name: arrays[name]
@@ -353,7 +354,7 @@ def load_into(context: Any, path: Path) -> None:
 
 
 def _remedy(checkpoint: Checkpoint, context: Any) -> str:
-    """How to get rid of differences in timestep and temperature."""
+    """Return advice for a message: how to get rid of differences in timestep and temperature."""
     theirs, mine = rebuild(checkpoint.content["integrator"]), context.integrator
     differing = [name for name in ("timestep", "kT") if getattr(theirs, name) != getattr(mine, name)]
     numbers = [f"{name}={getattr(theirs, name)!r}" for name in differing]
@@ -361,7 +362,7 @@ def _remedy(checkpoint: Checkpoint, context: Any) -> str:
 
 
 def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
-    """What a run depends on and is not the same in the file and here, by what a user calls it."""
+    """Return what a run depends on and that differs between the file and the context, by what a user calls it."""
     where = f"{checkpoint.path}: content"
     mine = describe(context)
     with foreign_errors(f"{where} is not the document of a Simulation"):

@@ -248,7 +248,7 @@ class _Describer:
 
     @staticmethod
     def _numbering(numbering: dict[str, Any]) -> dict[str, Any]:
-        """Without arrays, which would be taken for arguments."""
+        """Return the numbering without arrays, which would be taken for arguments."""
         lists = {
             name: {key: rows.tolist() for key, rows in own.items()} for name, own in numbering["handles"].items()
         }
@@ -344,7 +344,7 @@ def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "cont
 
 
 def call_anew(tree: Any, base: type[Recorded], topology: Topology, where: str) -> Any:
-    """What the call of a constructor makes, of the tree of `describe_call`; its class is derived from `base`."""
+    """Call the constructor that a tree of `describe_call` describes, of a class derived from `base`."""
     reader = _Rebuilder()
     reader.topology = topology
     return reader.described(tree, where, base)
@@ -526,7 +526,8 @@ class _Rebuilder:
 
 
 def type_name(cls: type) -> str:
-    """How a document names a class: those of this package by their bare names, or what tells two of them apart."""
+    """Return the name of a class in documents: those of this package by their bare names, or what tells two of them
+    apart."""
     return getattr(cls, "_qualifier", "") + cls.__name__ if _is_ours(cls) else f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -613,7 +614,7 @@ def _members(
 
 @contextmanager
 def _errors_at(where: str) -> Iterator[None]:
-    """What goes wrong inside is an error of the document, at this place."""
+    """Turn errors inside into errors of the document, at this place."""
     try:
         # Constructors check numbers, but not every type that JSON can hold.
         with foreign_errors("it cannot be made"):

@@ -1,7 +1,7 @@
 """The document of a simulation inside a trajectory: ``/parameters``, which H5MD 1.1 leaves to programs.
 
 Its text is ``document``, its large arrays are beside it in ``arrays``, compressed, as in checkpoints: numbers keep
-every bit, and a mesh of a million vertices is no text of a hundred megabytes.
+every bit, and a mesh of a million vertices does not become a text of a hundred megabytes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ _WHY_NONE = "no_document"
 
 
 def write_document(file: "h5py.File", simulation: Any) -> None:
-    """Write what a simulation is, or why that cannot be written: the run goes on all the same."""
+    """Write the document of a simulation, or why it cannot be written; the run continues in either case."""
     group = file.create_group(_GROUP)
     members: dict[str, np.ndarray] = {}
     try:

@@ -1,15 +1,15 @@
 """Trajectories in HDF5: H5MD with what this package adds, safe against crashes, readable while being written.
 
-How the file stays whole (docs/output.md tells it at length): it is made beside its name, with everything it will hold
-but frames, put into HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any moment finds a
-consistent file, and renamed. A file that is there is never opened to be written: a copy takes its place in the same
-way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes
-it anew each time and leaks the space of its old copy. The step numbers are written last: frames without one do not
-count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
+How the file stays whole (docs/output.md has the details): it is made under another name, with everything it will hold
+but frames, and then renamed. It is in HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any
+moment finds a consistent file. A file that is there is never opened to be written: a copy takes its place in the same
+way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes it
+again each time and leaks the space of its old copy. The step numbers are written last: frames without one do not count.
+Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
 
 Nothing but frames can be added to such a file: where what stands beside them changes, since the topology has been
-edited, frames go on in another, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name, the file
-before it is told that another follows (`NEXT`), so that a reader knows when it is missing.
+edited, later frames are in another file, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name,
+the file before it is told that another follows (`NEXT`), so that a reader knows when it is missing.
 """
 
 import errno
@@ -171,12 +171,13 @@ class File:
 
     @classmethod
     def copy(cls, path: Path, frames: int) -> "File":
-        """Everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left behind.
+        """Copy everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left
+        behind.
 
         Raises
         ------
         ParameterError
-            A file that is no trajectory, or is damaged.
+            A file that is not a trajectory, or is damaged.
         OutputError
             There is no room for a copy.
         """
@@ -282,7 +283,8 @@ class File:
                     os.ftruncate(self.number, end)
 
     def leave(self) -> None:
-        """In a forked child: what HDF5 writes when it closes files goes nowhere, not into that of the parent."""
+        """Detach this file in a forked child: what HDF5 writes when it closes files must not get into that of the
+        parent."""
         import tempfile
 
         with tempfile.TemporaryFile() as nowhere:
@@ -330,7 +332,7 @@ class Writer:
         self._take(file)
 
     def _take(self, file: File, waiting: Waiting | None = None) -> None:
-        """Go on in this file, which takes the place of the one before, with frames that wait or those of its end."""
+        """Continue in this file, which takes the place of the one before, with frames that wait or those of its end."""
         before: File | None = vars(self).get("_file")
         previous, file.previous = file.previous, None
         with ExitStack() as stack:
@@ -359,7 +361,7 @@ class Writer:
 
     @property
     def frames(self) -> int:
-        """Of file and memory; not of segments before."""
+        """Number of frames in file and memory, without those of segments before."""
         return self._waiting.frames
 
     @property
@@ -489,7 +491,7 @@ class Writer:
 
 
 def has_no_frames(path: Path) -> bool:
-    """Whether a file is empty, or a trajectory that has no frames."""
+    """Tell whether a file is empty, or a trajectory that has no frames."""
     if path.stat().st_size == 0:
         return True
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
@@ -498,14 +500,14 @@ def has_no_frames(path: Path) -> bool:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
+    """Tell whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
     with open(path, "rb") as file:
         _, version, _, marks, *_ = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
     return bool(version >= 3 and marks != 0)
 
 
 def is_trajectory(path: Path) -> bool:
-    """Whether a file is a trajectory of this package, of any version."""
+    """Tell whether a file is a trajectory of this package, of any version."""
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
         return "medyanpy" in file and POSITION in file
     return False
@@ -544,14 +546,14 @@ def truncate(file: "h5py.File", n: int) -> None:
 
 @contextmanager
 def looking_into(path: Path) -> Iterator["h5py.File"]:
-    """A trajectory that nobody writes, to go on in it.
+    """Open a trajectory that is not being written, to continue in it.
 
     Raises
     ------
     ParameterError
-        A file that is no trajectory, or is damaged.
+        A file that is not a trajectory, or is damaged.
     OutputError
-        The disk is.
+        The disk is damaged.
     """
     try:
         with open_to_read(path, left=True) as file:
@@ -572,12 +574,12 @@ def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
     ----------
     path : Path
     left : bool
-        Nobody writes what is looked at, whatever the file says; HDF5 reads it through this module, and hangs nowhere.
+        The file is not being written, whatever it says; HDF5 reads it through this module, and never hangs.
 
     Raises
     ------
     OSError
-        No HDF5 file, or one that is damaged.
+        Not an HDF5 file, or a damaged one.
     """
     while True:
         with open(path, "rb") as file:
@@ -676,7 +678,7 @@ def _check_heap(heap: bytes) -> None:
 
 
 def _checksum(head: bytes) -> int:
-    """That of HDF5, of the 44 bytes of a superblock before it: Bob Jenkins, lookup3.c, 2006, public domain."""
+    """Return HDF5's checksum of the 44 bytes of a superblock before it: Bob Jenkins, lookup3.c, 2006, public domain."""
 
     def turned(number: int, bits: int) -> int:
         return (number << bits | number >> 32 - bits) & 0xFFFFFFFF
@@ -740,7 +742,7 @@ def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any
 
 
 def _parts_of_this_file(file: "h5py.File", path: Any) -> dict[str, "h5py.Dataset"]:
-    """All datasets by name. None is in another file, which whoever goes on in this one would write to.
+    """Return all datasets by name; refuse those that are in another file, to which a continued run would write.
 
     Raises
     ------
@@ -764,7 +766,7 @@ def _parts_of_this_file(file: "h5py.File", path: Any) -> dict[str, "h5py.Dataset
 
 
 class HandleRows(NamedTuple):
-    """Whose rows are which, in every array that has a row for each bead."""
+    """Rows of one handle in every array that has a row for each bead."""
 
     name: str
     kind: str
@@ -783,7 +785,7 @@ class HandleRows(NamedTuple):
 
 
 def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
-    """Of every handle."""
+    """Read the rows of every handle."""
     groups = [file["medyanpy/handles"][str(k)] for k in range(len(file["medyanpy/handles"]))]
     out = []
     for group in groups:
@@ -819,7 +821,7 @@ class Part(NamedTuple):
 
 
 def part_of(path: Path, number: int) -> Path:
-    """What the segments of a trajectory are called, counted from 1: ``run.h5``, ``run.part0002.h5``, ..."""
+    """Return the path of a segment of a trajectory, counted from 1: ``run.h5``, ``run.part0002.h5``, ..."""
     return path if number == 1 else path.with_name(f"{path.stem}.part{number:04d}{path.suffix}")
 
 
@@ -867,14 +869,14 @@ def remove_parts(path: Path, after: int) -> None:
 
 
 def _segment(path: Path) -> Before | None:
-    """As `segment_of`."""
+    """Return `segment_of` of the file at a path; None where it cannot be read."""
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
         return segment_of(file)
     return None
 
 
 def segment_of(file: "h5py.File") -> Before | None:
-    """Of a segment after the first: the frames before it."""
+    """Return the frames before a segment; None for the first."""
     about = file["medyanpy"].attrs
     if "frames_before" not in about:
         return None
@@ -882,7 +884,7 @@ def segment_of(file: "h5py.File") -> Before | None:
 
 
 def has_next(file: "h5py.File") -> bool:
-    """Whether another segment follows."""
+    """Tell whether another segment follows."""
     return bool(file[NEXT][0])
 
 
@@ -898,12 +900,12 @@ def up_to_the_end(file: "h5py.File", before: Before) -> Before:
 
 
 def parts_there(path: Path) -> list[Part]:
-    """The segments of a trajectory that nobody writes.
+    """Return the segments of a trajectory that is not being written.
 
     Raises
     ------
     ParameterError
-        They do not follow each other, or a file is none of them.
+        They do not follow each other, or a file is not one of them.
     """
     out: list[Part] = []
     before = Before()
@@ -918,7 +920,7 @@ def parts_there(path: Path) -> list[Part]:
 
 
 def check_follows(path: Path, segment: Before | None, before: Before) -> None:
-    """Refuse a segment that does not go on from these frames.
+    """Refuse a segment that does not continue these frames.
 
     Raises
     ------
@@ -946,6 +948,6 @@ def counted_steps(file: "h5py.File") -> np.ndarray:
 
 
 def steps_of(path: Path, step: int) -> int:
-    """How many frames a segment has that nobody writes, up to a step."""
+    """Return how many frames a segment that is not being written has, up to a step."""
     with looking_into(path) as file:
         return int(np.searchsorted(counted_steps(file), step, side="right"))

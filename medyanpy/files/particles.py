@@ -1,7 +1,7 @@
 """Frames as other programs know them: particles with types, one after the other, bonds between them, triangles.
 
-Those that are there: rows in which nobody is have no place in what others count, average and draw. Directions, such as
-directors of filaments, are no particles.
+Particles are the beads that are there, without the rows that have none, which others would count, average and draw.
+Directions, such as directors of filaments, are not particles.
 """
 
 from contextlib import suppress
@@ -31,7 +31,7 @@ _SHARE = 0.15
 
 @dataclass(frozen=True)
 class Particles:
-    """What there is in a frame; n particles.
+    """Particles of a frame, n of them.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Particles:
 
 
 class Contents:
-    """What frames of a trajectory hold, for other programs.
+    """Content of the frames of a trajectory, for other programs.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Contents:
         self.has_angular_momenta: bool = self.holds("angular_momenta")
 
     def holds(self, name: str) -> bool:
-        """Whether frames have something of this name."""
+        """Tell whether frames have something of this name."""
         try:
             self.trajectory.read(name, slice(0, 0))
         except ParameterError:
@@ -167,12 +167,12 @@ class Contents:
 
     @property
     def numbers_of_jumps(self) -> list[int]:
-        """Which of `bond_types` jumps are."""
+        """Numbers of the jumps in `bond_types`."""
         return [self.bond_types.index(name) for name in self.jumps]
 
     @property
     def comes_and_goes(self) -> bool:
-        """Whether beads do, so that there may be rows in which nobody is."""
+        """True if beads come and go, so that there may be rows without a bead."""
         segments = self.trajectory._segments
         return any(one.comes_and_goes or one.n_beads != segments[-1].n_beads for one in segments)
 
@@ -181,7 +181,7 @@ class Contents:
         return np.array([box_lengths(self.trajectory[k].box) for k in frames]).reshape(-1, 3)
 
     def particles(self, frame: Frame) -> Particles:
-        """Those that are there in a frame of the trajectory."""
+        """Return the particles that are there in a frame of the trajectory."""
         ids = frame.ids
         alive = ids >= 0
         living = {name: h.beads[alive[h.beads]] for name, h in frame.handles.items() if h.in_space}
@@ -264,7 +264,7 @@ def whole_lengths(vectors: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 def _others(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Those pairs, in whatever order of the two, that are not known."""
+    """Return the pairs, in whatever order of the two, that are not known."""
     pairs, known = (np.sort(one, axis=1) for one in (pairs, known))
     most = int(max(pairs.max(initial=0), known.max(initial=0))) + 1
     return pairs[~np.isin(pairs[:, 0] * most + pairs[:, 1], known[:, 0] * most + known[:, 1])]

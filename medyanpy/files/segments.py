@@ -31,11 +31,11 @@ class TrajectoryHandle:
     name, kind : str
         As `Handle`.
     beads : (n,) int array
-        Their rows in every array that has a row per bead. Where beads come and go also those in which nobody is at
-        times: `Frame.living`.
+        Their rows in every array that has a row per bead. Where beads come and go also rows that have no bead at times:
+        `Frame.living`.
     fixed : bool
     faces : (F, 3) int32 array or None
-        Triangles of the mesh that it started with, of the membrane's own vertices; None for what is no membrane. Where
+        Triangles of the mesh that it started with, of the membrane's own vertices; None for other kinds. Where
         edges are flipped, see `Frame.beside`.
     membrane : str or None
         On which in-triangle points live; None for other kinds.
@@ -58,7 +58,7 @@ class TrajectoryHandle:
     in_space : bool
         Whether positions are places in space; those of directors are directions.
     mass : (n,) float array, pN s²/nm
-        nan in rows in which nobody is, and of which it is not known what whoever comes there will have.
+        nan in rows without a bead, where the mass of a bead that may come there is not known.
     rows : slice, (n,) int array or None
         Their rows in the columns that not all beads have, such as ``frame.orientations`` and
         ``frame.angular_momenta`` of oriented beads.
@@ -145,7 +145,8 @@ class TrajectoryHandle:
 
 
 class Element(NamedTuple):
-    """Where frames hold something, which beads have rows there (as `Column.of`), and what pictures take it for."""
+    """Place in frames that holds something, with the beads that have rows there (as `Column.of`), and its use in
+    pictures."""
 
     path: str
     of: str
@@ -239,7 +240,7 @@ class Segment:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another file has its name by now; one that is gone is read on."""
+        """True if another file has its name by now; one that is gone is read on."""
         with suppress(FileNotFoundError):
             return not os.path.samestat(os.stat(self.path), self._there)
         return False
@@ -283,11 +284,11 @@ class Segment:
         return None
 
     def holds(self, name: str) -> bool:
-        """Whether frames have something of this name."""
+        """Tell whether frames have something of this name."""
         return name == "ids" or self._dataset(name) is not None
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of a frame's part of something that frames hold."""
+        """Return the shape of one frame's part of something that frames hold."""
         if name == "ids":
             return (self.n_beads,)
         with foreign_errors(f"{self.path} is damaged: {name}"):
@@ -336,7 +337,8 @@ class Segment:
         return np.asarray(rows[(ids[rows] == found).all(axis=1)])
 
     def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
-        """Which dataset of the file holds something of this name, frame after frame: its path, shape and type."""
+        """Return the dataset of the file that holds something of this name, frame after frame: its path, shape and
+        type."""
         with foreign_errors(f"{self.path} is damaged: {name}"):
             dataset = self._dataset(name)
             return dataset.name, dataset.shape, dataset.dtype

@@ -1,4 +1,4 @@
-"""What every format of export has in common."""
+"""Base classes and helpers of every export format."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ __all__ = ["Format", "FormatOfEqualFrames", "features", "in_file_names", "words_
 
 
 def features(contents: Contents) -> dict[str, str]:
-    """What a run has that not every format holds, in words; by what a `Format` calls it."""
+    """Return what a run has that not every format holds, in words; by what a `Format` calls it."""
     handles = contents.trajectory.handles.values()
     there = contents.handles.values()
     box = contents.trajectory[-1].box if len(contents.trajectory) else None
@@ -66,7 +66,7 @@ def words_of(names: Sequence[str], allowed: Callable[[str], bool]) -> dict[str, 
 
 
 def in_file_names(c: str) -> bool:
-    """Whether a letter may be in the name of a file."""
+    """Tell whether a letter may be in the name of a file."""
     return c.isalnum() or c in "-_"
 
 
@@ -127,7 +127,7 @@ class Format(ABC):
         return [f"{self.title} files are written without {there[key]}." for key in there if key in missing]
 
     def each(self) -> Iterator[Particles]:
-        """What there is in each of the frames."""
+        """Iterate over the particles of each frame."""
         for k in self.frames:
             yield self.contents.particles(self.contents.trajectory[k])
 
@@ -147,7 +147,7 @@ class Format(ABC):
 
     @property
     def open_directions(self) -> str:
-        """Those of x, y and z that are open, where there is a box."""
+        """Directions of x, y and z that are open, where there is a box."""
         return ", ".join(np.array(list("xyz"))[self.boxes[0] == 0.0]) if self.boxes[0].any() else ""
 
     def refuse(self, problem: str) -> ParameterError:
@@ -192,7 +192,7 @@ class FormatOfEqualFrames(Format):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the box is periodic in all directions."""
+        """True if the box is periodic in all directions."""
         return bool(self.boxes.all())
 
     def box_left_out(self, most: float = np.inf) -> list[str]:

@@ -68,7 +68,7 @@ class _Pdb(FormatOfEqualFrames):
             file.writelines(self._bonds())
 
     def _records(self) -> tuple[list[str], list[str]]:
-        """What stands before the coordinates of every atom, and behind."""
+        """Return the text before the coordinates of every atom, and the text behind."""
         heads, tails = [""] * len(self._rows), [""] * len(self._rows)
         used = dict.fromkeys(_CHAINS, 0)
         words = _short(self.contents.types)

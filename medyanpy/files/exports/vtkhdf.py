@@ -67,7 +67,7 @@ class _VtkHdf(Format):
         return (self.contents.membranes or self.contents.types)[0]
 
     def _names(self) -> list[str]:
-        """Of handles, in the order of files."""
+        """Return the names of handles, in the order of files."""
         return [self.first, *(name for name in self.contents.types if name != self.first)]
 
     def paths(self) -> list[Path]:
@@ -105,7 +105,7 @@ class _VtkHdf(Format):
 
 
 def _is_cut(one: _Stretch, name: str) -> bool:
-    """Whether a membrane has triangles across the sides of the box."""
+    """Tell whether a membrane has triangles across the sides of the box."""
     handle = one.segment.handles.get(name)
     if handle is None or handle.faces is None or not one.segment.holds("box"):
         return False
@@ -201,7 +201,7 @@ class _File:
                 yield np.empty(0, np.int64) if handle is None else one.segment.read("ids", k)[handle.beads]
 
     def _beside(self) -> dict[str, list[np.ndarray]]:
-        """What stands beside frames: numbers of each bead, for every stretch."""
+        """Return the numbers of each bead that stand beside frames, for every stretch."""
         last = self._handles[-1]
         if last is None:
             return {}
@@ -233,7 +233,7 @@ class _File:
         mapping.create(group, name, dtype)
 
     def _place_of(self, segment: Segment) -> str:
-        """Of a file, as seen from the folder of ours."""
+        """Return the path of a segment's file relative to the folder of this one."""
         return os.path.relpath(os.path.realpath(segment.path), self._folder)
 
     def _write_energies(self) -> None:
@@ -268,7 +268,8 @@ class _File:
     # Cells -------------------------------------------------------------------------------------------------------
 
     def _write_cells(self, n_steps: int) -> None:
-        """Of one kind. What the format calls parts are here its different sets of cells, and of points."""
+        """Write the cells of one kind. What the format calls parts are here its different sets of cells, and of
+        points."""
         handles = [handle for handle in self._handles if handle is not None]
         kind, write = "Vertices", self._write_other_cells
         if handles and handles[-1].faces is not None:
@@ -375,7 +376,7 @@ def _packed(group: Any, name: str, values: np.ndarray) -> Any:
 
 
 class _Cells(NamedTuple):
-    """Of every step: its part, and where its cells, and the points of these, begin."""
+    """Table of every step: its part, and where its cells, and the points of these, begin."""
 
     parts: np.ndarray
     first_cells: np.ndarray
