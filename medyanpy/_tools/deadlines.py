@@ -1,4 +1,4 @@
-"""How long work may take, as schedulers and people write it, and when it is over."""
+"""Limits on the time of work, as schedulers and people write them, and when they are over."""
 
 import math
 import re
@@ -46,7 +46,7 @@ def in_words(seconds: float) -> str:
 
 
 class Deadline:
-    """A moment at which work is to be over: so many seconds from now, or when somebody says so.
+    """Moment at which work is to be over: so many seconds from now, or when it is told to stop.
 
     Parameters
     ----------

@@ -185,7 +185,7 @@ class Declared:
 
 
 def _annotated(value: _Argument, annotation: Any) -> _Argument:
-    """With the annotations of its parameter and of what is kept."""
+    """Return an argument with the annotations of its parameter and of what is kept."""
     taken = kept = annotation
     if isinstance(annotation, InitVar):
         taken = kept = annotation.type

@@ -34,8 +34,8 @@ class Recorded(Named):
         return self
 
     def _arguments_now(self) -> dict[str, Any]:
-        """By the names of the constructor's parameters (``*args`` a tuple, ``**kwargs`` a dict): what it takes to
-        make this object anew as it is now."""
+        """Return what the constructor needs to make this object again as it is now, by the names of its parameters
+        (``*args`` a tuple, ``**kwargs`` a dict)."""
         try:
             return dict(self._arguments)
         except AttributeError:
@@ -66,11 +66,12 @@ class Recorded(Named):
         return {}
 
     def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
-        """Called last when an object is made anew: with the arguments it was made of, and what `_rest_now` gave."""
+        """Take the arguments an object was made of, and what `_rest_now` gave; called last when it is made again."""
 
 
 class Described(Recorded):
-    """Remembers the arguments of its constructor, and can be made anew from them by whoever reads a document.
+    """Base class that remembers the arguments of its constructor, so that readers of a document can make the object
+    again.
 
     Subclasses need no code of their own for this, as long as their arguments are numbers, strings, arrays, handles,
     sites, functions, or again of this kind. One whose arguments are not what it is any more overrides
@@ -117,7 +118,7 @@ def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[s
 
 
 def _is(value: Any, default: Any) -> bool:
-    """Whether an argument is what it is by default; arrays are no truth."""
+    """Tell whether an argument is what it is by default; arrays have no truth value."""
     if isinstance(value, np.ndarray):
         return isinstance(default, list | tuple | np.ndarray) and np.array_equal(value, np.asarray(default))
     return value is default or (type(value) is type(default) and bool(value == default))
@@ -144,7 +145,7 @@ def scalar_if_one(value: Any) -> Any:
 
 
 def kept(value: Any) -> Any:
-    """An argument such that nobody changes it later: arrays and lists copied, objects as they are."""
+    """Return an argument protected from later changes: arrays and lists copied, objects as they are."""
     out: np.ndarray | None
     if isinstance(value, np.ndarray):
         out = value.copy()
@@ -166,7 +167,7 @@ def kept(value: Any) -> Any:
 
 
 def _holds_numbers(value: Any) -> bool:
-    """Whether the first thing in nested lists is a number."""
+    """Tell whether the first item in nested lists is a number."""
     while isinstance(value, list | tuple):
         if not len(value):
             return False

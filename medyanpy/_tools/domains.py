@@ -1,4 +1,4 @@
-"""Domains: what values a number may have that a user gives. One line of a table says it, whoever asks."""
+"""Domains: which values a number that a user gives may have, one line of a table for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Domain:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """By their names, those that there are."""
+        """Bounds by their names, where there are any."""
         names = ("above", "at_least", "below", "at_most")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -65,7 +65,8 @@ class Domain:
         return per_item(what, value, cast(int, n), **bounds)
 
     def in_words(self, many: str) -> str:
-        """What a docstring says of it after the colon, with `many` for how many there are of `per`, as ``"(B,)"``."""
+        """Return the text of a docstring after the colon, with `many` for how many there are of `per`, as
+        ``"(B,)"``."""
         one = "float" if self.size is None else f"({self.size},)"
         each = f"{many} float" if self.size is None else f"({many.strip('(,)')}, {self.size}) float"
         shapes = (["float"] if self.or_number else []) + [one] + ([each] if self.per else [])
@@ -75,5 +76,5 @@ class Domain:
 
 
 def domain_table(**domains: Domain) -> Mapping[str, Domain]:
-    """Of numbers by their names, in this order; nobody can write into it."""
+    """Return a read-only table of domains by the names of numbers, in this order."""
     return MappingProxyType(domains)

@@ -1,4 +1,4 @@
-"""What this installation is and uses."""
+"""Description of this installation and of the libraries that it uses."""
 
 import platform
 import re
@@ -68,7 +68,7 @@ def information() -> dict[str, str | int | list[str] | None]:
 
 
 def told() -> list[tuple[str, str]]:
-    """The same as rows for people."""
+    """Return the information as rows for people."""
     found = information()
     others = [name for name in selected.built if name != selected.isa]
     isa = selected.isa + (f" (MEDYANPY_ISA chooses; also built: {', '.join(others)})" if others else "")

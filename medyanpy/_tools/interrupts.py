@@ -45,14 +45,14 @@ class Interrupts:
         return self
 
     def let_through(self) -> None:
-        """From now on signals go to the handlers of before; those that were noted, now."""
+        """Pass signals on to the handlers of before from now on, starting with those that were noted."""
         self._through = True
         noted, self._noted = self._noted, set()
         for number in sorted(noted, reverse=True):
             self._take(number, None)
 
     def hold(self) -> None:
-        """From now on signals are noted."""
+        """Note signals from now on, without passing them on."""
         self._through = False
 
     def _take(self, number: int, frame: Any) -> None:

@@ -89,7 +89,7 @@ def _plain(name: str) -> str:
 
 
 def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exception]) -> Any:
-    """What has a name; where nothing has, an error that lists those there are."""
+    """Return the item of a name; where there is none, raise an error that lists the names there are."""
     if isinstance(name, str) and name in named:
         return named[name]
     hint = did_you_mean(name, named) if isinstance(name, str) else ""
@@ -114,7 +114,7 @@ def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[s
 def _wrong_call(
     what: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any], hint: str
 ) -> str:
-    """What is wrong with the arguments of a call that its signature does not allow."""
+    """Describe what is wrong with the arguments of a call that its signature does not allow."""
     parameters = signature.parameters.values()
     by_place = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
@@ -167,7 +167,7 @@ def _without_words(annotation: Any) -> Any:
 
 
 class _PlainArguments:
-    """Those arguments of a function of which the annotation says all."""
+    """Arguments of a function that their annotations describe completely."""
 
     def __init__(self, what: str, signature: inspect.Signature, skip: int = 0) -> None:
         self._what = what
@@ -292,7 +292,8 @@ class Named(metaclass=_Named):
 
     @classmethod
     def _call_hint(cls, given: tuple[Any, ...]) -> str:
-        """What a constructor call with too many arguments without a name should have been; empty where unknown."""
+        """Return what a constructor call with too many arguments without a name should have been; empty where
+        unknown."""
         return ""
 
     if not TYPE_CHECKING:
@@ -340,7 +341,7 @@ class Guarded(Named):
 
     @property
     def _called(self) -> str:
-        """What messages call it."""
+        """Return the name of this object in messages."""
         name = self.__dict__.get("name")
         return type(self).__name__ if name in (None, type(self).__name__) else f"{type(self).__name__} {name!r}"
 

@@ -74,7 +74,7 @@ def opened_beside(path: Path) -> tuple[Path, int]:
 
 
 def holds_no_file(path: Path) -> bool:
-    """Whether a folder, a device, a pipe or a link in a circle has the name: a file cannot take its place."""
+    """Tell whether a folder, a device, a pipe or a link in a circle has the name: a file cannot take its place."""
     place = os.path.realpath(path)
     return os.path.lexists(place) and not os.path.isfile(place)
 
@@ -126,7 +126,7 @@ def write_atomically(what: str, path: Path, write: Callable[[Any], Any], *, link
 
 
 def folder_path(what: str, directory: Any, called: str = "a folder") -> Path:
-    """Where a folder is or is to be, as an absolute path; a file, or a link that leads nowhere, is refused.
+    """Return the absolute path of a folder that is there or is to be made; refuse a file, or a link that leads nowhere.
 
     Raises
     ------
@@ -219,8 +219,8 @@ def _alive(process: int) -> bool:
 def reserve(file: int, start: int, end: int) -> None:
     """Have the disk keep room for the bytes from start to end of an open file; without room nothing changes.
 
-    Allocated rather than asked for: between a question and the write others may fill the disk, and quotas do not show
-    in free space. File systems that cannot allocate are asked.
+    Room is allocated rather than asked for: between a question and the write others may fill the disk, and quotas do
+    not show in free space. File systems that cannot allocate are asked.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def reserve(file: int, start: int, end: int) -> None:
 
 
 def in_place(path: Path, file: int) -> bool:
-    """Whether an open file is the one that has this name."""
+    """Tell whether an open file is the one that has this name."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except OSError:
@@ -270,16 +270,16 @@ def check_in_place(what: str, path: Path, file: int) -> None:
 
 
 class Lock:
-    """The right to write a file, which one writer has at a time.
+    """Exclusive right to write a file, which one writer has at a time.
 
-    It is the lock of an empty file ``.NAME.lock`` beside it, which the system lets go of however a process ends. Not of
-    the file itself: others take its place while it is written, and programs that read HDF5 lock what they read. Where
-    the file system knows no locks, anybody has the right.
+    It is the lock of an empty file ``.NAME.lock`` beside it, which the system releases however a process ends. The file
+    itself is not locked: others take its place while it is written, and programs that read HDF5 lock what they read.
+    Where the file system has no locks, every writer has the right.
 
     Raises
     ------
     ParameterError
-        Somebody else has it.
+        Another writer has it.
     OutputError
         The folder cannot be written to.
     """
@@ -314,7 +314,7 @@ class Lock:
 
 
 def is_lock(path: str) -> bool:
-    """Whether a file has the name of a `Lock`: of a writer at work, or of one that was killed."""
+    """Tell whether a file has the name of a `Lock`: of a writer at work, or of one that was killed."""
     name = os.path.basename(path)
     return name.startswith(".") and name.endswith(_LOCK)
 
@@ -326,7 +326,7 @@ def hold(what: str, path: Path, file: int) -> None:
     Raises
     ------
     ParameterError
-        Somebody else has it.
+        Another writer has it.
     """
     import fcntl
 
@@ -342,7 +342,7 @@ def hold(what: str, path: Path, file: int) -> None:
 
 
 def let_go(file: int) -> None:
-    """Give back the lock of an open file, whoever holds the file open too."""
+    """Give back the lock of an open file, also where other processes hold the file open."""
     import fcntl
 
     with suppress(OSError):

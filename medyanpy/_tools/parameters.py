@@ -112,7 +112,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return ", ".join(handle.name for handle in getattr(self, "handles", ()))
 
     def _row(self) -> tuple[str, str]:
-        """On what it acts, and its numbers: for tables of many."""
+        """Return what it acts on, and its numbers, for tables of many."""
         said = (f"{name} {of_all(value)} {self._unit(name)}".rstrip() for name, value in self._numbers.items())
         return self._acts_on() or "–", ", ".join(said)
 
@@ -156,7 +156,8 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     # Terms that name beads themselves, and not by a handle, go with these or are in the way of their going.
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
-        """Which terms name a bead of some, (rows,) bool: a mask for every kind of terms, by what messages call one."""
+        """Return masks of the terms that name any of the beads (rows,) bool: one for every kind of terms, by what
+        messages call it."""
         return {}
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
@@ -199,18 +200,18 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return value[0] if len(value) and (value == value[0]).all() else None
 
     def _number_of_new(self, name: str) -> np.ndarray | None:
-        """What a number is of all items there are now, where a class knows it of those that come; None: the user is to
-        say it."""
+        """Return a number of all items there are now, where a class knows it for added ones; None: the user has to give
+        it."""
         return None
 
     def _follow(self, but: tuple[str, ...] = ()) -> None:
-        """Numbers of what is left stay; what has come gets the one that all have. All but those that are about to be
-        set.
+        """Keep the numbers of items that stay, and give added ones the number that all have, but for numbers about to
+        be set.
 
         Raises
         ------
         ParameterError
-            There is no such one.
+            Items do not all have one number.
         """
         values, belong = dict(self._values), dict(self._belong)
         for name, before in self._belong.items():
@@ -265,8 +266,8 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return domain.checked(f"{self.name}: {name}", value, n)
 
     def _arguments_now(self) -> dict[str, Any]:
-        """What the constructor would have to be given to make it as it is now: its arguments, with the present
-        name and changeable numbers.
+        """Return the arguments that would make it as it is now: those it was made of, with the present name and
+        changeable numbers.
 
         Documents, checkpoints, pickles and copies are made of it. A class whose terms change by methods of its own
         overrides it, so that they are among the arguments as they are now.
@@ -295,7 +296,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return {key: self._one(key) for key in self.changeable}
 
     def _places(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-        """Where arguments are looked for by name: among them, and in what ``**kwargs`` took."""
+        """Return the dicts in which arguments are looked for by name: the arguments, and what ``**kwargs`` took."""
         places = [arguments]
         for parameter in type(self).__signature__.parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD and isinstance(arguments.get(parameter.name), dict):
@@ -309,8 +310,8 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
 
 
 def _to_the_bit(checked: Any, given: Any) -> Any:
-    """A number that has been checked before: a check that rounds anew, as where a vector is brought to length 1,
-    must not change its last bit."""
+    """Return a number that has been checked before, to the last bit: a check that rounds again, as where a vector is
+    brought to length 1, must not change it."""
     is_array = isinstance(checked, np.ndarray) and isinstance(given, np.ndarray)
     if is_array and checked.dtype == given.dtype == np.float64 and checked.shape == given.shape:
         if not np.array_equal(checked, given) and np.allclose(checked, given, rtol=1e-13, atol=0.0):
@@ -323,7 +324,8 @@ def _to_the_bit(checked: Any, given: Any) -> Any:
 
 
 def _unwritable(value: Any) -> Any:
-    """A number such that nobody can write into it, or into the array that it was given as: nothing would follow."""
+    """Return a read-only copy of a number, which the array that it was given as does not share: nothing would follow a
+    change."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.copy()
         value.flags.writeable = False

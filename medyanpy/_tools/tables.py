@@ -1,4 +1,4 @@
-"""What an object is, as tables: as text for `print`, and as HTML for notebooks, from the same rows."""
+"""Tables that describe an object: as text for `print`, and as HTML for notebooks, from the same rows."""
 
 import html
 import re
@@ -18,7 +18,7 @@ _A_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|nan|inf)|–|")
 
 
 class Table(NamedTuple):
-    """Rows of cells below their head; without one, pairs of what is said and its value."""
+    """Rows of cells below their head; without a head, pairs of a title and its value."""
 
     title: str
     rows: Sequence[tuple[str, ...]]
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
     @property
     def numbers(self) -> list[bool]:
-        """Which columns are of numbers; the first is of names."""
+        """Tell which columns are of numbers; the first is of names."""
         columns = enumerate(zip(*self.shown, strict=True))
         return [k > 0 and bool(self.head) and all(map(_A_NUMBER.fullmatch, column)) for k, column in columns]
 
@@ -86,7 +86,7 @@ class Displayed:
 
     @abstractmethod
     def _page(self) -> Page:
-        """What it is now. Making it changes nothing and takes no time that a person would notice."""
+        """Return the tables as they are now. Making them changes nothing and takes no noticeable time."""
 
     def _repr_html_(self) -> str | None:
         # A display must not hide what went wrong before it: without HTML, a notebook takes the text.
@@ -140,7 +140,7 @@ def amount(value: Any) -> str:
 
 
 def named(name: str, one: object) -> str:
-    """What something is called, and what it is where its name does not say so."""
+    """Return a name, with the class of the object where the name does not tell it."""
     kind = type(one).__name__
     return name if name.startswith(kind) else f"{name} ({kind})"
 
@@ -151,7 +151,7 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def of_all(values: Any) -> str:
-    """Of numbers of which there is one for each of many: the one, or the lowest and the highest."""
+    """Return one number of many items as text: the one that all have, or the lowest and the highest."""
     if values is None:
         return "–"
     a = np.asarray(values)

@@ -1,4 +1,4 @@
-"""How many threads to use: the one place that looks at the machine."""
+"""Number of threads to use: the one place that looks at the machine."""
 
 import math
 import os
@@ -35,7 +35,7 @@ def _cgroup_quota() -> float:
 
 
 def available_threads() -> int:
-    """Threads to use when nobody says: the least of affinity, container quota and OMP_NUM_THREADS."""
+    """Return the number of threads to use by default: the least of affinity, container quota and OMP_NUM_THREADS."""
     bounds = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)]
     quota = _cgroup_quota()
     if math.isfinite(quota):
@@ -58,7 +58,7 @@ def choose_threads(threads: int | None) -> int:
 
 @contextmanager
 def threads_by_default(threads: int | None) -> Iterator[None]:
-    """A block in which `threads` are used where nobody says; None changes nothing."""
+    """Use `threads` in a block wherever no number is given; None changes nothing."""
     token = _by_default.set(_by_default.get() if threads is None else choose_threads(threads))
     try:
         yield

@@ -1,8 +1,8 @@
-"""One context, one user at a time.
+"""Turns: one user of a context at a time.
 
-A step runs on arrays that every look and every change uses too. Whoever came in the middle of one, from another thread
-or from a function that the step itself calls, would see half a step, or leave one. So everything that a user may ask
-of a context takes a turn first, and is refused where it is not its turn.
+A step runs on arrays that every look and every change uses too. A call in the middle of one, from another thread or
+from a function that the step itself calls, would see half a step, or leave one. So everything that a user may ask of a
+context takes a turn first, and is refused while another has it.
 """
 
 import threading
@@ -23,12 +23,12 @@ EDIT = "topology.edit"
 
 
 class Turn:
-    """Whose turn it is with a context.
+    """Turn of using a context.
 
     Attributes
     ----------
     requests : deque
-        What other threads have asked to be told between two steps.
+        Questions of other threads, to be answered between two steps.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Turn:
         self._depth += 1
 
     def _waited(self) -> bool:
-        """Whether it was a snapshot of another thread that had the lock; that is soon over, and waited for."""
+        """Tell whether the lock was held by a snapshot of another thread, which is short, and wait for it."""
         if self._server is None and self.requests:
             # It may be about to begin.
             return self._lock.acquire(timeout=1e-3) or (self._server is not None and self._lock.acquire())
@@ -116,7 +116,7 @@ class Turn:
             setattr(self, name, before)
 
     def ask(self, answer: Callable[[], Any]) -> Any:
-        """What `answer` returns, called where nothing is under way: now, or by the thread whose turn it is."""
+        """Return what `answer` returns, called while nothing is under way: now, or by the thread that has the turn."""
         request = _Request(answer)
         self.requests.append(request)
         while not request.done.is_set():

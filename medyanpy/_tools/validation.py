@@ -68,7 +68,8 @@ def _real(raw: np.ndarray) -> np.ndarray:
 
 
 def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = ParameterError) -> int:
-    """How many an array has; `wanted` says what shapes are right, where rows of different lengths have none."""
+    """Return the number of dimensions of an array; `wanted` names the right shapes where rows of different lengths have
+    none."""
     try:
         return np.ndim(value)
     except Exception as cause:
@@ -84,7 +85,7 @@ def one_or_many(
 
 
 def several(what: str, value: Any, *, error: type[Exception] = ParameterError) -> list[Any]:
-    """What is given one after another, as a list."""
+    """Return the items given, as a list."""
     try:
         return list(value)
     except Exception as cause:
@@ -115,7 +116,7 @@ def bounds_in_words(bounds: Mapping[str, float]) -> str:
 
 
 def _outside(x: Any, bounds: Mapping[str, float]) -> Any:
-    """Where numbers are not finite, or do not keep a bound."""
+    """Tell where numbers are not finite, or do not keep a bound."""
     bad = ~np.isfinite(x)
     for key, bound in bounds.items():
         bad = bad | np.logical_not(_BOUNDS[key][0](x, bound))
@@ -210,7 +211,7 @@ def whole_number(
 
 
 def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError) -> Path:
-    """Where a file is, or is to be: text, or what ``os.fspath`` makes text of. It need not be there."""
+    """Return the path of a file, which need not be there: text, or what ``os.fspath`` makes text of."""
     try:
         out = Path(value)
         name = str(out).encode()

@@ -137,8 +137,8 @@ def _alone(kinase: RigidMolecule, seed: int, **how: Any) -> tuple[System, RigidB
 
 
 def _energy_of_linkers(kinase: RigidMolecule, seed: int, threads: int) -> Line:
-    """Of n bodies, 6 (n - 1) coordinates have ½kT each. All molecules are alike and independent but for the water
-    between them, so that looks far enough apart count as samples."""
+    """Measure the energy of linkers: of n bodies, 6 (n - 1) coordinates have ½kT each. All molecules are alike and
+    independent but for the water between them, so that samples far enough apart count as independent."""
     system, _ = _alone(kinase, seed + 10, mass_scale=HEAVIER)
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=seed + 10)
     context = at_temperature(system, integrator, threads, seed)
@@ -151,9 +151,9 @@ def _energy_of_linkers(kinase: RigidMolecule, seed: int, threads: int) -> Line:
 
 
 def _diffusion(kinase: RigidMolecule, seed: int, threads: int) -> list[Line]:
-    """Without inertia: a third of the trace at the centre of diffusion, of three bodies that the water joins and the
-    linkers hold together; and what one body of all residues has. Linkers give, which makes proteins 2 % faster than
-    bodies held rigidly: less than a run of this length sees."""
+    """Measure diffusion without inertia: a third of the trace at the centre of diffusion, of three bodies that the
+    water joins and the linkers hold together; and that of one body of all residues. Linkers give, which makes proteins
+    2 % faster than bodies held rigidly: less than a run of this length sees."""
     system, bodies = _alone(kinase, seed + 20)
     integrator = BrownianIntegrator(FREE_TIMESTEP, temperature=TEMPERATURE, seed=seed + 20)
     context = Context(system, integrator, threads)

@@ -406,7 +406,7 @@ def size_of(mesh: TriangleMesh) -> str:
 
 
 def facts_of(mesh: TriangleMesh, name: str) -> dict[str, Any]:
-    """For the summary."""
+    """Return the facts of a mesh for the summary."""
     return {
         "name": name,
         "vertices": len(mesh.vertices),

@@ -42,7 +42,7 @@ _WHAT = "replica_exchange"
 
 @dataclass(frozen=True)
 class Exchanges:
-    """What a replica exchange has done, up to now.
+    """Result of a replica exchange, up to now.
 
     With K states (entries of the ladder) and as many walkers, and n exchanges done:
 
@@ -139,7 +139,7 @@ def replica_exchange(
     Parameters
     ----------
     make : callable, or document
-        ``make(seed=...)``, and what else is said of it at `run`: it is called once for each walker.
+        ``make(seed=...)``, as described at `run`: it is called once for each walker.
     ladder : list of dict
         The states, two or more, all with the same names: ``{"temperature": 310.0}`` (or ``"kT"``), and numbers of
         forces and jumps, ``{"springs.stiffness": 0.2}``, ``{"BoxArea.tension": 0.1}``; also both together, as for a
@@ -150,8 +150,8 @@ def replica_exchange(
         How many in all, those of calls before included.
     directory : path, optional
         Where each walker has a folder (``0003``) with its checkpoint and outputs, which follow the walker through the
-        states, and where ``history.jsonl`` has a line for each exchange. Called again, it goes on where it was, whoever
-        was killed. Without it nothing is written.
+        states, and where ``history.jsonl`` has a line for each exchange. Called again, it resumes where it was,
+        whichever process was killed. Without it nothing is written.
     executor, threads, seed, walltime, functions, progress
         As of `run`. Results are the same bits whatever the executor.
     observe : callable, optional
@@ -164,13 +164,13 @@ def replica_exchange(
     Raises
     ------
     ParameterError
-        A ladder of fewer than two states, or of different names, or with names that are none; a word without
+        A ladder of fewer than two states, or of different names, or with unknown names; a word without
         thermostat, a linearly implicit kick, or jumps that are driven or do not tell what they weigh states by
         (`Jump.log_weight`): there is no known distribution to exchange in. Folders and functions as of `run`.
     SimulationError
-        A walker that cannot go on: it is named, and the others wait.
+        A walker that cannot continue: it is named, and the others wait.
     ExecutorError
-        As of `run`; or a walker whose worker dies again and again.
+        As of `run`; or a walker whose worker ends again and again.
 
     Notes
     -----

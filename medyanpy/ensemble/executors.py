@@ -1,4 +1,4 @@
-"""Work on other processes: on those of this machine, which are made anew when they die, or on anybody's executor."""
+"""Work on other processes: on those of this machine, which are restarted when they end, or on any given executor."""
 
 import multiprocessing
 import os
@@ -34,7 +34,7 @@ _GRACE = 20.0
 
 
 class Died(Exception):  # noqa: N818 - it is a result
-    """What is left of a task whose workers died, or that its executor could not run, again and again."""
+    """Outcome of a task whose workers ended again and again, or that its executor could not run."""
 
 
 # In a worker ----------------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def _start(parent: Any) -> None:
 
 
 def _there() -> None:
-    """What a worker does to show that it is there."""
+    """Do nothing: a task by which a worker shows that it is there."""
 
 
 def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -71,12 +71,12 @@ def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 class Workers:
-    """Where work is done.
+    """Processes, threads or cluster on which work is done.
 
     Parameters
     ----------
     what : str
-        Who asks, for messages.
+        The caller's name, for messages.
     executor : Executor, dask.distributed.Client, str, int or None
         An int is the number of processes; None as many as there are processors for; a str the address of a scheduler of
         Dask. Processes of our own are spawned; what is given stays open.
@@ -88,7 +88,7 @@ class Workers:
     Raises
     ------
     ParameterError
-        What is no executor.
+        A value that is not an executor.
     ExecutorError
         Processes that do not start.
     """
@@ -126,12 +126,12 @@ class Workers:
 
     @property
     def in_threads(self) -> bool:
-        """Whether workers are threads of this process."""
+        """True if workers are threads of this process."""
         return isinstance(self._given, ThreadPoolExecutor)
 
     @property
     def import_main(self) -> bool:
-        """Whether workers have the script that runs here."""
+        """True if workers have the script that runs here."""
         return self._given is None or isinstance(self._given, ProcessPoolExecutor)
 
     def __enter__(self) -> "Workers":
@@ -202,7 +202,8 @@ class Workers:
 
     @property
     def window(self) -> int | None:
-        """How many pieces of work should be on their way, so that nobody waits; None where nobody knows."""
+        """Number of pieces of work that should be on their way, so that no worker waits; None where that is not
+        known."""
         n = self._n if self._given is None else getattr(self._given, "_max_workers", None)
         return 2 * n if isinstance(n, int) else None
 
@@ -212,13 +213,13 @@ class Workers:
         """Call ``function(common, units)`` for each piece of work, a list of units, which gives an outcome for each:
         (unit, outcome), as they come.
 
-        Pieces whose worker died are begun again, unit by unit; `Died` is the outcome of one for which that does not
-        help. Pieces are asked for when there is somebody to do them.
+        Pieces whose worker ended are begun again, unit by unit; `Died` is the outcome of one for which that does not
+        help. Pieces are asked for when a worker is free.
 
         Raises
         ------
         ExecutorError
-            An executor that was given has died, or was shut down.
+            An executor that was given has ended, or was shut down.
         """
         done: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         flying: dict[Future[Any], tuple[list[Any], int]] = {}

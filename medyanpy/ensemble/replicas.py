@@ -50,7 +50,7 @@ class Replica:
 
 @dataclass(frozen=True)
 class Common:
-    """What all replicas have in common.
+    """Data that all replicas have in common.
 
     `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` says which analysis it is. The deadline is a
     time of day (s since 1970), which machines agree on well enough.
@@ -142,7 +142,7 @@ def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any])
 
 
 def _parameters_of(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
-    """What a function takes; nothing where it does not say."""
+    """Return the parameters of a function; none where its signature is not known."""
     try:
         return _asked(function)
     except TypeError:  # It has no hash.
@@ -275,7 +275,7 @@ def _passing_on_sigterm() -> Iterator[None]:
 
 
 def _steps_of(folder: Path) -> int | None:
-    """How far a replica has got, if somebody can tell."""
+    """Return the step that a replica has reached; None where that is not known."""
     try:
         return int(read_head(folder / CHECKPOINT)["step"])
     except Exception:
@@ -303,7 +303,7 @@ def _analysed(analyse: Callable[..., Any] | None, simulation: Simulation, folder
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether it must be given two arguments, or has a second one of the name."""
+    """Tell whether a function must be given two arguments, or has a second one of the name."""
     by_place = [p for p in _parameters_of(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
 
@@ -312,7 +312,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 
 def described(replica: Replica) -> dict[str, Any]:
-    """What `PARAMETERS` says."""
+    """Return the content of `PARAMETERS`."""
     return {"parameters": replica.parameters, "replica": replica.index[1], "seed": replica.seed}
 
 
@@ -328,8 +328,8 @@ def check_own(folder: Path) -> None:
 
 
 def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
-    """What became of a replica that is done already, at the step that is asked for and by the same analysis; one whose
-    files are damaged has failed.
+    """Return the outcome of a replica that is done already, at the step that is asked for and by the same analysis; one
+    whose files are damaged has failed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which random numbers a replica has: by the seed of its ensemble and by its place in it, and by nothing else."""
+"""Seeds of replicas: from the seed of the ensemble and a replica's place in it, and from nothing else."""
 
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy._tools.validation import whole_number

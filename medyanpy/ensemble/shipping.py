@@ -1,4 +1,4 @@
-"""How functions of a user get to other processes, and what they return gets back and into files."""
+"""Transport of a user's functions to other processes, and of what they return back and into files."""
 
 import functools
 import json
@@ -17,7 +17,7 @@ __all__ = ["Shipped", "name_of", "source_of", "text_of_values", "values_of_text"
 
 
 def name_of(function: Any) -> str:
-    """What a function is called, with its module."""
+    """Return the name of a function, with its module."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -155,7 +155,7 @@ _ARRAY = {"dtype", "shape", "values"}
 
 
 def values_of_text(text: str) -> Any:
-    """What `text_of_values` was given, tuples as lists."""
+    """Return what `text_of_values` was given, tuples as lists."""
 
     def array(tree: dict[str, Any]) -> Any:
         if set(tree) == _ARRAY and tree["dtype"] in DTYPES:

@@ -29,7 +29,8 @@ _WIDTH = 24
 
 
 class Table(Displayed):
-    """What became of each replica, and what the analysis returned: a row for each, in the order of the parameters.
+    """Table of the outcome of each replica and the results of the analysis: a row for each, in the order of the
+    parameters.
 
     Columns are the parameters; ``replica``, its number among those of the same parameters; ``seed``; ``steps`` taken;
     ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``; ``error``, the type and the
@@ -97,7 +98,7 @@ class Table(Displayed):
 
     @property
     def done(self) -> bool:
-        """Whether all replicas are at their last step."""
+        """True if all replicas are at their last step."""
         return all(row["status"] == "done" for row in self._rows)
 
     @property

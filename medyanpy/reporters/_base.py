@@ -1,4 +1,4 @@
-"""What every reporter has in common."""
+"""Base class of reporters, and helpers for all of them."""
 
 import os
 from abc import abstractmethod
@@ -72,8 +72,8 @@ class Reporter(Recorded):
         """Make what was reported so far safe on disk."""
 
     def mark(self, simulation: "Simulation") -> Any:
-        """How far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must be
-        there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
+        """Return how far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must
+        be there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
         `flush` has been called.
         """
         paths = self._paths()
@@ -115,7 +115,7 @@ class Reporter(Recorded):
         return ", ".join(said) or "–"
 
     def _paths(self) -> list[Path]:
-        """Of all files; streams have none."""
+        """Return the paths of all files; streams have none."""
         return [Path(self._arguments[name]) for name in self.files if isinstance(self._arguments[name], str)]
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ def _nearby(path: Any) -> str:
 
 
 def other_columns(what: str, path: Any) -> ParameterError:
-    """What to raise where the columns of a table would be others by now."""
+    """Return the error for a table whose columns would be others by now."""
     return ParameterError(
         f"{what}: the topology has been edited since {path} was begun, and its columns would be others: close this "
         "reporter and go on in another file"

@@ -1,7 +1,7 @@
-"""What of a simulation goes into a trajectory: what frames hold, and what stands beside them.
+"""Content of a trajectory: what frames hold of a simulation, and what stands beside them.
 
-What stands beside frames has a row for every row of the simulation, those included in which nobody is: a file serves
-for as long as nothing in it would have to be another number.
+What stands beside frames has a row for every row of the simulation, also for rows without a bead: a file serves for as
+long as nothing in it would have to be another number.
 """
 
 import os
@@ -85,13 +85,13 @@ class Element(NamedTuple):
 
 
 class Content:
-    """What frames of a simulation hold as it is now, until its topology is edited.
+    """Content of the frames of a simulation as it is now, until its topology is edited.
 
     Parameters
     ----------
     simulation : Simulation
     real : dtype
-        Of numbers that are no energies.
+        Of numbers that are not energies.
     interval : int
         Steps between frames.
     velocities, faces : bool
@@ -99,7 +99,7 @@ class Content:
     links : bool
         Whether frames hold the bonds that links of forces make, as these have come or gone.
     like : h5py.File, optional
-        A file that is gone on in: of energies of forces, intervals, bonds and edges frames hold what is there.
+        A file that is continued: of energies of forces, intervals, bonds and edges frames hold what is there.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Content:
         self.elements = self._all_elements(real)
 
     def _set_connectivity(self, links: bool, like: "h5py.File | None") -> None:
-        """What joins beads: what stays, and the most rows of what changes."""
+        """Set what joins beads: what stays, and the most rows of what changes."""
         topology, system = self._simulation.topology, self._simulation.system
         names, forces = system.force_names, system.forces
         chains = list(self._chains.values())
@@ -184,12 +184,12 @@ class Content:
 
     @property
     def tells_all_energies(self) -> bool:
-        """Whether frames hold the energies of the forces that there are."""
+        """True if frames hold the energies of the forces that there are."""
         return list(self._energies.values()) == list(self._simulation.system.force_names)
 
     @property
     def links_have_changed(self) -> bool:
-        """Whether links of forces have come or gone so that frames cannot tell."""
+        """True if links of forces have come or gone so that frames cannot tell."""
         if self.links:
             return any(len(force) > self._rooms[name] for name, force in self._links.items())
         return any(
@@ -261,7 +261,7 @@ class Content:
         return out
 
     def frame(self, state: "State") -> dict[str, Any]:
-        """What a frame holds of a state, by path.
+        """Return what a frame holds of a state, by path.
 
         Raises
         ------
@@ -384,7 +384,7 @@ class Content:
         refer_to_particles(file)
 
     def _ids(self) -> np.ndarray:
-        """(n,) permanent ids of rows, -1 where nobody is."""
+        """Return the permanent ids of rows (n,), -1 in rows without a bead."""
         out = np.full(self._simulation.topology.n_beads, -1, np.int64 if self._comes_and_goes else np.int32)
         for handle in self._simulation.topology.handles:
             out[handle.beads] = handle.ids
@@ -450,7 +450,8 @@ class Content:
         return ["periodic" if length else "none" for length in box_lengths(self._simulation.system.box)]
 
     def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
-        """Of a jump: what `Sites.from_arrays` makes the same sites of, for each side."""
+        """Return the arrays of the sites of a jump, for each side, of which `Sites.from_arrays` makes the same
+        sites."""
         name, *_ = self._jumps[path]
         jump = cast("Jump", self._simulation.system[name])
         return {side: sites.arrays for side, sites in jump.beside_frames().items()}
@@ -458,7 +459,7 @@ class Content:
     # Comparing ----------------------------------------------------------------------------------------------
 
     def difference(self, file: "h5py.File") -> str:
-        """Why frames of the simulation cannot go on in a file; empty where they can."""
+        """Return the reason why a file cannot take more frames of the simulation; empty where it can."""
         topology = self._simulation.topology
         mine, theirs = _handle_rows(topology.handles), read_handle_rows(file)
         if mine != theirs:
@@ -523,7 +524,7 @@ def _room_for(links: int) -> int:
 
 
 def _write_sites(group: "h5py.Group", sites: dict[str, dict[str, np.ndarray]]) -> None:
-    """What `Sites.from_arrays` makes the same sites of, for each side."""
+    """Write the arrays, for each side, of which `Sites.from_arrays` makes the same sites."""
     for side, arrays in sites.items():
         for key, value in arrays.items():
             group.create_dataset(f"{side}/{key}", data=value)
@@ -551,7 +552,7 @@ def _tell(rows: list[HandleRows]) -> str:
 
 
 def _plain(value: np.ndarray) -> np.ndarray:
-    """With nan, or -1, where nothing is known."""
+    """Return an array with nan, or -1, where nothing is known."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
     return value.filled(np.nan if value.dtype.kind == "f" else value.dtype.type(-1))
@@ -574,14 +575,14 @@ def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
 
 
 def _read_beside(group: "h5py.Group", name: str) -> Any:
-    """What was written; None of a surface that files cannot hold."""
+    """Read what was written; None of a surface that files cannot hold."""
     if name in group:
         return group[name].asstr()[()] if group[name].dtype.kind == "O" else group[name][()]
     return group.attrs.get(name)
 
 
 def _same(there: Any, here: Any) -> bool:
-    """Whether what is known of beads now is what a file says of them."""
+    """Tell whether what is known of beads now is what a file holds of them."""
     here = here[0] if isinstance(here, tuple) else here
     if isinstance(here, Surface):
         return isinstance(here, PythonSurface) or there == serialize(here)

@@ -85,7 +85,7 @@ class TableReporter(Reporter):
 
     @abstractmethod
     def _titles_for(self, topology: Topology) -> list[str]:
-        """Of the columns."""
+        """Return the titles of the columns."""
 
     @abstractmethod
     def _follow(self, simulation: "Simulation") -> None:
@@ -94,7 +94,7 @@ class TableReporter(Reporter):
     # What a Simulation calls --------------------------------------------------------------------------------
 
     def mark(self, simulation: "Simulation") -> int | None:
-        """The number of rows, which is the same whatever the wall clock said in them."""
+        """Return the number of rows, which does not depend on the wall clock in them."""
         if self._path is None:
             return None
         if self._file is not None:
@@ -146,7 +146,7 @@ class TableReporter(Reporter):
 
     @property
     def _place(self) -> Path:
-        """Of a table that is a file."""
+        """Path of a table that is a file."""
         assert self._path is not None
         return self._path
 
@@ -262,7 +262,7 @@ class TableReporter(Reporter):
 
 
 def _quoted(title: str) -> str:
-    """As CSV has it (RFC 4180), on one line."""
+    """Return a title quoted as in CSV (RFC 4180), on one line."""
     return '"{}"'.format(" ".join(title.splitlines()).replace('"', '""'))
 
 
@@ -272,18 +272,18 @@ def quoted_if_needed(text: str, separator: str) -> str:
 
 
 def _has_no_rows(path: Path) -> bool:
-    """Whether a file holds the titles of a table, and nothing below."""
+    """Tell whether a file holds the titles of a table, and nothing below."""
     with open(path, "rb") as file:
         return file.readline().startswith((b'#"', b'"Step"')) and not file.read(1)
 
 
 def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
-    """What a table holds now, also while it is being written: the numbers, or the texts, below every title.
+    """Read a table, also while it is being written: the numbers, or the texts, below every title.
 
     Raises
     ------
     ParameterError
-        No file, none that a `TableReporter` has written, or one that is damaged.
+        No file, one that no `TableReporter` has written, or a damaged one.
     """
     try:
         with open(path, encoding="utf-8") as file:

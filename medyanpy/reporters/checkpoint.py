@@ -21,7 +21,7 @@ _STEP = "{step}"
 
 
 class CheckpointReporter(Reporter):
-    """Writes a checkpoint every `interval` steps; `Simulation.resume` goes on from it with the same bits.
+    """Writes a checkpoint every `interval` steps; `Simulation.resume` continues from it with the same bits.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class CheckpointReporter(Reporter):
         return path
 
     def writes(self, path: Path) -> bool:
-        """Whether its checkpoints are at this path, which may have a ``{step}``."""
+        """Tell whether its checkpoints are at this path, which may have a ``{step}``."""
         mine, theirs = (p.parent.resolve() / p.name for p in (Path(self._arguments["path"]), path))
         return mine == theirs
 

@@ -105,7 +105,7 @@ def _volume(row: Row) -> float:
 
 
 def _length(c: int) -> Callable[[Row], float]:
-    """Of the box along an axis; nan in open directions."""
+    """Return a function for the length of the box along an axis; nan in open directions."""
 
     def value(row: Row) -> float:
         return (row.state.box or (None, None, None))[c] or float("nan")
@@ -192,23 +192,23 @@ class StateDataReporter(TableReporter):
     remaining_time, elapsed_time : bool
         Wall clock, s. The time that has elapsed counts on from the last row of a file that is appended to.
     total_steps : int, >= 1
-        Step number at which the work will be done; counts from step 0 also in a run that goes on from a checkpoint.
+        Step number at which the work will be done; counts from step 0 also in a run that resumes from a checkpoint.
     separator : str
         Between columns.
     comment : str
         Before the titles: ``"#"``, with which `numpy.loadtxt` passes over them, or ``""`` for pandas, spreadsheets and
         others that take the first line for titles.
     append : bool
-        Go on in an existing file. Its titles must be the same. Rows of steps that are still to come (a run that
-        goes on from an earlier checkpoint) are cut off, if it has a Step column.
+        Continue an existing file. Its titles must be the same. Rows of steps that are still to come (a run that resumes
+        from an earlier checkpoint) are cut off, if it has a Step column.
     overwrite : bool
         Replace an existing file.
 
     Raises
     ------
     ParameterError
-        No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that somebody
-        else is writing, or one to append to that has other columns; area without a membrane, volume without a closed
+        No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that another
+        process is writing, or one to append to that has other columns; area without a membrane, volume without a closed
         one, box without a periodic box, acceptance with a word without M( ).
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is

@@ -54,22 +54,22 @@ class TrajectoryReporter(Reporter):
     velocities : bool
         Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
     faces : bool, optional
-        Write the triangles of membranes with every frame, for runs in which edges are flipped. Where nothing is said,
-        from the first flip on, which starts a new segment where frames have been written before.
+        Write the triangles of membranes with every frame, for runs in which edges are flipped. By default, from the
+        first flip on, which starts a new segment where frames have been written before.
     precision : "double" or "single"
         Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
         is good to 0.0005 nm in a cell of 10 µm.
     overwrite : bool
         Replace an existing file.
     append : bool
-        Go on in an existing file of the same topology, also one that a crash left behind. Frames after the step
+        Continue an existing file of the same topology, also one that a crash left behind. Frames after the step
         at which the simulation stands are dropped, as it will write them again, and segments of these removed.
 
     Raises
     ------
     ParameterError
         A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
-        one that somebody else is writing; segments of another run. The latter at the start of the first
+        one that another process is writing; segments of another run. The latter at the start of the first
         ``Simulation.step``, before its first step. Triangles that have changed, with ``faces=False``. A state from
         before the last frame, or before an edit; a child that was forked from the process whose file it is.
     OutputError
@@ -79,15 +79,15 @@ class TrajectoryReporter(Reporter):
     Notes
     -----
     Beside positions frames hold the energy of every force, what is joined where that changes, and links; beside the
-    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, it says
-    why.
+    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, the file
+    holds the reason.
 
     Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
     once. Memory does not grow with the number of frames. It may be flushed from another thread.
 
-    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan where nobody is. A file
-    serves until an edit changes what stands beside its frames (more rows than there was room for, other masses, another
-    kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
+    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan in rows without a bead. A
+    file serves until an edit changes what stands beside its frames (more rows than there was room for, other masses,
+    another kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
     segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
     """
 
@@ -258,7 +258,7 @@ class TrajectoryReporter(Reporter):
         return writer
 
     def _refuse_others(self, there: bool) -> None:
-        """What has come to be there since this was made is not replaced unasked."""
+        """Refuse to replace, unasked, files that have appeared since this was made."""
         found = [self._path] if there else later_parts(self._path)
         if found and not (self._overwrite or (there and self._append)):
             raise ParameterError(
@@ -294,9 +294,9 @@ class TrajectoryReporter(Reporter):
     def _shortened(
         self, simulation: "Simulation", frames: int | None, begins: str
     ) -> tuple[File, Content, int, Before]:
-        """What goes on after this number of frames in all or, if there is none, after those up to the step at which the
-        simulation stands: a copy of the segment that they end in, or one that begins; and what it holds, its number,
-        and what is before it. Later ones are gone then.
+        """Cut a trajectory to this number of frames in all, or to those up to the step at which the simulation stands.
+        Returned are a copy of the segment that they end in, or one that begins; what it holds; its number; and what is
+        before it. Later segments are removed.
         """
         parts = parts_there(self._path)
         if frames is None:
@@ -338,8 +338,9 @@ class TrajectoryReporter(Reporter):
     def _place_for(
         self, simulation: "Simulation", parts: list[Part], frames: int, begins: str
     ) -> tuple[int, Content, bool]:
-        """The number, from 0, of the segment in which a simulation goes on after so many frames, what these hold, and
-        whether another is to begin there: which may be never, only behind all frames of a segment, or anywhere.
+        """Find the segment, by number from 0, in which a simulation continues after so many frames, and what its frames
+        hold. Tell also whether another is to begin there, as `begins` allows: never, only behind all frames of a
+        segment, or anywhere.
 
         Raises
         ------
