@@ -90,7 +90,7 @@ class Column:
 
     @property
     def path(self) -> str:
-        """Where it is in trajectories."""
+        """Path of the column in trajectories."""
         return f"particles/all/{self.entry}" if self.of == BEADS else f"medyanpy/{self.of}/{self.entry}"
 
     @property

@@ -118,7 +118,8 @@ class Context(Displayed, Guarded):
 
     @contextmanager
     def _following_an_edit(self) -> Iterator[None]:
-        """A block in which topology and system change, after which this goes on with them; see `Topology.edit`."""
+        """Surround a block in which topology and system change, after which this context continues with them; see
+        `Topology.edit`."""
         with self.turn.taken(EDIT, in_reports=False):
             self._refresh()
             before = Engine(self._store, self._faults, self._schedule, self._measure, self._degradation)
@@ -147,7 +148,7 @@ class Context(Displayed, Guarded):
 
     @property
     def layout(self) -> Layout:
-        """Which place in memory a bead has."""
+        """Place in memory of each bead."""
         return self._store.layout
 
     def _refresh(self) -> None:
@@ -198,8 +199,8 @@ class Context(Displayed, Guarded):
         Raises
         ------
         SimulationError
-            The run cannot go on; it says at which step, and names bead, object and force. The Context is then at
-            the last good state and can be used: looked at, changed, and run on with the cause mended.
+            The run cannot continue; the error names step, bead, object and force. The Context is then at the last good
+            state and can be used: looked at, changed, and run on with the cause mended.
         ContextInUseError
             Called by a reporter or a `PythonForce` of this context, or while another thread uses it. So does
             everything else that looks at a context or changes it, but for reporters, which may look.
@@ -222,15 +223,13 @@ class Context(Displayed, Guarded):
 
     @property
     def runaway(self) -> float | None:
-        """How many times faster than its thermal speed √(kT/m) a bead must be to end a run; 20 where nobody says
-        otherwise, None for never.
+        """Ratio of a bead's speed to its thermal speed √(kT/m) that ends a run; 20 by default, None for never.
 
         Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
         kinetic energy) takes the place of kT. Kinetic energy that comes from potential energy released since then ends
-        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples
-        and loads that turn with a rod) are therefore not watched. A run starts anew whenever numbers of forces,
-        positions or velocities are set.
-        Checkpoints hold the number, documents do not.
+        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples and
+        loads that turn with a rod) are therefore not watched. The account is started again whenever numbers of forces,
+        positions or velocities are set. Checkpoints hold the number, documents do not.
         """
         return self._schedule.account.factor
 
@@ -240,7 +239,7 @@ class Context(Displayed, Guarded):
         self._schedule.account.factor = factor
 
     def _serve(self) -> None:
-        """Between two steps: other threads may be waiting for a look."""
+        """Let other threads that wait for a look have it, between two steps."""
         if self.turn.requests:
             self.turn.serve()
 
@@ -270,7 +269,8 @@ class Context(Displayed, Guarded):
         return self._measure.look(positions, velocities, forces, energy, virial, multipliers, physical_positions)
 
     def snapshot(self, **what: bool) -> State:
-        """As `get_state`, from any thread, also while another one runs `step`: it is taken between two steps.
+        """Return what `get_state` does, from any thread, also while another one runs `step`: it is taken between two
+        steps.
 
         It waits for that, at most some 50 ms and a step. Where numbers of forces or of the integrator have been set
         since `step` was called, it shows what that run is made with. It costs the run the time of one look.
@@ -311,7 +311,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A force that offers no second derivatives (it is named), or a name that is no force's.
+            A force that offers no second derivatives (it is named), or a name that is not that of a force.
         SimulationError
             A force that cannot be computed at the present positions.
         """
@@ -338,7 +338,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A force that offers no third derivatives (it is named), or a name that is no force's.
+            A force that offers no third derivatives (it is named), or a name that is not that of a force.
         TopologyError
             A direction of the wrong shape.
         """
@@ -348,7 +348,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def physical_positions(self) -> np.ndarray:
-        """As ``get_state(physical_positions=True).physical_positions``, which is the name to use.
+        """Return ``get_state(physical_positions=True).physical_positions``, which is the name to use.
 
         Raises
         ------
@@ -362,8 +362,8 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def set_positions(self, positions: Any) -> None:
-        """Move all Cartesian beads; in-triangle points follow their triangles, and their rows are ignored, like those
-        that are asleep.
+        """Move all Cartesian beads; in-triangle points follow their triangles. Rows of these points and inactive rows
+        are ignored.
 
         Parameters
         ----------
@@ -422,8 +422,8 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            What is no box; directions that were open and are not, or the other way round; a box smaller than twice the
-            range of what acts in it, or the length of what joins beads in it.
+            A value that is not a box; directions that were open and are not, or the other way round; a box smaller than
+            twice the range of what acts in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
             or one with an edge longer than half of the new box, with ``scale=False``.
@@ -551,8 +551,8 @@ class Context(Displayed, Guarded):
     def set_velocities(self, velocities: Any) -> None:
         """Set the velocity of every bead.
 
-        Rows of in-triangle points are velocities relative to their triangles and are projected into their
-        planes; rows of fixed beads are taken as zero, and those that are asleep are ignored.
+        Rows of in-triangle points are velocities relative to their triangles and are projected into their planes; rows
+        of fixed beads are taken as zero, and inactive rows are ignored.
 
         Parameters
         ----------
@@ -690,16 +690,17 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
-        """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
-        momenta; the triangles of membranes; who is alive, of what jumps bear and kill; what jumps of the same names
-        have bound, and how often; how often blocks M( ) of the same word were accepted; and its step and time.
+        """Take over the content of a state, which must hold positions and velocities. It has orientations and angular
+        momenta, the triangles of membranes, and its step and time; which beads are there, where jumps add and remove
+        them; what jumps of the same names have bound, and how often; how often blocks M( ) of the same word were
+        accepted.
 
         Jumps that the state does not know stay as they are.
 
         Raises
         ------
         ParameterError
-            What is no State, or one without positions or velocities.
+            A value that is not a State, or one without positions or velocities.
         TopologyError
             A state of another topology, or of a jump of the same name between other sites.
 
@@ -749,7 +750,7 @@ class Context(Displayed, Guarded):
     def _set_dynamical_arrays(
         self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int] = (0.0, 0)
     ) -> None:
-        """Take over the content of a checkpoint; work goes on being measured if it was measured there.
+        """Take over the content of a checkpoint; work is still measured if it was measured there.
 
         Parameters
         ----------
@@ -778,7 +779,7 @@ class Context(Displayed, Guarded):
 
     @property
     def report_work(self) -> bool:
-        """Whether heat, shadow work and protocol work are measured; see `Simulation.report_work`."""
+        """True if heat, shadow work and protocol work are measured; see `Simulation.report_work`."""
         return self._schedule.meter is not None
 
     @report_work.setter
@@ -797,13 +798,13 @@ class Context(Displayed, Guarded):
 
     @property
     def _meter(self) -> WorkMeter:
-        """Where work is measured."""
+        """Meter of work."""
         assert self._schedule.meter is not None
         return self._schedule.meter
 
     @contextmanager
     def _counted_as_protocol(self) -> Iterator[None]:
-        """What the block does to the energy is protocol work; and steps start from another account of it."""
+        """Count what the block does to the energy as protocol work; steps start from another account of it."""
         self._schedule.account.close()
         self._faults.overlapping = None
         if self._schedule.meter is None:

@@ -68,7 +68,7 @@ class UnknownNameError(TopologyError, KeyError):
 
 
 class SimulationError(MedyanError, RuntimeError):
-    """A run that cannot go on.
+    """Error of a run that cannot continue.
 
     Attributes
     ----------
@@ -107,18 +107,19 @@ class SimulationError(MedyanError, RuntimeError):
 
 
 class ContextInUseError(MedyanError, RuntimeError):
-    """A context that somebody else uses now, in another thread or further out in this one; the message says who."""
+    """Error of a context that is in use, by another thread or further out in this one; the message names the user."""
 
 
 class ExecutorError(MedyanError, RuntimeError):
-    """An executor that cannot do the work of an ensemble: its processes do not start, or it has died or was shut down.
+    """Error of an executor that cannot do the work of an ensemble: its processes do not start, it has ended or was shut
+    down.
     """
 
 
 class OutputError(MedyanError, OSError):
-    """A file that cannot be written while a run goes on: a full disk, a folder that is gone.
+    """Error of a file that cannot be written during a run: a full disk, a folder that is gone.
 
-    What was to be written is kept, as far as the message says nothing else: with the cause mended, the run goes on.
+    What was to be written is kept unless the message tells otherwise: with the cause mended, the run can continue.
 
     Attributes
     ----------
@@ -167,7 +168,8 @@ class StructureWarning(UserWarning):
 
 
 class UnitsWarning(UserWarning):
-    """Numbers that nobody can mean together, as after a slip of units; the message says what was probably meant."""
+    """Warning of numbers that cannot be meant together, as after a slip of units; the message tells what was probably
+    meant."""
 
 
 class MeshQualityWarning(UserWarning):
@@ -200,7 +202,7 @@ def warn_outside(text: str, kind: type[Warning]) -> None:
 
 @contextmanager
 def foreign_errors(problem: str, kind: type[MedyanError] = ParameterError) -> Iterator[None]:
-    """Whatever Python and libraries raise inside is one error of ours: the problem, and what they said.
+    """Turn whatever Python and libraries raise inside into one error of ours: the problem, and their message.
 
     For what reads files and texts of others, where anything can be wrong. Errors of ours pass as they are.
     """

@@ -89,7 +89,7 @@ class Flow:
         return self._own("in_place_of", stage, *given)
 
     def replaces(self, letter: str) -> bool:
-        """Whether these beads have a letter of their own, which the common one leaves to them."""
+        """Tell whether these beads have a letter of their own, which the common one leaves to them."""
         return hasattr(self, f"in_place_of_{letter.lower()}")
 
     def _own(self, when: str, stage: Stage, *given: "ForceSum") -> Sequence["Operation"]:
@@ -126,6 +126,6 @@ class Flow:
             array[...] = theirs[name]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What steps change beyond positions and velocities: C-contiguous arrays, written in place. They are part of
-        the last good state and of checkpoints; names are unique in a Context."""
+        """Return what steps change beyond positions and velocities: C-contiguous arrays, written in place. They are
+        part of the last good state and of checkpoints; names are unique in a Context."""
         return {}

@@ -37,8 +37,8 @@ _NOBODY.flags.writeable = False
 class Handle(Guarded):
     """Some beads of a topology, added together.
 
-    It describes them as they were at the start, or after the last edit of the topology. What has been born or has died
-    in a Context since, its states know: `State.living`.
+    It describes them as they were at the start, or after the last edit of the topology. Beads that jumps have added or
+    removed in a Context since are known to its states: `State.living`.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class Handle(Guarded):
         Beads of one kind share a row in reports: ``"beads"``, ``"balls"``, ``"vertices"`` or ``"points"``.
     beads : (n,) int array
         Indices of its beads, in topology order: rows of all arrays with a row per bead. A bead keeps its row for as
-        long as it lives; one that is added later may have any row that is free.
+        long as it is there; one that is added later may have any row that is free.
     ids : (n,) int array
         Their permanent ids, which no other bead ever has: one that takes the row of another has an id of its own.
     capacity : int
-        How many rows there are for its beads, those asleep included.
+        How many rows there are for its beads, inactive ones included.
     mass : (n,) float array, pN s²/nm
     friction : (n,) float array, pN s/nm
     fixed : bool
@@ -145,7 +145,7 @@ class Handle(Guarded):
 
     @property
     def all_rows(self) -> np.ndarray:
-        """(m,) rows of its beads and rows asleep, ascending."""
+        """Rows of its beads and inactive rows, (m,) ascending."""
         return np.sort(np.append(self.beads, self._asleep))
 
     @property
@@ -154,7 +154,7 @@ class Handle(Guarded):
 
     @property
     def keeps_momentum(self) -> bool:
-        """Whether what holds its beads keeps their total momentum."""
+        """True if what holds its beads keeps their total momentum."""
         return True
 
     # Coming and going ----------------------------------------------------------------------------------------
@@ -162,9 +162,10 @@ class Handle(Guarded):
     def remove(
         self, beads: Numbers | None = None, *, ids: Numbers | None = None, terms: Literal["refuse", "remove"] = "refuse"
     ) -> None:
-        """Take beads away: their rows are asleep from then on, until others take them.
+        """Remove beads: their rows are inactive from then on, until others take them.
 
-        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on what is left.
+        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on the beads that
+        stay.
 
         Parameters
         ----------
@@ -179,7 +180,7 @@ class Handle(Guarded):
         Raises
         ------
         TopologyError
-            A row or id that is none of a bead of this handle that is there, one named twice, or terms that name one of
+            A row or id that is not that of a bead of this handle, one named twice, or terms that name one of
             them; a topology in use outside of an edit; a kind of bead that cannot be taken away one by one.
         ParameterError
             Neither or both of beads and ids.
@@ -195,9 +196,9 @@ class Handle(Guarded):
         self.topology._shrink(what, {self: keep}, terms)
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many beads in all: rows asleep, which those that are added or born later take.
+        """Make room for so many beads in all: inactive rows, which beads take that are added later, also by jumps.
 
-        Files go on as they are for as long as there is room; beyond, they start a new segment.
+        Files continue as they are for as long as there is room; beyond, they start a new segment.
 
         Parameters
         ----------
@@ -234,7 +235,7 @@ class Handle(Guarded):
         return found
 
     def _why_missing(self, row: int) -> str:
-        """What is wrong with a row that is none of a bead of this handle."""
+        """Return the reason why a row is not that of a bead of this handle."""
         if not 0 <= row < self.topology.n_beads:
             return f"there is none: beads are 0 to {self.topology.n_beads - 1}"
         if row in self._asleep:
@@ -242,32 +243,33 @@ class Handle(Guarded):
         return f"that is a row of {self.topology.handle_of(row)!r}"
 
     def _has_row(self, bead: int) -> bool:
-        """Whether a row is of these beads, or of what there is room for."""
+        """Tell whether a row is of these beads, or of what there is room for."""
         if self._rows is None and self._first <= bead < self._first + len(self):
             return True
         return (self._rows is not None and bead in self._rows) or bead in self._asleep
 
     def newborn(self, columns: dict[Column, np.ndarray]) -> "Handle":
-        """A handle in no topology of beads that jumps have borne, from the rows (k, ...) of columns that memory has of
-        them: of kinds that come and go."""
+        """Make a handle, in no topology, of beads that jumps have added, from the rows (k, ...) of columns that memory
+        has of them: of kinds that come and go."""
         raise TopologyError(f"{self.name}: jumps cannot bear {self.kind}")
 
     def of_all(self, name: str) -> Any:
-        """The one number that all its beads have, and one that is added or born takes; None where they differ."""
+        """Return the one number that all its beads have, and that an added bead takes; None where they differ."""
         values = getattr(self, name)
         if values is None or not len(values):
             return self._of_all.get(name)
         return values[0] if (values == values[0]).all() else None
 
     def differs(self) -> str | None:
-        """Which number its beads do not all have the same, so that those that are born have none; None without any."""
+        """Return the name of a number that differs between its beads, so that added ones have none; None without
+        any."""
         numbers = {name: getattr(self, name) for name in self.per_bead}
         of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)
 
     def _number_for(self, what: str, name: str, given: Any, prefix: str = "") -> Any:
-        """What new beads get: what is given, or else the number that all have; `prefix` stands before the name in the
-        arguments of the call."""
+        """Return the number for new beads: what is given, or else the number that all have; `prefix` stands before the
+        name in the arguments of the call."""
         if given is not None:
             return given
         if self.of_all(name) is None:
@@ -320,17 +322,17 @@ class Handle(Guarded):
 
     @property
     def rows_with_room(self) -> np.ndarray:
-        """(m,) the same, and behind them those of rows that were asleep."""
+        """Rows of its beads (m,), and behind them those that were inactive."""
         rows = self.topology.rows_in(self.rows_of(), np.append(self.beads, self._asleep))
         return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
     def asleep(self, column: Column) -> Any:
-        """What memory holds in rows asleep: something of which letters can do nothing wrong."""
+        """Return what memory holds in inactive rows: something with which letters can do nothing wrong."""
         return 0
 
     def start_of(self, column: Column) -> np.ndarray:
-        """Where the beads start in a column, as memory holds it: by default what the attribute of this name holds;
-        momenta start at 0."""
+        """Return the start of the beads in a column, as memory holds it: by default what the attribute of this name
+        holds; momenta start at 0."""
         return np.zeros(column.shape) if column.is_momentum else getattr(self, column.name)
 
     def moves(self, column: Column) -> np.ndarray:
@@ -347,15 +349,15 @@ class Handle(Guarded):
         return given
 
     def beside_frames(self) -> dict[str, Any]:
-        """What a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or an array
-        and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where chains begin and end, have
-        a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
+        """Return what a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or
+        an array and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where chains begin and
+        end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
         return {"fixed": self.fixed, "in_space": self.in_space}
 
     def beside_rows(self) -> dict[str, Any]:
-        """`beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these; where these are
-        not simply its beads, chains begin and end where links do, and there are no starts. Of rows asleep what bead is
-        born there or is added without more words is known where all beads have the same; the others are masked."""
+        """Return `beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these. Where
+        these are not simply its beads, chains begin and end where links do, and there are no starts. Inactive rows have
+        the numbers of a bead that is added there by default, where all beads have the same; the others are masked."""
         beside = {"mass": (self.mass, "pN s+2 nm-1"), **self.beside_frames()}
         if not len(self._asleep) and self._rows is None:
             return beside
@@ -403,7 +405,7 @@ class Handle(Guarded):
 
     @property
     def contents(self) -> str:
-        """How many beads of which kind it has."""
+        """Return the number of its beads and their kind."""
         return f"{len(self)} {self.kind}"
 
     @property
@@ -438,16 +440,16 @@ class Handle(Guarded):
         return own
 
     def describe(self, bead: int) -> str:
-        """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
+        """Describe a bead of the topology within this handle, for messages; empty where there is nothing to tell."""
         return ""
 
     @property
     def has_friction(self) -> bool:
-        """Whether the letter O does anything to any of these beads."""
+        """True if the letter O changes any of these beads."""
         return bool(self.friction.any())
 
     def bind(self, layout: "Layout") -> "Flow | None":
-        """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
+        """Return what the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
         return None
 
     @classmethod
@@ -459,7 +461,7 @@ class Handle(Guarded):
         return adder
 
     def _arguments_now(self) -> dict[str, Any]:
-        """What `adder` is given to make these beads anew, to the bit."""
+        """Return what `adder` needs to make these beads again, to the bit."""
         return {**self._numbers_now("mass", "friction"), **self._own, "name": self.name, **self._room_now()}
 
     def _numbers_now(self, *names: str) -> dict[str, Any]:
@@ -470,7 +472,7 @@ class Handle(Guarded):
         }
 
     def _room_now(self) -> dict[str, int]:
-        """What an adder is given for room, where there is any."""
+        """Return the arguments of an adder for room, where there is any."""
         return {"capacity": self.capacity} if len(self._asleep) else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -517,8 +519,8 @@ def chosen(values: Any, keep: np.ndarray) -> Any:
 
 
 def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int | None) -> np.ndarray:
-    """(k,) where in `known` (n,), with -1 of those that are nobody's, permanent ids are; those that have been are below
-    `next_id`, where that is known.
+    """Return the places (k,) of permanent ids in `known` (n,), which has -1 where there is no bead. Ids that have been
+    given are below `next_id`, where that is known.
 
     Raises
     ------
@@ -542,7 +544,7 @@ def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int | N
 
 
 def bead_numbers(beads: Any) -> Any:
-    """Those of the beads of handles, in the order in which these are given; bead numbers as they are."""
+    """Return the numbers of the beads of handles, in the order in which these are given; bead numbers as they are."""
     handles = handles_in(beads)
     return np.concatenate([handle.beads for handle in handles]) if handles else beads
 

@@ -48,11 +48,11 @@ class Letter:
 
     @property
     def name(self) -> str:
-        """As words write it."""
+        """Name of the letter in words."""
         return self.kind if self.group is None else f"{self.kind}{self.group}"
 
     def kicks(self, group: int | None) -> bool:
-        """Whether it kicks by the forces of a group; None: by any."""
+        """Tell whether it kicks by the forces of a group; None: by any."""
         return self.kind == "B" and (group is None or self.group in (None, group))
 
 
@@ -152,8 +152,8 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     Raises
     ------
     ParameterError
-        Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is no
-        palindrome though `symmetric`; blocks that are not closed, are no palindromes, or have letters inside or beside
+        Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is not a
+        palindrome though `symmetric`; blocks that are not closed, are not palindromes, or have letters inside or beside
         them that cannot stand there. The message shows the word with a caret under the place.
     """
     if not isinstance(word, str):
@@ -312,7 +312,7 @@ class SplittingIntegrator(Described, Guarded):
         4 composes the word of three of its kind (Yoshida), one of them back in time, for all kinds of beads: of words
         without O, or with O at both ends only; of blocks M( ), each by itself. Errors then fall as the fourth power of
         the timestep where forces are smooth. Where their second derivatives jump (soft contacts, forces with a cutoff),
-        or in-triangle points cross edges, errors are no smaller than of order 2, at three times the cost.
+        or in-triangle points cross edges, errors are not smaller than of order 2, at three times the cost.
 
     Raises
     ------
@@ -386,8 +386,8 @@ class SplittingIntegrator(Described, Guarded):
     ) -> None:
         """Change the timestep, the temperature, or both; the Context follows at its next step or state.
 
-        Positions and velocities stay as they are: heat or cool by steps, or draw velocities anew with
-        ``context.set_velocities_to_temperature``. The time of a Context goes on from where it is. Setting what is
+        Positions and velocities stay as they are: heat or cool by steps, or draw velocities again with
+        ``context.set_velocities_to_temperature``. The time of a Context continues from where it is. Setting what is
         there already changes nothing.
 
         Parameters
@@ -406,7 +406,7 @@ class SplittingIntegrator(Described, Guarded):
         Notes
         -----
         Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h. The kT
-        of a `FixmanPotential` is a number of that force: set it too (a `ThermostatWarning` says so).
+        of a `FixmanPotential` is a number of that force: set it too (a `ThermostatWarning` reminds of it).
 
         Examples
         --------
@@ -466,7 +466,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def kick(self) -> Kick:
-        """What B kicks by."""
+        """Kick of the letter B."""
         return self._kick
 
     @property
@@ -481,7 +481,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def overdamped(self) -> bool:
-        """Whether beads move without velocities: whether the word is D."""
+        """True if beads move without velocities: if the word is D."""
         return any(letter.kind == "D" for letter in self._letters)
 
     @property
@@ -501,7 +501,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def in_kelvin(self) -> bool:
-        """Whether a temperature was given, so that numbers have units; with kT they need none."""
+        """True if a temperature was given, so that numbers have units; with kT they need none."""
         return self._in_kelvin
 
     @property
@@ -556,7 +556,7 @@ class SplittingIntegrator(Described, Guarded):
         return arguments
 
     def _rest_now(self) -> dict[str, Any]:
-        """What was set and the constructor of this class does not take."""
+        """Return what was set and the constructor of this class does not take."""
         return {name: value for name, value in self._changed.items() if name not in self._arguments}
 
     def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:

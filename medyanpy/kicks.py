@@ -32,7 +32,7 @@ _FURTHEST = 0.01
 
 
 class Kick(Described, Guarded):
-    """What the letter B kicks by: a function of where beads are.
+    """Rule by which the letter B kicks: a function of where beads are.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Kick(Described, Guarded):
         """Warn, when a Context is made, of what is known to go wrong in it."""
 
     def softens(self, force: str) -> bool:
-        """Whether the force of this name, however stiff, sets the timestep no limit."""
+        """Tell whether the force of this name, however stiff, sets the timestep no limit."""
         return False
 
     def bind(self, schedule: "Schedule", h: float) -> Any:
@@ -59,7 +59,7 @@ class Kick(Described, Guarded):
         return None
 
     def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
-        """What runs around the letters of a word."""
+        """Return what runs around the letters of a word."""
         return []
 
 
@@ -89,7 +89,7 @@ class _Implicit(Kick):
 
     @property
     def tolerance(self) -> float:
-        """Of a kick that conjugate gradients find, relative to it."""
+        """Tolerance of a kick that conjugate gradients find, relative to it."""
         return self._tolerance
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class _Implicit(Kick):
 
 
 class _Choice(_Implicit):
-    """With second derivatives in the equations, or stiffnesses without negative eigenvalues."""
+    """Kicks with second derivatives in the equations, or with stiffnesses without negative eigenvalues."""
 
     def __init__(self, beta: float, positive_definite: bool, tolerance: float) -> None:
         super().__init__(beta, tolerance)
@@ -172,7 +172,7 @@ class _Choice(_Implicit):
 
     @property
     def positive_definite(self) -> bool:
-        """Whether stiffnesses without negative eigenvalues are used in place of second derivatives."""
+        """True if stiffnesses without negative eigenvalues are used in place of second derivatives."""
         return self._positive_definite
 
     def _said(self) -> list[str]:
@@ -208,7 +208,7 @@ class ZhangSkeel(_Choice):
         times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is no larger.
+        masses, is not larger.
 
     Raises
     ------
@@ -275,7 +275,7 @@ class ZhangSkeelSimplified(_Choice):
         not heat.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is no larger.
+        masses, is not larger.
 
     Raises
     ------
@@ -340,12 +340,12 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         As of `ZhangSkeelSimplified`.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is no larger.
+        masses, is not larger.
 
     Raises
     ------
     ParameterError
-        As `ZhangSkeelSimplified`; a name that is no force's, or a force that acts on beads that are not plain.
+        As `ZhangSkeelSimplified`; a name that is not that of a force, or a force that acts on beads that are not plain.
 
     References
     ----------
@@ -513,7 +513,7 @@ class _Conjugation(Flow):
 
 
 def _plain(schedule: "Schedule") -> list[bool]:
-    """Whether the beads of each handle, in internal order, are moved by positions, velocities and masses alone."""
+    """Tell, for the handles in internal order, whether positions, velocities and masses alone move their beads."""
     layout = schedule.layout
     carriers = {p.membrane for p in layout.topology.point_handles}
     joint = layout.topology.joint

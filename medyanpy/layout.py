@@ -19,11 +19,11 @@ __all__ = ["Layout"]
 
 
 class Layout:
-    """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, the last of which
-    are oriented beads and then directors, and points. Each handle has a block of places: first those of its beads, then
-    the rows that are asleep.
+    """Order of the beads of a topology in the arrays of a Context: vertices, other Cartesian beads, points. The last of
+    the Cartesian beads are oriented beads and then directors. Each handle has a block of places: first those of its
+    beads, then inactive rows.
 
-    It is of the topology as it was when this was made: of an edit there is one before and one after.
+    It describes the topology as it was when this was made: of an edit there is one before and one after.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class Layout:
     threads : int
         For which kernels must have work space.
     n, n_vertices, n_cartesian, n_points : int
-        Places, those asleep included. The first `n_cartesian` are of Cartesian beads, the first `n_vertices` of them
-        of vertices of membranes.
+        Places, those of inactive rows included. The first `n_cartesian` are of Cartesian beads, the first `n_vertices`
+        of them of vertices of membranes.
     first_oriented, n_oriented : int
         The oriented beads are those from place `first_oriented` on.
     directors : slice
@@ -46,7 +46,7 @@ class Layout:
     rank : (n,) int32 array
         The inverse: place of every row.
     ids : (n,) int64 array
-        Permanent ids by place, -1 of rows asleep.
+        Permanent ids by place, -1 of inactive rows.
     """
 
     def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
@@ -114,12 +114,12 @@ class Layout:
 
     @property
     def is_on_surfaces(self) -> bool:
-        """Whether any beads are."""
+        """True if any beads are on surfaces."""
         return any(isinstance(handle, SurfacePoints) for handle in self.handles)
 
     def expect_width(self, what: str, reach: float, said: str = "") -> None:
-        """Whatever `what` names acts on nearest images alone, and over this distance, nm: it needs a box of twice that,
-        from now on. Messages begin with `said`.
+        """Demand, from now on, a box of twice the distance `reach`, nm, over which `what` acts on nearest images alone.
+        Messages begin with `said`.
 
         Raises
         ------
@@ -131,7 +131,8 @@ class Layout:
         self.check_widths(self.box)
 
     def expect_lengths(self, what: str, noun: str, lengths: np.ndarray, numbers: np.ndarray | None = None) -> None:
-        """The same of terms that are so long at rest, or at most, (n,) nm, and have these numbers, or those from 0."""
+        """Demand the box for terms that are so long at rest, or at most, (n,) nm, and have these numbers, or those from
+        0."""
         self._widths.pop(what, None)
         self._take_widths()
         if len(lengths):
@@ -193,13 +194,13 @@ class Layout:
         return slice(*self._bounds[handle][:2])
 
     def block_of(self, handle: Handle) -> slice:
-        """The places of a handle's beads, and behind them those of rows that were asleep."""
+        """Return the places of a handle's beads, and behind them those of inactive rows."""
         start, _, end = self._bounds[handle]
         return slice(start, end)
 
     def places_by_row(self, handle: Handle) -> np.ndarray:
-        """(m,) int32 places of a handle's beads and of its rows asleep, in ascending order of rows: what jumps go over,
-        so that it does not matter where in memory beads are."""
+        """Return the places (m,) int32 of a handle's beads and of its inactive rows, in ascending order of rows. Jumps
+        go over these, so that it does not matter where in memory beads are."""
         return self.internal(np.sort(self.order[self.block_of(handle)]))
 
     def first_place(self, of: str) -> int:
@@ -207,7 +208,7 @@ class Layout:
         return self._first_places.get(of, 0)
 
     def n_rows(self, of: str) -> int:
-        """How many rows the columns of an `of` have."""
+        """Return how many rows the columns of an `of` have."""
         return self._n_rows.get(of, 0)
 
     def rows_of(self, handle: Handle) -> slice:
@@ -223,7 +224,7 @@ class Layout:
         return self._shown_rows[of]
 
     def number_of(self, column: Column) -> int:
-        """Of a column of momenta, in `World.momenta`."""
+        """Return the number of a column of momenta in `World.momenta`."""
         return self.momenta.index(column)
 
     def in_order(self, handle: Handle, values: np.ndarray) -> np.ndarray:
@@ -235,7 +236,7 @@ class Layout:
         return self.triangulation.connectivity(membrane)
 
     def geometry(self, membrane: Membrane) -> Geometry:
-        """What is measured of a membrane as its vertices move: one for all forces on it."""
+        """Return what is measured of a membrane as its vertices move: one for all forces on it."""
         if membrane not in self._geometries:
             self._geometries[membrane] = Geometry(
                 self.slice_of(membrane).start, membrane.first_face, len(membrane), len(membrane.mesh.faces),
@@ -244,7 +245,7 @@ class Layout:
         return self._geometries[membrane]
 
     def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:
-        """A per-bead number of every handle, by place; 0 of some handles, and of rows asleep."""
+        """Return a per-bead number of every handle, by place; 0 for some handles, and for inactive rows."""
         out = np.zeros(self.n)
         for handle in self.handles:
             if handle not in zero:

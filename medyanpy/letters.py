@@ -71,7 +71,7 @@ def add_letter(kind: LetterKind) -> LetterKind:
     Raises
     ------
     ParameterError
-        A symbol that is no capital letter of A to Z, or that is taken.
+        A symbol that is not a capital letter of A to Z, or that is taken.
     """
     symbol = kind.symbol
     if not (isinstance(symbol, str) and len(symbol) == 1 and "A" <= symbol <= "Z"):
@@ -101,7 +101,7 @@ def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
 
 
 def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
-    """By forces: first they are added up."""
+    """Return the operations of a displacement by forces, which are first added up."""
     forces = schedule.force_sums[letter.group]
     coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.inverse_of_the_living > 0.0)
     plain = (c[: schedule.layout.first_oriented] for c in coefficients)

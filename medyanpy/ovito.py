@@ -50,7 +50,8 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
 
     @staticmethod
     def detect(filename: str) -> bool:
-        """Whether a file is a trajectory of this package, of whatever version: `scan` says what is wrong with it."""
+        """Tell whether a file is a trajectory of this package, of whatever version: `scan` reports what is wrong with
+        it."""
         return hdf5.is_trajectory(Path(filename))
 
     @staticmethod
@@ -100,7 +101,7 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
             data.attributes[f"energy of {name}"] = energy
 
     def _opened(self, filename: str) -> Contents:
-        """What a file holds, looked into once for all frames that are read one after the other."""
+        """Return the content of a file, opened once for all frames that are read one after the other."""
         kept: Contents | None = self.__dict__.get("_kept")
         if kept is None or kept.trajectory.paths[0] != Path(filename):
             if kept is not None:

@@ -33,7 +33,7 @@ _PART = 0.01
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a call of `run` ended.
+    """Outcome of a call of `run`.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RunOutcome:
     directory : Path
         The folder of the run.
     action : {"started", "resumed", "was done"}
-        What the call did: began a run, went on with one, or found that nothing was left to do.
+        What the call did: began a run, resumed one, or found that nothing was left to do.
     """
 
     finished: bool
@@ -55,8 +55,8 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class FromDocument:
-    """Makes simulations from a document, with reporters of the usual names; for `run`, and for whoever wants others of
-    it than ``run(directory, document)`` has.
+    """Makes simulations from a document, with reporters of the usual names; for `run`, also where other reporters are
+    wanted than ``run(directory, document)`` has.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class FromDocument:
 
 
 class _TimeUpError(BaseException):
-    """Time is up before there is anything to save. Not an Exception, which somebody might take for a failure."""
+    """End of the time before there is anything to save. It is not an Exception, which could be taken for a failure."""
 
 
 @plainly_called
@@ -129,7 +129,7 @@ def run(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     progress: bool | None = None,
 ) -> RunOutcome:
-    """Start a run in a folder of its own, go on with it, or find that it is done: the same call, as often as it takes.
+    """Start a run in a folder of its own, resume it, or find that it is done: the same call, as often as it takes.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def run(
         keeps that to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
         ``FromDocument(document)``.
     until : int, >= 0
-        The `Simulation.current_step` at which the run is done. To go on, call with a larger one.
+        The `Simulation.current_step` at which the run is done. To continue, call with a larger one.
     walltime : float, s, > 0, or str, optional
         How long this call may take, by the clock on the wall, as of `Simulation.run_until`. Building counts; saving
         the last checkpoint does not: leave it a moment.
@@ -161,12 +161,12 @@ def run(
     ------
     ParameterError
         A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
-        its checkpoint; what is no document of a Simulation; a `make` that returns something else, or whose reporters
-        write elsewhere, or over what is there.
+        its checkpoint; a text that is not the document of a Simulation; a `make` that returns something else, or whose
+        reporters write elsewhere, or over what is there.
     WalltimeError
         A walltime too short for a single step: that one is saved nevertheless.
     SimulationError
-        The run cannot go on. The checkpoint is the last that was saved.
+        The run cannot continue. The checkpoint is the last that was saved.
     OutputError
         A file cannot be written.
 
@@ -231,7 +231,7 @@ def resume(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     progress: bool | None = None,
 ) -> RunOutcome:
-    """Go on from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
+    """Resume from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def resume(
     Raises
     ------
     ParameterError
-        What is no checkpoint, or one of a later step; and as `Simulation.resume`.
+        A file that is not a checkpoint, or one of a later step; and as `Simulation.resume`.
     SimulationError, OutputError
         As of `run`.
     """
@@ -275,8 +275,8 @@ def resume(
 
 
 def _was_done(what: str, path: Path, until: int) -> bool:
-    """Whether nothing is left to do, so that no file is touched: neither steps, nor reports, nor frames to cut off that
-    a run which was to go farther has left, nor files that one which was killed after its last step has not closed.
+    """Tell whether nothing is left to do, so that no file is touched: no steps, no reports, no frames to cut off after
+    a run that was to go farther, no files left open by one that was killed after its last step.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def _was_done(what: str, path: Path, until: int) -> bool:
 
 
 def _come_last(path: Path, outcome: RunOutcome) -> None:
-    """Of a run that is done the checkpoint is the newest file, also when the others have been closed after it."""
+    """Make the checkpoint of a run that is done its newest file, also when the others have been closed after it."""
     if outcome.finished:
         now = time.time_ns()
         with suppress(OSError):

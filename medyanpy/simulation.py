@@ -38,7 +38,7 @@ _MOST = 2**63 - 1
 
 @dataclass
 class _Owed:
-    """Who is to report at a step, and what they need; those who have reported are taken off."""
+    """Reporters that are to report at a step, and what they need; those that have reported are taken off."""
 
     at: int = -1
     plans: list[tuple[Reporter, dict[str, Any]]] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Simulation(Displayed, Guarded):
 
     @property
     def report_work(self) -> bool:
-        """Whether to tell apart where energy comes from; off where nobody says otherwise.
+        """Setting of whether to tell apart where energy comes from; off by default.
 
         While it is on, states with ``energy=True`` hold ``heat`` (what O has added), ``shadow_work`` (what all other
         letters have: the work of the integrator, zero for an exact one) and ``protocol_work`` (what has been changed
@@ -145,17 +145,18 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         SimulationError
-            The run cannot go on. All reporters have been flushed by then, and the simulation is back at the last
+            The run cannot continue. All reporters have been flushed by then, and the simulation is back at the last
             good state: with the cause mended (numbers of a force, velocities, positions, or a smaller timestep:
             ``integrator.set(timestep=...)``) it can be run on.
         OutputError
-            A reporter cannot write. What it holds waits in memory; with the cause mended the run goes on.
+            A reporter cannot write. What it holds waits in memory; with the cause mended the run can continue.
 
         Notes
         -----
         Where a reporter raises, whatever it is, the others report nevertheless before the error comes out (checkpoints
-        wait, as they say what the others have written). Who has not reported at this step is asked again before the
-        next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at work.
+        wait, as they tell what the others have written). A reporter that has not reported at this step is asked again
+        before the next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at
+        work.
         """
         n = whole_number("step: n", n, at_least=0)
         with Progress(n, progress) as bar:
@@ -178,12 +179,12 @@ class Simulation(Displayed, Guarded):
         -------
         bool
             Whether the step has been reached. If not, all reporters that were due have reported nevertheless, and the
-            run can go on: with `run_until` again, or from a checkpoint in another process.
+            run can be resumed: with `run_until` again, or from a checkpoint in another process.
 
         Raises
         ------
         ParameterError
-            A step that is past, or a walltime that is none.
+            A step that is past, or a walltime that cannot be read.
         WalltimeError
             A walltime shorter than a single step with its reports: that step has been taken and reported by then.
         SimulationError, OutputError
@@ -423,14 +424,15 @@ class Simulation(Displayed, Guarded):
             raise first
 
     def _flush(self) -> None:
-        """On the way out with an error, which others are not to hide: what cannot be written now is kept."""
+        """Flush all reporters on the way out with an error, which others are not to hide: what cannot be written now is
+        kept."""
         for reporter in self.reporters:
             with suppress(Exception):
                 reporter.flush()
 
     def check(self) -> Worksheet:
-        """What the numbers of this simulation mean for each other: diffusion, relaxation times and thermal steps of
-        each kind of bead, and the longest timestep that each force bears, where beads start.
+        """Make the worksheet of this simulation: diffusion, relaxation times and thermal steps of each kind of bead,
+        and the longest timestep that each force bears, where beads start.
 
         Returns
         -------
@@ -491,11 +493,11 @@ class Simulation(Displayed, Guarded):
             return minimize(self.context, tolerance, max_iterations, progress)
 
     def save_checkpoint(self, path: Any) -> None:
-        """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
+        """Write all that is needed to resume with the same bits, on any number of threads, here or elsewhere.
 
-        The file holds the description as well as the state, and how far reporters are: `resume` needs nothing else.
-        All reporters are flushed before it is written. It is written beside its final name and then renamed: a crash
-        leaves the old one whole.
+        The file holds the description as well as the state, and how far reporters are: `resume` needs nothing else. All
+        reporters are flushed before it is written. It is written under another name and then renamed: a crash leaves
+        the old one whole.
 
         Raises
         ------
@@ -514,13 +516,13 @@ class Simulation(Displayed, Guarded):
             write_checkpoint(self.context, path, written_down(self, path.parent, owing))
 
     def load_checkpoint(self, path: Any) -> None:
-        """Go on from a checkpoint of the same topology, forces and integrator.
+        """Resume from a checkpoint of the same topology, forces and integrator.
 
         Raises
         ------
         ParameterError
-            A file that is not a checkpoint, is damaged, or belongs to another simulation: the message says in what
-            they differ. The simulation is left as it was.
+            A file that is not a checkpoint, is damaged, or belongs to another simulation: the message tells how they
+            differ. The simulation is left as it was.
         """
         with self.context.turn.taken("load_checkpoint", in_reports=False):
             load_into(self.context, file_path("load_checkpoint: path", path))
@@ -534,7 +536,8 @@ class Simulation(Displayed, Guarded):
         functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
     ) -> "Simulation":
-        """Make a simulation from a checkpoint alone, and go on with the same bits, also in the files of its reporters.
+        """Make a simulation from a checkpoint alone, and continue with the same bits, also in the files of its
+        reporters.
 
         Parameters
         ----------
@@ -558,7 +561,7 @@ class Simulation(Displayed, Guarded):
         ParameterError
             A file that is not a checkpoint, is damaged, or has another version; a function that is missing;
             a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
-            shorter than it was or another, or that somebody is writing: then no file is changed.
+            shorter than it was or another, or that another process is writing: then no file is changed.
         OutputError
             A file of a reporter cannot be written.
 
@@ -566,7 +569,7 @@ class Simulation(Displayed, Guarded):
         -----
         ReporterWarning
             Reporters that a file cannot hold: those with streams other than ``sys.stdout`` and ``sys.stderr``, and
-            those whose class does not say how it goes on (:doc:`/add_a_reporter`).
+            those whose class does not tell how to resume (:doc:`/add_a_reporter`).
 
         Notes
         -----
@@ -595,13 +598,13 @@ class Simulation(Displayed, Guarded):
         functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
     ) -> "Simulation":
-        """Go on from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
+        """Resume from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
 
         Parameters
         ----------
         path : path
             Of the checkpoints that a `CheckpointReporter` of the simulation writes; with ``{step}``, if that has it:
-            then the run goes on from the newest.
+            then the run resumes from the newest.
         start : callable
             Called without arguments where there is no checkpoint yet; returns a simulation that has its reporters.
             Their first checkpoint is written at once.
@@ -611,7 +614,7 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Simulation
-            Its `current_step` says how far the run is: ``simulation.step(total - simulation.current_step)``.
+            Its `current_step` tells how far the run is: ``simulation.step(total - simulation.current_step)``.
 
         Raises
         ------
@@ -694,7 +697,7 @@ class Simulation(Displayed, Guarded):
                     stack.callback(reporter.close)
 
     def _close_quietly(self) -> None:
-        """On the way out with an error."""
+        """Close on the way out with an error."""
         with suppress(Exception):
             self.close()
 

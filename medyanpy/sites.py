@@ -86,7 +86,8 @@ class Sites:
         arms: np.ndarray | None = None,
         made: np.ndarray | None = None,
     ) -> "Sites":
-        """From arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where none."""
+        """Make sites from arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where
+        none."""
         self = object.__new__(cls)
         self._handles = tuple(dict.fromkeys(handles))
         topologies = list(dict.fromkeys(h.topology for h in self._handles))
@@ -299,7 +300,7 @@ class Sites:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """What `from_arrays` makes these sites of again, but for handles."""
+        """Arrays of which `from_arrays` makes these sites again, but for handles."""
         found = {name: getattr(self, name) for name in ("start", "bead_numbers", "weights", "anchor_positions", "arms")}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -346,7 +347,7 @@ class Sites:
         return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
 
     def positions(self, state: "State") -> np.ndarray:
-        """Where the sites are in a state.
+        """Return the positions of the sites in a state.
 
         Parameters
         ----------
@@ -372,7 +373,7 @@ class Sites:
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:
-        """As `positions`, of anything with positions, orientations and a box; `row` is that of each bead in the
+        """Return `positions` for anything with positions, orientations and a box; `row` is that of each bead in the
         orientations."""
         x, counts = state.positions, np.diff(self._start)
         if len(self._beads) and self._beads.max() >= len(x):
@@ -414,7 +415,7 @@ class Sites:
         return out
 
     def is_same(self, arrays: Mapping[str, np.ndarray]) -> bool:
-        """Whether `from_arrays` makes the same sites of these."""
+        """Tell whether `from_arrays` makes the same sites of these."""
         return self.arrays.keys() == arrays.keys() and all(np.array_equal(a, arrays[k]) for k, a in self.arrays.items())
 
     def naming(self, gone: np.ndarray) -> np.ndarray:
@@ -467,7 +468,7 @@ class Sites:
         return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms)
 
     def on_points(self, layout: "Layout") -> bool:
-        """Whether any in-triangle point takes part."""
+        """Tell whether any in-triangle point takes part."""
         return bool((layout.internal(self._beads) >= layout.n_cartesian).any())
 
 

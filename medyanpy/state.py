@@ -24,7 +24,7 @@ _WORK = ("heat", "shadow_work", "protocol_work", "chemical_work")
 
 
 class BlockCounts(NamedTuple):
-    """How often a block M( ) of the word was tried and accepted, and how often it could not be carried out, which is a
+    """Counts of a block M( ) of the word: how often it was tried, accepted, and could not be carried out, which is a
     rejection too: a triangle was lost, or constraints were not found."""
 
     block: str
@@ -35,15 +35,15 @@ class BlockCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class InTriangle:
-    """Where the in-triangle points of all handles are, in topology order; ``handle.rows`` are the rows of one handle.
+    """Places of the in-triangle points of all handles, in topology order; ``handle.rows`` are the rows of one handle.
 
     Attributes
     ----------
     triangles : (n,) int32 array
-        Faces, numbered as in the mesh of the point's own membrane; -1 in rows that are asleep. Those of one handle:
+        Faces, numbered as in the mesh of the point's own membrane; -1 in inactive rows. Those of one handle:
         ``triangles[proteins.rows]``.
     barycentric : (n, 3) float array
-        Weights of the face's corners: all >= 0, sum 1; nan in rows that are asleep.
+        Weights of the face's corners: all >= 0, sum 1; nan in inactive rows.
     """
 
     triangles: np.ndarray
@@ -52,7 +52,7 @@ class InTriangle:
 
 @dataclass(frozen=True)
 class State(Displayed, Named):
-    """A snapshot; its arrays are read-only and have a row per bead, in topology order.
+    """Snapshot of a context; its arrays are read-only and have a row per bead, in topology order.
 
     What `Context.get_state` was not asked for raises ParameterError when it is looked at.
 
@@ -61,9 +61,9 @@ class State(Displayed, Named):
     step : int
     time : float, s
     ids : (n,) int64 array
-        Permanent ids of beads; -1 of rows in which nobody is. `rows_of_ids` is the other way round.
+        Permanent ids of beads; -1 in rows without a bead. `rows_of_ids` is the inverse.
     alive : (n,) bool array
-        In which rows somebody is; the others are asleep, and nan in all arrays of numbers.
+        Which rows have a bead; the others are inactive, and nan in all arrays of numbers.
     box : (3,) tuple of float, nm, or None; or None
         Lengths of the periodic box, None in open directions; None where space is open.
     positions : (n, 3) float array, nm
@@ -164,7 +164,7 @@ class State(Displayed, Named):
 
     @property
     def next_id(self) -> int:
-        """The id that the next bead gets which is born or added."""
+        """Id of the next bead that is added."""
         return self._who[3]
 
     def living(self, handle: "Handle") -> np.ndarray:
@@ -190,19 +190,19 @@ class State(Displayed, Named):
         Raises
         ------
         TopologyError
-            An id that nobody has had, or whose bead is gone.
+            An id that no bead has had, or whose bead is gone.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
         rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
         return rows
 
     def column(self, name: str) -> np.ndarray:
-        """What a kind of bead declares under a name, a row for each bead that has it, in topology order.
+        """Return what a kind of bead declares under a name, a row for each bead that has it, in topology order.
 
         Raises
         ------
         ParameterError
-            A name that is none, or that `get_state` was not asked for: positions or velocities (momenta).
+            An unknown name, or one that `get_state` was not asked for: positions or velocities (momenta).
         """
         held = self._parts.get(name)
         if not isinstance(held, np.ndarray):
@@ -396,7 +396,7 @@ class State(Displayed, Named):
         return Page("State", f"step {self.step:,}, {self.time:.6g} s, {self._who[0]:,} beads{box}", tables)
 
     def has(self, name: str) -> bool:
-        """Whether `name` (positions, velocities, forces, energies) was asked for."""
+        """Tell whether `name` (positions, velocities, forces, energies) was asked for."""
         return name in self._parts
 
 

@@ -145,7 +145,7 @@ class System(Displayed, Guarded):
         return iter(self.forces)
 
     def __contains__(self, what: Any) -> bool:
-        """Whether a force or jump, or one of this name, is part of it."""
+        """Tell whether a force or jump, or one of this name, is part of it."""
         return any(what is one or what == name for name, one in self._named())
 
     def add_force(self, force: _Force) -> _Force:

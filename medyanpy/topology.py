@@ -1,4 +1,4 @@
-"""What is there: beads of every kind, and the membranes that carry points."""
+"""Topology: beads of every kind, and the membranes that carry points."""
 
 import gc
 import weakref
@@ -98,7 +98,7 @@ class Topology(Displayed, Guarded):
 
     @property
     def is_edited(self) -> bool:
-        """Whether this is inside `edit`: the context that uses it follows what is added now."""
+        """True inside `edit`: the context that uses it follows what is added now."""
         return self._is_edited
 
     # What is there ------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Topology(Displayed, Guarded):
 
     @property
     def has_room(self) -> bool:
-        """Whether any row is asleep."""
+        """True if any row is inactive."""
         return any(len(handle._asleep) for handle in self._handles)
 
     @property
@@ -145,11 +145,11 @@ class Topology(Displayed, Guarded):
         return iter(self.handles)
 
     def __contains__(self, what: Any) -> bool:
-        """Whether a handle, or one of this name, is part of it."""
+        """Tell whether a handle, or one of this name, is part of it."""
         return any(what is handle or what == handle.name for handle in self._handles)
 
     def handle_of(self, bead: int) -> Handle:
-        """The handle that a bead belongs to; TopologyError where there is no such bead."""
+        """Return the handle that a bead belongs to; TopologyError where the bead does not exist."""
         bead = whole_number("handle_of: bead", bead, error=TopologyError)
         for handle in self._handles:
             if handle._has_row(bead):
@@ -174,7 +174,7 @@ class Topology(Displayed, Guarded):
         return start
 
     def plain_rows(self, beads: np.ndarray) -> np.ndarray:
-        """What rows of beads would be if handles were added anew, in their order, before `number`."""
+        """Return the rows that beads would have if handles were added again, in their order, before `number`."""
         rows: np.ndarray = self._plain_numbers()[beads]
         return rows
 
@@ -188,8 +188,8 @@ class Topology(Displayed, Guarded):
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle or copy is in use by no Context. Handles among arguments go by their numbers: while the
-        topology is being made anew there are none yet to point to."""
+        """Support pickles and copies, which are in use by no Context. Handles among arguments go by their numbers:
+        while the topology is being made again there are none yet to point to."""
         number = {handle: i for i, handle in enumerate(self._handles)}
         objects = []
         for handle in self._handles:
@@ -223,7 +223,7 @@ class Topology(Displayed, Guarded):
         return tuple(self._columns.values())
 
     def n_rows(self, of: str) -> int:
-        """How many rows the columns of an `of` have."""
+        """Return how many rows the columns of an `of` have."""
         return self._n_beads if of == BEADS else self.row_counts.get(of, 0)
 
     def beads_with(self, of: str) -> np.ndarray:
@@ -244,13 +244,13 @@ class Topology(Displayed, Guarded):
 
     @contextmanager
     def edit(self) -> Iterator[None]:
-        """A block in which beads are added to a running simulation and taken away, with forces and jumps on them.
+        """Surround a block in which beads are added to a running simulation and removed, with forces and jumps on them.
 
         Inside, all ``add_`` methods of the topology, ``add``, ``remove`` and ``reserve`` of its handles, and
         ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. At its end the
-        Context goes on with all of it: step, time, positions, velocities and links of what stays are as before, to the
-        last bit, and so is what they do from then on, as far as nothing new acts on them. New beads are where they were
-        put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
+        Context continues with all of it: step, time, positions, velocities and links of what stays are as before, to
+        the last bit, and so is what they do from then on, as far as nothing new acts on them. New beads are where they
+        were put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
         without one. What comes and goes changes the energy by protocol work. If the block raises an error, or the
         Context cannot be made to follow, all is as it was before.
 
@@ -382,8 +382,8 @@ class Topology(Displayed, Guarded):
             )
 
     def _grow(self, handle: Handle, other: Handle) -> np.ndarray:
-        """Let the beads of another handle, which is in no topology, be more of those of a handle; returns their rows.
-        Rows asleep are taken first, and new ones come behind all others."""
+        """Add the beads of another handle, which is in no topology, to a handle, and return their rows. Inactive rows
+        are taken first, and new ones come behind all others."""
         n = len(other)
         room = min(n, len(handle._asleep))
         rows = np.concatenate([handle._asleep[:room], np.arange(self._n_beads, self._n_beads + n - room)])
@@ -429,7 +429,7 @@ class Topology(Displayed, Guarded):
     def _become(
         self, handle: Handle, keep: np.ndarray, born: Handle, rows: np.ndarray, ids: np.ndarray
     ) -> None:
-        """A handle is left with some of its beads (n,), and gets others, which jumps have borne in these rows."""
+        """Keep some beads (n,) of a handle, and give it others, which jumps have added in these rows."""
         room = np.append(handle.beads[~keep], handle._asleep)
         beads, own = np.append(handle.beads[keep], rows), np.append(handle.ids[keep], ids)
         handle._take(**handle._chosen(keep))
@@ -459,8 +459,8 @@ class Topology(Displayed, Guarded):
         handle._asleep = asleep
 
     def numbering(self) -> dict[str, Any] | None:
-        """Which rows and ids beads have, where an edit has made them others than those in the order in which handles
-        are added: for documents and copies, and `number`."""
+        """Return which rows and ids beads have, where an edit has made them others than those in the order in which
+        handles are added: for documents and copies, and `number`."""
         first, plain = 0, True
         for handle in self._handles:
             rows = np.arange(first, first + handle.capacity)
@@ -520,7 +520,7 @@ class Topology(Displayed, Guarded):
             self.row_counts[of] = sum(h.capacity for h in self._handles if h.rows_of() == of)
 
     def _check_size(self, what: str, more: int, ids: int | None = None) -> None:
-        """Refuse more rows, and ids, than there can be; an id for each row where nothing is said."""
+        """Refuse more rows, and ids, than there can be; an id for each row by default."""
         if self._n_beads + more > MAX_BEADS:
             raise TopologyError(f"{what}: {self._n_beads + more} beads are more than {MAX_BEADS}")
         last = self._next_id + (more if ids is None else ids)
@@ -541,7 +541,7 @@ class Topology(Displayed, Guarded):
         Raises
         ------
         TopologyError
-            An id that no bead has, or whose bead is gone. `State.rows_of_ids` knows what jumps have borne.
+            An id that no bead has, or whose bead is gone. `State.rows_of_ids` knows the beads that jumps have added.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
         beads, known = (
@@ -552,7 +552,7 @@ class Topology(Displayed, Guarded):
         return rows
 
     def expect_awake(self, what: str, beads: np.ndarray) -> None:
-        """Refuse rows in which nobody is, among beads that exist.
+        """Refuse rows without a bead, among beads that exist.
 
         Raises
         ------
@@ -582,13 +582,13 @@ class Topology(Displayed, Guarded):
                     )
 
     def bead_indices(self, what: str, beads: Any) -> np.ndarray:
-        """Rows of beads: of a handle or several, with those that jumps may bear, or given as they are; sorted, each
-        once.
+        """Return rows of beads: of a handle or several, with those that jumps may add, or given as they are; sorted,
+        each once.
 
         Raises
         ------
         TopologyError
-            A foreign handle, or a bead that does not exist, is asleep or is named twice.
+            A foreign handle, or a bead that does not exist, is inactive or is named twice.
         """
         if isinstance(beads, Iterable) and not isinstance(beads, np.ndarray):
             beads = list(beads)

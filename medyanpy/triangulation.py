@@ -52,7 +52,7 @@ class Triangulation:
 
     @staticmethod
     def rows_of(membrane: Membrane) -> slice:
-        """Those of a membrane, among all faces."""
+        """Return the rows of a membrane among all faces."""
         return slice(membrane.first_face, membrane.first_face + len(membrane.mesh.faces))
 
     def _joined(self) -> tuple[np.ndarray, np.ndarray]:

@@ -382,8 +382,8 @@ def _thermal(n: int, seed: int, threads: int) -> list[Line]:
 
 
 def _joint(bending: float, twist: float, n: int = 800) -> tuple[float, float, float]:
-    """Of a joint of length 1 at kT = 1: <B Ω²> of one direction of bending, and of twist; <cos> of the angle of the
-    third axes.
+    """Compute averages of a joint of length 1 at kT = 1: <B Ω²> of one direction of bending, and of twist; <cos> of the
+    angle of the third axes.
 
     Free joints are independent, and uniform over orientations but for exp(-E/kT). A turn by the angle θ about n is
     v = 4 sin(θ/4) n, E = v·B v/2, and the uniform measure sin²(θ/2) dθ d²n is √(1 - v²/16) d³v, up to v² = 8 at θ = π.

@@ -34,8 +34,8 @@ class ForceCase:
     ----------
     name : str
     build : callable () -> (Topology, Force)
-        Makes both anew: nothing at rest, numbers of terms and beads in no order, beads in no term and in many, a
-        different parameter in every term.
+        Makes both, new at each call: nothing at rest, numbers of terms and beads in no order, beads in no term and in
+        many, a different parameter in every term.
     energy : callable ((n, 3) array) -> float
         The energy of the force at given 3D positions of every bead, in plain NumPy and sharing no code with it. Where
         the topology has m oriented beads it is called with their (m, 4) unit quaternions, body to space, as well.
@@ -79,7 +79,7 @@ def _twin(force: Force) -> Force:
 
 
 def check_force(case: ForceCase) -> None:
-    """Check one case against the contract; an AssertionError says what is broken.
+    """Check one case against the contract; an AssertionError tells what is broken.
 
     The energy equals the independent one to 1e-12 relative. Every component of the force is minus the central
     difference of the *independent* energy, and along random directions the error falls as h²; the virial is minus
@@ -94,7 +94,7 @@ def check_force(case: ForceCase) -> None:
 
     Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
     Values just outside the domain of a number are refused by `set` and by the constructor, which name the number, the
-    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made anew from
+    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made again from
     its arguments it has the same numbers, to the bit. Numbers set while a context runs have there the results of a
     force made with them.
     """
@@ -111,7 +111,7 @@ def check_force(case: ForceCase) -> None:
     assert scale > 0.0, f"{case.name}: the case exerts no force, so it tests nothing"
 
     def energy_at(x: np.ndarray, turn: np.ndarray | float = 0.0) -> float:
-        """With oriented beads turned by rotation vectors (m, 3) in their body frames."""
+        """Return the energy with oriented beads turned by rotation vectors (m, 3) in their body frames."""
         if not turns:
             return case.energy(x)
         return case.energy(x, quaternions.product(q, _rotations(np.broadcast_to(turn, (len(q), 3)))))
@@ -230,7 +230,7 @@ def check_box(case: ForceCase) -> None:
 
 
 def check_bits(case: ForceCase) -> None:
-    """The same bits on any number of threads, whether the energy is wanted or not; two equal forces are twice one."""
+    """Check for the same bits on any number of threads, with and without the energy; two equal forces are twice one."""
     state = _state(case)[0]
 
     def same(other: State, factor: float = 1.0) -> bool:
@@ -272,7 +272,7 @@ def check_numbers(case: ForceCase) -> None:
 
 
 def check_domains(case: ForceCase) -> None:
-    """What `force.domains` says of each number is what is taken, and nothing else; what is refused changes nothing."""
+    """Check that a force takes exactly the numbers in `force.domains`, and that a refused number changes nothing."""
     _, force = case.build()
     again = made_anew(type(force), force._arguments_now(), force._rest_now())
     for name, value in force.parameters.items():
@@ -339,7 +339,7 @@ def _others(force: Force, name: str, length: float) -> list[Any]:
 
 
 def _count(force: Force, domain: Domain) -> int | None:
-    """For how many one by one a number may be given."""
+    """Return how many items a number may be given for, one by one."""
     return None if domain.per is None else len(attrgetter(domain.per)(force))
 
 
@@ -361,7 +361,7 @@ def _made_with(force: Force, name: str, value: Any) -> None:
 
 
 def _refusal(done: Callable[..., None], *given: Any) -> str:
-    """What an error says; empty where there is none."""
+    """Return the message of an error; empty where there is none."""
     try:
         done(*given)
     except ParameterError as error:
@@ -379,8 +379,8 @@ def _inside(domain: Domain) -> list[Any]:
 
 
 def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
-    """Values that are to be refused, just outside and of every wrong kind; how messages go on after the name, and what
-    else they name."""
+    """Return values that are to be refused, just outside and of every wrong kind, with the words that messages have
+    after the name, and other words in them."""
     bad = [np.nan, np.inf, -np.inf]
     bad += [b for b in (domain.above, domain.below) if b is not None]
     bad += [np.nextafter(domain.at_least, -np.inf)] if domain.at_least is not None else []

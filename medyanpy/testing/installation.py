@@ -1,4 +1,4 @@
-"""Whether an installation computes what it should: for whoever has just built or installed it."""
+"""Checks of whether an installation computes what it should, after it has been built or installed."""
 
 import hashlib
 import os
@@ -38,7 +38,7 @@ _STEPS = 40
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check of an installation found.
+    """Result of one check of an installation.
 
     Attributes
     ----------
@@ -253,8 +253,8 @@ def _turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def digest(threads: int, through: Path | None = None) -> str:
-    """Of the bits that a system of every kind of bead has after some steps on so many threads; those of a run that is
-    written to a checkpoint half way, and resumed, if there is a place for it."""
+    """Return a digest of the bits of a system of every kind of bead, after some steps on so many threads. With a place
+    for one, the run is written to a checkpoint half way, and resumed."""
     scene = _scene(700)
     system = System(scene.topology)
     for force in (
@@ -285,7 +285,7 @@ def digest(threads: int, through: Path | None = None) -> str:
 
 
 def _elsewhere(isa: str) -> str:
-    """The digest in a process of its own, with another instruction set; or what it said."""
+    """Return the digest from a process of its own, with another instruction set; or the text that it printed."""
     code = "from medyanpy.testing.installation import digest; print(digest(1))"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],

@@ -1,4 +1,4 @@
-"""What every jump must satisfy, as functions that tests call with a case of the jump."""
+"""Checks of what every jump must satisfy, as functions that tests call with a case of the jump."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -169,7 +169,7 @@ def _check_counts(what: str, counts: np.ndarray, expected: np.ndarray, sees: flo
 
 
 def _check_events(case: JumpCase, copies: int, sees: float) -> None:
-    """How many there are, on average over runs: the integral of the rates over the distribution."""
+    """Check the number of events, on average over runs: the integral of the rates over the distribution."""
     time, runs = 1.0 / _fastest(case), 24
     grid = np.linspace(0.0, time, 201)
     rate = np.array([-np.diag(case.generator) @ case.after(t) for t in grid])
@@ -215,7 +215,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
 
 
 def check_bits(case: JumpCase, copies: int = 300) -> None:
-    """The same bits, whatever was cut, threaded, repeated or written down in between."""
+    """Check for the same bits, whatever was cut, threaded, repeated or saved in between."""
     h = 0.2 / _fastest(case)
 
     def same(name: str, how: str, one: State, two: State) -> None:
@@ -265,7 +265,7 @@ def _same_states(name: str, how: str, one: State, two: State) -> None:
 
 
 def _check_sum(name: str, start: State, end: State) -> dict[str, float]:
-    """That the books close; heat, shadow, protocol and chemical work."""
+    """Check that the energy balance closes; return heat, shadow, protocol and chemical work."""
     parts = {"heat": end.heat, "shadow": end.shadow_work, "protocol": end.protocol_work, "chemical": end.chemical_work}
     largest = max(map(abs, [*parts.values(), start.total_energy, end.total_energy]))
     change = end.total_energy - start.total_energy

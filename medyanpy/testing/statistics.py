@@ -292,7 +292,7 @@ def _usable(what: str, samples: np.ndarray, time_series: bool) -> np.ndarray:
 
 
 def _standard_errors(freedom: float) -> float:
-    """How many standard errors off the mean must be to be found with `POWER`: 8 for large samples."""
+    """Return how many standard errors off the mean must be to be found with `POWER`: 8 for large samples."""
     from scipy import stats
 
     return float(stats.t.isf(0.5 * FALSE_ALARM_RATE, freedom) + stats.t.isf(1.0 - POWER, freedom))
