@@ -82,12 +82,12 @@ class Context(Displayed, Guarded):
             raise TopologyError("Context: the topology has no beads")
         if topology.is_edited:
             raise TopologyError("Context: the topology is being edited: make it after the block")
-        #: Who uses the context now.
+        #: The turn of using the context.
         self.turn: Turn = Turn()
         self.system = system
         self.integrator = integrator
         self._take(self._engine(choose_threads(threads)))
-        #: What users have been warned of, and need not hear again when there is more.
+        #: Warnings that users have had, and need not have again when there are more.
         self._said: set[str] = set()
         self._looked = worksheet.Looked()
         found = overlaps_now(self._schedule)
@@ -125,7 +125,7 @@ class Context(Displayed, Guarded):
             before = Engine(self._store, self._faults, self._schedule, self._measure, self._degradation)
             energies = self._measure.energies() if self.report_work else None
             jumps = set(self.system.jumps)
-            # What has happened is told as of what there was.
+            # Events are reported with the numbers of the topology in which they happened.
             before.schedule.jumping.gather()
             with Undo(self.system, self.integrator):
                 describe_the_living(self._store)
@@ -724,7 +724,7 @@ class Context(Displayed, Guarded):
                 self._take_box("set_state", state.box)
                 self.set_positions(x)
                 if self._store.is_periodic:
-                    # Those that points are to be next to.
+                    # The images that points are to be next to.
                     points = slice(self.layout.n_cartesian, None)
                     self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
                 for given in groups:

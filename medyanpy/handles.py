@@ -29,7 +29,7 @@ MAX_BEADS = 2**31 - 1
 MAX_IDS = 2**48
 
 
-#: What no handle has.
+#: Rows of a handle that has none.
 _NOBODY = np.empty(0, np.int64)
 _NOBODY.flags.writeable = False
 
@@ -69,12 +69,12 @@ class Handle(Guarded):
     in_space = True
     #: The arrays that beads of this kind have.
     columns: tuple[Column, ...] = (POSITIONS, VELOCITIES)
-    #: What a kind defined elsewhere was given besides positions, mass and friction.
+    #: Arguments that a kind defined elsewhere was given besides positions, mass and friction.
     _own: Mapping[str, Any] = MappingProxyType({})
     #: The attributes that hold something of every bead. Kinds defined elsewhere name theirs here, if they are arguments
     #: too; without, beads of such a kind cannot be added to a handle, nor be taken away.
     per_bead: tuple[str, ...] = ("mass", "friction")
-    #: Whether nothing joins one bead to another, so that jumps may bear and kill single ones.
+    #: Whether nothing joins one bead to another, so that jumps may add and remove single ones.
     comes_and_goes = False
     #: Whether all that holds its beads is in `constraint_rows`, so that constraints of a user's own can hold them too.
     takes_constraints = False
@@ -83,7 +83,7 @@ class Handle(Guarded):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # Said of one class, these do not hold for those derived from it.
+        # Set for one class, these do not hold for those derived from it.
         for name in ("comes_and_goes", "takes_constraints"):
             setattr(cls, name, vars(cls).get(name, False))
 
@@ -94,7 +94,7 @@ class Handle(Guarded):
         self.mass = mass
         self.friction = friction
         self.fixed = False
-        #: Rows of its beads and their ids, where these are not simply counted from the first; and rows asleep.
+        #: Rows of its beads and their ids, where these are not simply counted from the first; and inactive rows.
         self._rows: np.ndarray | None = None
         self._ids: np.ndarray | None = None
         self._asleep = _NOBODY
@@ -476,7 +476,7 @@ class Handle(Guarded):
         return {"capacity": self.capacity} if len(self._asleep) else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By its number, so that handles and their topology stay together in pickles and copies.
+        # It is stored by its number, so that handles and their topology stay together in pickles and copies.
         return _handle, (self.topology, self.topology.handles.index(self))
 
     @property

@@ -181,7 +181,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
             raise refuse(t.place, f"{t.name} names a force group that does not exist: groups are 0 to 31")
     names = [_name(t) for t in tokens]
     if any(t.block is not None for t in tokens):
-        # What stands beside blocks leaves the distribution as it is, in whatever order.
+        # Letters beside blocks leave the distribution as it is, in whatever order.
         text.check_blocks(tokens)
     elif symmetric:
         text.check_palindrome(
@@ -377,7 +377,7 @@ class SplittingIntegrator(Described, Guarded):
         self._seed = check_seed("seed", seed)
         self._kick.check_word(self)
         self._context: weakref.ref[Context] | None = None
-        #: Of timestep and kT, those that are not what the constructor was given.
+        #: Timestep and kT, where they are not what the constructor was given.
         self._changed: dict[str, float] = {}
         self._version = 0
 

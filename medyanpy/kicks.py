@@ -23,11 +23,11 @@ __all__ = [
 
 # Up to this many beads before it may the equations of a bead reach, before conjugate gradients are faster.
 _WIDEST_BAND = 24
-# Of kicks found by conjugate gradients, relative to them: docs/theory/implicit.md.
+# Tolerance of kicks found by conjugate gradients, relative to them: docs/theory/implicit.md.
 _TOLERANCE = 1e-10
-# With less friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
+# Below this friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
 _LEAST_DAMPING = 1e-3
-# Of √(βh²kT/m) over the length of a stiff link, where runs of ZhangSkeel were not lost (docs/theory/implicit.md).
+# Bound of √(βh²kT/m) over the length of a stiff link, below which runs of ZhangSkeel lasted (docs/theory/implicit.md).
 _FURTHEST = 0.01
 
 
@@ -124,7 +124,7 @@ class _Implicit(Kick):
         """βh² of kicks, s², where the letters B share h."""
         return self._beta * (min(integrator.flights) * h) ** 2
 
-    # What is solved for -------------------------------------------------------------------------------------
+    # Equations to solve -------------------------------------------------------------------------------------
 
     def _solved(self, schedule: "Schedule") -> np.ndarray:
         """(m,) places of plain beads that move; others are refused."""
@@ -239,7 +239,7 @@ class ZhangSkeel(_Choice):
             return
         scale = self._scale(integrator, integrator.timestep)
         for force in schedule.system.forces:
-            # Of soft links the method changes little.
+            # The method changes little for soft links.
             pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.store.box, 1.0 / scale)
             moved = np.sqrt(scale * integrator.kT) * nearness
             if not (moved > _FURTHEST).any():

@@ -52,7 +52,7 @@ class Layout:
     def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
         self.topology: Topology = topology
         self.box: np.ndarray = np.zeros(3) if box is None else box
-        #: How wide the box has to be (nm), by what asks for it, and why.
+        #: Width that the box must have (nm), by what asks for it, and why.
         self._widths: dict[str, tuple[float, str]] = {}
         #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
         self.least_width: np.ndarray = np.zeros(1)
@@ -64,7 +64,7 @@ class Layout:
         #: Handles of oriented beads, in topology order.
         self.oriented: list[OrientedBeads] = list(topology.oriented_handles)
         others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
-        # Those with columns of their own follow each other: rows of a column are places, counted from its first.
+        # Handles with columns of their own follow each other: rows of a column are places, counted from its first.
         others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
         #: Handles in internal order.
         self.handles: list[Handle] = [*vertices, *others, *self.oriented, *directors, *points]
@@ -80,19 +80,19 @@ class Layout:
         self.n_oriented: int = room(self.oriented)
         self.first_oriented: int = self.directors.start - self.n_oriented
         ends = np.cumsum([0, *(h.capacity for h in self.handles)]).tolist()
-        #: Of every handle the first place, behind those of its beads, and behind those of its room.
+        #: Places of every handle: the first, behind those of its beads, and behind those of its room.
         self._bounds: dict[Handle, tuple[int, int, int]] = {
             h: (a, a + len(h), b) for h, a, b in zip(self.handles, ends, ends[1:], strict=False)
         }
-        #: Of points, which of the handle's is at each place.
+        #: Numbers, within their handle, of the points at each place.
         self._sorted = {h: np.argsort(h.triangles, kind="stable") for h in points}
         self.order: np.ndarray = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank: np.ndarray = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
-        #: Whether any row is asleep, or any id is another number than the row.
+        #: Whether any row is inactive, or any id is another number than the row.
         self.has_room: bool = topology.has_room
         self.is_renumbered: bool = any(h._ids is not None for h in handles)
-        #: By the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
+        #: For the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
         #: order in which users see them.
         self._first_places = {BEADS: 0} | {h.rows_of(): self._bounds[h][0] for h in reversed(self.handles)}
         self._n_rows = {BEADS: self.n} | topology.row_counts
@@ -103,7 +103,7 @@ class Layout:
         self.momenta: tuple[Column, ...] = tuple(
             c for c in topology.columns if c.is_momentum and c.of != BEADS and self.n_rows(c.of)
         )
-        #: Who is there, where beads may come and go; the store makes it.
+        #: Which beads are there, where they may come and go; the store makes it.
         self.room: Room | None = None
         self.triangulation: Triangulation = Triangulation({m: self.slice_of(m).start for m in vertices})
         self._geometries: dict[Membrane, Geometry] = {}

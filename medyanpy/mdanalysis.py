@@ -77,7 +77,7 @@ def _opened(filename: Any) -> Trajectory:
 
 def _topology_of(trajectory: Trajectory) -> Topology:
     n, first = trajectory.n_beads, trajectory[0]
-    # Of the last segment, where all rows are: those of before are the first of them.
+    # Handles of the last segment, where all rows are: those of earlier segments are the first of them.
     handles = list(trajectory.handles.values())
     names, masses, radii = np.empty(n, object), np.full(n, np.nan), np.zeros(n)
     residues = np.empty(n, np.int64)

@@ -108,7 +108,7 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
                 kept.trajectory.close()
             kept = Contents(Trajectory(filename))
         else:
-            # Its writer may have gone on, or begun anew.
+            # Its writer may have continued, or begun another.
             kept.trajectory.refresh()
             if kept.read_from is not kept.trajectory.handles:
                 kept = Contents(kept.trajectory)
@@ -167,7 +167,7 @@ def _fill_bonds(data: DataCollection, contents: Contents, there: Particles) -> N
 
 def _fill_meshes(data: DataCollection, contents: Contents, there: Particles) -> None:
     for name in contents.membranes:
-        # A membrane that is added later is none before.
+        # A membrane that is added later is empty before.
         vertices, faces = there.sheet(name) if name in there.faces else (np.empty((0, 3)), np.empty((0, 3), np.int64))
         mesh = data.triangle_meshes.create(identifier=name, vis_params={"title": name, "transparency": 0.4})
         mesh.set_vertices(vertices)

@@ -291,7 +291,7 @@ def _was_done(what: str, path: Path, until: int) -> bool:
     newest = os.stat(path).st_mtime_ns
     there = [os.path.join(folder, name) for folder, _, names in os.walk(path.parent) for name in names]
     if any(is_lock(name) for name in there):
-        # Who closes a file removes its lock. Other programs refuse an HDF5 file that was not closed.
+        # A writer that closes a file removes its lock. Other programs refuse an HDF5 file that was not closed.
         return False
     return all(os.stat(name).st_mtime_ns < newest for name in there if name != str(path))
 
@@ -358,12 +358,12 @@ def _go(
     before = simulation.current_step
     if before > until:
         raise _past(what, path, before, until)
-    # Of a checkpoint that was written when not all had reported, the rest is to come.
+    # After a checkpoint that was written when not all had reported, the rest is to come.
     whole = before == until and not simulation._owed.plans
     if whole:
         return RunOutcome(True, before, path.parent, "was done" if action == "resumed" else action)
     reporters = [r for r in simulation.reporters if isinstance(r, CheckpointReporter)]
-    # Whose checkpoint it is; of a name with {step}, the one of another step is elsewhere.
+    # The reporter of the checkpoint; with {step} in the name, a checkpoint of another step is elsewhere.
     writer = next((r for r in reporters if _same(r.path_at(before), path)), None)
     by_clock, cost = writer is None, 0.0
 
@@ -423,7 +423,7 @@ def _sigterm(deadline: Deadline) -> Iterator[Callable[[], AbstractContextManager
     before = None
     if threading.current_thread() is threading.main_thread():
         before = signal.getsignal(signal.SIGTERM)
-    # One that was not installed by Python (None) could not be put back; who ignores it means it.
+    # A handler that was not set in Python (None) could not be put back; a process that ignores the signal means it.
     taken = before is not None and before != signal.SIG_IGN
     try:
         if taken:

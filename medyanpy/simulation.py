@@ -389,7 +389,7 @@ class Simulation(Displayed, Guarded):
         try:
             self.context._measure.check_finite()
         except SimulationError:
-            # The step after it says what has happened, and goes back to the last good state.
+            # The step after it reports what has happened, and goes back to the last good state.
             self.context.step(1)
             raise
         wanted = {keyword for _, plan in owed for keyword in plan["include"]}
@@ -405,7 +405,7 @@ class Simulation(Displayed, Guarded):
         coming = sorted(owed, key=lambda pair: pair[0].reports_last)
         while coming:
             reporter, plan = coming.pop(0)
-            # A checkpoint that is written now says who has yet to report.
+            # A checkpoint that is written now holds which reporters have yet to report.
             self._owed.plans = [*left, *coming]
             if first is not None and reporter.reports_last:
                 left.append((reporter, plan))
@@ -659,7 +659,7 @@ class Simulation(Displayed, Guarded):
                 first = writers[0].path_at(simulation.current_step) if writers else path
                 simulation.save_checkpoint(first)
                 try:
-                    # What would be refused when the script is started again is refused now.
+                    # Reporters that would be refused when the script is started again are refused now.
                     calls_of(read_checkpoint(first), bool(reporters))
                 except BaseException:
                     first.unlink()
@@ -670,7 +670,7 @@ class Simulation(Displayed, Guarded):
 
     def _page(self) -> Page:
         tables, notes = tables_of(self.context)
-        # Those of others may have been made without the constructor of theirs.
+        # Reporter classes of others may not have called the constructor of their base class.
         reporters = [
             (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None)))
             for r in self._reporters

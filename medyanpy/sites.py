@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Sites"]
 
-# Of Sites.anchors, in this process.
+# Calls of Sites.anchors, in this process.
 _CALLS = itertools.count()
-# How far the weights of a site may miss their sum 1, relative to the sum of their sizes.
+# Bound of how far the weights of a site may miss their sum 1, relative to the sum of their sizes.
 _SUM_TOLERANCE = 1e-12
 
 
@@ -393,7 +393,7 @@ class Sites:
             out[with_arm] += turned(state.orientations[rows], self._arms[with_arm])
         return out
 
-    # For forces ---------------------------------------------------------------------------------------------
+    # Methods for forces -------------------------------------------------------------------------------------
 
     @property
     def single_beads(self) -> np.ndarray:

@@ -343,7 +343,7 @@ class State(Displayed, Named):
     @property
     def kinetic_energy(self) -> float:
         if "kinetic_energy" in self._parts:
-            # Of a frame, which holds the sum alone.
+            # A frame holds the sum alone.
             return float(self._parts["kinetic_energy"])
         return sum(self.kinetic_energies.values())
 

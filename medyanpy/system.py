@@ -16,7 +16,7 @@ from medyanpy.topology import Topology
 
 __all__ = ["System"]
 
-# What was given is given back as what it is.
+# The argument is returned with its own type.
 _Force = TypeVar("_Force", bound=Force)
 _Jump = TypeVar("_Jump", bound=Jump)
 

@@ -37,7 +37,7 @@ from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
-# With kinds of beads, which were all in this file in 0.1.
+# Kinds of beads are exported too, which were all in this file in 0.1.
 __all__ = [
     "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads",
     "RigidBodies", "Rods", "SurfacePoints", "Topology",
@@ -85,15 +85,15 @@ class Topology(Displayed, Guarded):
         self._n_beads = 0
         self._next_id = 0
         self._columns = {column.name: column for column in COLUMNS}
-        #: How many rows the columns have that not all beads have, by their `of`.
+        #: Number of rows of the columns that not all beads have, by their `of`.
         self.row_counts: dict[str, int] = {}
-        #: By the same: the beads that have them, ascending; looked up when asked for.
+        #: Beads that have these, ascending, by the same; looked up when asked for.
         self._beads_with: dict[str, np.ndarray] = {}
         self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
-        #: What names beads by their rows is asked before some go away.
+        #: Systems, whose terms that name beads by rows are asked before some beads are removed.
         self._systems: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_edited = False
-        #: What is solved jointly, once it has been asked for, until handles change.
+        #: Handles that are solved jointly, once asked for, until handles change.
         self._joint: tuple[Joint | None] | None = None
 
     @property
@@ -101,7 +101,7 @@ class Topology(Displayed, Guarded):
         """True inside `edit`: the context that uses it follows what is added now."""
         return self._is_edited
 
-    # What is there ------------------------------------------------------------------------------------------
+    # Content ------------------------------------------------------------------------------------------------
 
     @property
     def n_beads(self) -> int:
@@ -336,7 +336,7 @@ class Topology(Displayed, Guarded):
         `given` as one number for all is that of those that come later, too."""
         for name, value in vars(handle).items():
             if isinstance(value, np.ndarray) and not name.startswith("_"):
-                # Nothing would follow if somebody wrote into it.
+                # Nothing would follow a change of it.
                 value.flags.writeable = False
         if not len(handle):
             numbers = {name: value for name, value in given.items() if value is not None and not np.ndim(value)}
@@ -508,7 +508,7 @@ class Topology(Displayed, Guarded):
             raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
         now = np.empty(self._n_beads, np.int64)
         for handle, beads, _, _ in taken:
-            # Of rows asleep there may be others: directors have as many as links have gone.
+            # Inactive rows may be others: directors have as many as links have been removed.
             now[handle.beads] = beads
         self._n_beads, self._next_id, self._beads_with = n, next_id, {}
         for handle, beads, own, asleep in taken:

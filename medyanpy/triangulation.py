@@ -15,7 +15,7 @@ from medyanpy.mesh.connectivity import Connectivity
 
 __all__ = ["Triangulation"]
 
-#: What a `Proposal` finds, in the user's words.
+#: Results of a `Proposal`, in the user's words.
 _REASONS = {
     1: "{0} and {1} have no edge in common",
     2: "the edge of {0} and {1} is on a border, with one triangle",
@@ -42,7 +42,8 @@ class Triangulation:
     def __init__(self, first_places: Mapping[Membrane, int]) -> None:
         self._first_places = dict(first_places)
         self.may_change: bool = False
-        #: Of membranes whose faces are not those of their meshes, once asked for, and at which count of flips that was.
+        #: Connectivities of membranes whose faces are not those of their meshes, once asked for, with the count of
+        #: flips then.
         self._now: dict[Membrane, tuple[int, Connectivity]] = {}
         self._changed: set[Membrane] = set()
         self.faces: np.ndarray = self.at_first()

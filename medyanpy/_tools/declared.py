@@ -139,7 +139,7 @@ class Declared:
 
     #: The numbers that can be set, and which values each may have.
     domains: Mapping[str, Domain] = domain_table()
-    #: Their names, where a class does not say otherwise.
+    #: Their names, by default all.
     changeable: tuple[str, ...]
     #: The arguments that a class declares itself, by their names.
     _declared: Mapping[str, _Argument] = {}

@@ -28,7 +28,7 @@ class Recorded(Named):
         try:
             bound = cls.__signature__.bind(*args, **kwargs)
         except TypeError:
-            return self  # __init__ says what is wrong with them.
+            return self  # __init__ raises the error.
         bound.apply_defaults()
         self._arguments = {name: kept(value) for name, value in bound.arguments.items()}
         return self
@@ -79,7 +79,7 @@ class Described(Recorded):
     Making one must do no harm whatever the arguments are: what opens files is `Recorded` alone.
     """
 
-    #: What documents write before the name of a class, where the name alone is that of another.
+    #: Prefix of a class in documents, where the name alone is that of another.
     _qualifier = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -155,7 +155,7 @@ def kept(value: Any) -> Any:
         if _holds_numbers(value):
             try:
                 out = np.array(value)
-            except (ValueError, OverflowError):  # Rows of different lengths: the constructor says so.
+            except (ValueError, OverflowError):  # Rows of different lengths: the constructor raises.
                 out = None
             if out is not None and out.dtype.kind in "biuf":
                 out.flags.writeable = False

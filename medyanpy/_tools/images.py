@@ -56,7 +56,7 @@ def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | Non
     that are not all the same the box is (..., 3), 0 in open directions."""
     lengths = box if isinstance(box, np.ndarray) and box.ndim > 1 else box_lengths(box)
     inverse = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
-    # By the inverse, as kernels have it: the same of two at half a box.
+    # The inverse is used as in kernels: the same image of two at half a box.
     out: np.ndarray = lengths * np.rint(d * inverse)
     return out
 
@@ -103,7 +103,7 @@ def next_to_each_other(
         graph, directed=False, indices=first, unweighted=True, min_only=True, return_predecessors=True
     )
     out: np.ndarray = np.array(x, np.float64)
-    # Those at one distance at once, since each is placed by one that is nearer.
+    # All at one distance are placed at once, since each is placed by one that is nearer.
     order = np.argsort(depth, kind="stable")
     for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
         out[ring] -= images_between(out[ring] - out[before[ring]], box)
@@ -116,7 +116,7 @@ def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> n
     out: np.ndarray = np.array(x, np.float64)
     for c in np.flatnonzero(lengths):
         own = out[..., c] % lengths[c]
-        # Of what is a little below 0, the rest is the length itself.
+        # The rest of a number a little below 0 is the length itself.
         out[..., c] = np.where(own < lengths[c], own, 0.0)
     return out
 

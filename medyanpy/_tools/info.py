@@ -11,7 +11,7 @@ from medyanpy._version import __version__
 
 __all__ = ["information", "told"]
 
-# What each optional part serves.
+# Purposes of the optional parts.
 _PARTS = {
     "scipy": "statistics, large meshes",
     "networkx": "mesh preparation",
@@ -28,7 +28,7 @@ _PARTS = {
     "distributed": "ensembles past one machine, by Dask",
     "argcomplete": "completion of the command line",
 }
-# Of the versions of the OpenMP specification, by their dates.
+# Versions of the OpenMP specification, by their dates.
 _OPENMP = {201511: "4.5", 201811: "5.0", 202011: "5.1", 202111: "5.2"}
 _LIBRARIES = re.compile(r"/(lib(?:gomp|omp|iomp5)[^/\s]*\.(?:so|dylib)[^/\s]*)$", re.MULTILINE)
 

@@ -72,6 +72,6 @@ class Interrupts:
     def __exit__(self, *exception: object) -> None:
         self._through = False
         self._put_back()
-        # What ends the process comes before what raises.
+        # Signals that end the process come before those that raise.
         for number in sorted(self._noted, reverse=True):
             signal.raise_signal(number)

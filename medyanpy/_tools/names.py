@@ -147,8 +147,8 @@ def _is_switch(value: Any) -> bool:
     return isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1))
 
 
-#: What parameters with these annotations take, and how messages call it. Whatever else is given would mean something by
-#: accident, if anything: text is always true, and arrays are neither true nor equal to a word.
+#: What parameters with these annotations take, and the word for it in messages. Anything else given would mean
+#: something by accident: text is always true, and arrays are neither true nor equal to a word.
 _PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
     bool: (_is_switch, "True or False"),
     bool | None: (lambda value: value is None or _is_switch(value), "True, False or None"),
@@ -250,7 +250,7 @@ class _Named(ABCMeta):
     def __new__(
         mcs: "type[_Named]", name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "_Named":
-        # Of methods without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
+        # Methods without options leave little to get wrong, and a call of `Context.step(1)` is to cost nothing.
         public = {
             key: _spoken(value)
             for key, value in namespace.items()
@@ -263,14 +263,14 @@ class _Named(ABCMeta):
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
         super().__init__(name, bases, namespace, **options)
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-        # Without self. Also what help() shows: it would show __call__ below otherwise.
+        # The signature is without self. It is also what help() shows: it would show __call__ below otherwise.
         cls.__signature__ = signature.replace(
             parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
         )
         cls._plain = _PlainArguments(name, cls.__signature__)
 
     if not TYPE_CHECKING:
-        # Who checks types is to see the constructors themselves.
+        # Type checkers are to see the constructors themselves.
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             cls._plain.check(args, kwargs)
@@ -297,14 +297,14 @@ class Named(metaclass=_Named):
         return ""
 
     if not TYPE_CHECKING:
-        # Who checks types is to refuse names that are not there.
+        # Type checkers are to refuse names that are not there.
 
         def __getattr__(self, name: str) -> Any:
             # Asked for what was not found. Names with an underscore are Python's (copies, pickles, notebooks) or ours.
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if hasattr(type(self), name):
-                # A property that failed: it says why.
+                # A property failed: it tells why.
                 return object.__getattribute__(self, name)
             raise PublicNameError(f"{type(self).__name__} has no attribute {name!r}{did_you_mean(name, dir(self))}")
 
@@ -318,7 +318,7 @@ class Guarded(Named):
 
     #: The numbers that `set` may change.
     changeable: tuple[str, ...] = ()
-    #: What to do instead of assigning, for messages.
+    #: Remedy instead of assigning, for messages.
     _remedy = "make a new one"
 
     def __setattr__(self, name: str, value: Any) -> None:

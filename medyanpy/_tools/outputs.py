@@ -27,7 +27,7 @@ _REMEDIES = {
     errno.EMFILE: "close files that this process holds open",
     errno.ENOENT: "its folder is not there",
 }
-# How the names of locks end.
+# Ending of the names of locks.
 _LOCK = ".lock"
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
@@ -293,7 +293,7 @@ class Lock:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
                 try:
                     hold(what, path, file)
-                    # Whoever had it may have removed the file in between: then its lock is worth nothing.
+                    # The holder before may have removed the file in between: then its lock is worth nothing.
                     if os.path.samestat(os.stat(self._path), os.fstat(file)):
                         self._file = file
                 except FileNotFoundError:

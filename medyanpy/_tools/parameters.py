@@ -45,7 +45,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         self._of_all: dict[str, Any] = {}
         self._counted: Any = None
         self._version = 0
-        #: How many of these changes were of numbers alone, by `set`.
+        #: Number of these changes that were of numbers alone, by `set`.
         self._sets = 0
 
     # For users ----------------------------------------------------------------------------------------------
@@ -80,14 +80,14 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
                 hint = did_you_mean(name, self.changeable)
                 raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can{hint}")
         if self._counted != self._count():
-            # What is set now need not be known of what has come.
+            # Numbers that are set now need not be known for added items.
             self._follow(but=tuple(numbers))
         self._declare(**{**{k: self._values[k] for k in self.changeable}, **numbers})
         self._version += 1
         self._sets += 1
 
     if not TYPE_CHECKING:
-        # Classes declare their numbers: who checks types is to refuse other names.
+        # Classes declare their numbers: type checkers are to refuse other names.
 
         def __getattr__(self, name: str) -> Any:
             if name in self.__dict__.get("_values", {}):
@@ -145,7 +145,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         """Take the changeable numbers, checked; called by ``__init__``, and whenever they change."""
         values = {name: _unwritable(value) for name, value in self._checked(**numbers).items()}
         for name, given in numbers.items():
-            # Of no items an array does not tell what all would have; one that has not been set anew is as it was.
+            # An array of no items does not tell what all would have; a number that has not been set again is as it was.
             if given is not self._values.get(name):
                 self._of_all.pop(name, None)
             if self._per(name) is not None and np.ndim(given) == 0 and given is not None:
@@ -171,7 +171,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
             out[name] = self._of_all[name] if name in self._of_all else value[keep] if each else value
         return out
 
-    # Of what there is one number each may come and go while they are in use: beads of a handle, and what joins them.
+    # Items with one number each may come and go while they are in use: beads of a handle, and what joins them.
 
     def _count(self) -> Any:
         """Something that is another whenever items have come or gone."""
@@ -215,7 +215,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         """
         values, belong = dict(self._values), dict(self._belong)
         for name, before in self._belong.items():
-            # What belonged to items goes on doing so.
+            # Numbers that belonged to items still do.
             keys, value = cast(np.ndarray, self._keys_of(name)), values[name]
             if name in but or np.array_equal(before, keys):
                 continue

@@ -45,7 +45,7 @@ class Bar:
         if show and total != 0:
             # Short work shows nothing: a bar appears after a second.
             bar = _tqdm()(total=total, unit=unit, delay=1.0, leave=False, file=sys.stderr)
-            # Who says so to tqdm (TQDM_DISABLE=1) sees none.
+            # tqdm can be told to show none (TQDM_DISABLE=1).
             self._bar = None if bar.disable else bar
 
     def update(self, n: int = 1) -> None:
@@ -93,7 +93,7 @@ class Progress(Bar):
         super().__init__(total, "step", show)
         self.within(deadline)
         self._piece = 1
-        # How long the last steps took each (s).
+        # Time of each of the last steps (s).
         self._each = 0.0
 
     def within(self, deadline: Deadline | None) -> None:

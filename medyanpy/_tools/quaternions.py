@@ -24,7 +24,7 @@ def matrices(q: np.ndarray) -> np.ndarray:
 
 def from_matrices(R: np.ndarray) -> np.ndarray:
     """(n, 4) unit quaternions of rotation matrices (n, 3, 3), continuous along the row: each next to the one before."""
-    # Of the four products of two components, those with the largest keep all digits.
+    # The largest of the four products of two components keep all digits.
     diagonal = np.einsum("nii->ni", R)
     square = np.column_stack([1.0 + diagonal.sum(axis=1), 1.0 + 2.0 * diagonal - diagonal.sum(axis=1)[:, None]])
     off = np.column_stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]])

@@ -12,7 +12,7 @@ from medyanpy.errors import shortened
 
 __all__ = ["Displayed", "Page", "Table", "aligned", "amount", "named", "of_all", "quantity"]
 
-# Of longer tables these many rows are shown, and of longer cells these many letters.
+# Rows shown of longer tables, and letters shown of longer cells.
 MOST_ROWS, MOST_LETTERS = 24, 100
 _A_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|nan|inf)|–|")
 

@@ -66,7 +66,7 @@ def threads_by_default(threads: int | None) -> Iterator[None]:
         _by_default.reset(token)
 
 
-#: So many have been there at once.
+#: Number of threads that have been there at once.
 _tried = max(2, available_threads())
 
 

@@ -18,7 +18,7 @@ __all__ = ["EDIT", "Turn", "one_at_a_time"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-#: What is under way while a topology is edited.
+#: Name of the use while a topology is edited.
 EDIT = "topology.edit"
 
 
@@ -34,11 +34,11 @@ class Turn:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._depth = 0
-        # What the one whose turn it is has called; whether operations are under way for it; whether it reports.
+        # The call that has the turn; whether operations are under way for it; whether it reports.
         self._called = "a look"
         self._running: str | None = None
         self._reporting = False
-        # The thread that takes a snapshot while nobody else has a turn.
+        # The thread that takes a snapshot while no other has a turn.
         self._server: int | None = None
         self.requests: deque[Any] = deque()
 
@@ -127,11 +127,11 @@ class Turn:
                 try:
                     if self._running is not None:
                         self.requests.remove(request)
-                        self.take("snapshot")  # says why not
+                        self.take("snapshot")  # Raises the error that tells why not.
                     self.serve()
                 finally:
                     self._lock.release()
-                    # Afterwards, so that nobody finds the lock taken and no reason to wait.
+                    # Afterwards, so that no thread finds the lock taken and no reason to wait.
                     if self._server == me:
                         self._server = None
             else:

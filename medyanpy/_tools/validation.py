@@ -42,7 +42,7 @@ def array(
         if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
             raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
         out: np.ndarray = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
-    except Exception as cause:  # Of objects of others, anything.
+    except Exception as cause:  # Objects of others may raise anything.
         if isinstance(cause, error):
             raise
         raise _refuse(what, f"must be an array of shape {wanted}: {cause}", error) from cause
@@ -101,7 +101,7 @@ def words(what: str, value: Any, *, error: type[Exception] = ParameterError) -> 
     return out
 
 
-#: Of bounds, by the names that they are given by: who keeps one, and how it is written.
+#: Comparison and text of each bound, by the names of its arguments.
 _BOUNDS = {
     "above": (operator.gt, ">"),
     "at_least": (operator.ge, ">="),
@@ -215,7 +215,7 @@ def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError)
     try:
         out = Path(value)
         name = str(out).encode()
-    except Exception as cause:  # Of objects of others, anything.
+    except Exception as cause:  # Objects of others may raise anything.
         raise _refuse(what, f"must be a path, not {shown(value)}", error) from cause
     if b"\0" in name or not out.name:
         raise _refuse(what, f"= {shown(value)} but must name a file", error)

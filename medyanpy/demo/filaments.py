@@ -40,7 +40,7 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 
 ACTIN = presets.actin()
-# Of 27.5 nm: 0.33 µm, filaments of the cortex.
+# Links of 27.5 nm: 0.33 µm, filaments of the cortex.
 N_LINKS = 12
 # nm, and 5120 triangles with edges of 38 nm.
 RADIUS, SUBDIVISIONS = 500.0, 4

@@ -16,7 +16,7 @@ BENDING_MODULUS = 82.0
 AREA_MODULUS = 50.0
 # pN/nm²: holds the volume to a thousandth; a cell's (ion pumps, osmosis) holds it tighter but as slowly.
 VOLUME_MODULUS = 1e-3
-# Triangles lower than this share of the median height are no place for curvature.
+# Triangles lower than this share of the median height do not tell the curvature.
 THIN = 0.1
 
 

@@ -142,7 +142,7 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
     rng = np.random.default_rng(seed + 20)
     n = WELLS * RODS
     wells = np.zeros((n, 3))
-    # So far apart that no link reaches.
+    # They are so far apart that no link reaches.
     wells[:, 0] = 30.0 * WIDTH * (np.arange(n) // RODS)
     direction = rng.normal(size=(n, 3))
     direction *= 0.5 * ROD_LENGTH / np.linalg.norm(direction, axis=1, keepdims=True)

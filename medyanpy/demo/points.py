@@ -172,7 +172,8 @@ def _fastest(system: System, masses: np.ndarray) -> float:
 
     Points ride along. Thirty iterations from a random start come within a few percent; a tenth is added.
     """
-    # For its forces only: with masses that are still a guess no step of the run's length would be stable.
+    # The context serves for its forces only: with masses that are still a guess no step of the run's length would be
+    # stable.
     context = Context(system, SplittingIntegrator("BAGAB", 1e-6 * TIMESTEP), threads=1)
     handles: Any = system.topology.handles
     vesicle, proteins = handles
@@ -187,7 +188,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
         context.set_positions(moved)
         f = context.get_state(forces=True).forces
         out = np.array(f[rows])
-        # What the points pass on is not in the vertices' rows.
+        # Forces that points pass on are not in the vertices' rows.
         np.add.at(out, corners, weights * f[proteins.beads][:, None, :])
         return out
 

@@ -41,7 +41,7 @@ from medyanpy.topology import Topology
 
 # nm; s; and by how much proteins are heavier than they are.
 RADIUS, SUBDIVISIONS, TIMESTEP, HEAVIER = 36.0, 3, 2e-12, 10.0
-# Of a vertex: the lipids around it, and a disc of them in water. Of a lipid that a protein holds on to.
+# Numbers of a vertex: the lipids around it, and a disc of them in water. Numbers of a lipid that a protein holds on to.
 VERTEX_MASS, VERTEX_FRICTION, LIPID_MASS, LIPID_FRICTION = 5e-20, 5e-8, 2e-20, 2e-8
 # nm: middles of the proteins from the membrane; half its thickness; pN/nm and nm of what ties a protein to a lipid.
 HEIGHT, HALF_THICKNESS, TETHER, TETHER_LENGTH = 7.0, 2.0, 10.0, 5.0

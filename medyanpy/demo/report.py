@@ -39,7 +39,7 @@ OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "pict
 TEMPERATURE = 300.0
 ENOUGH_FOR_SPEED = 1000
 # A deviation of five standard errors happens once in two million. Where the error is that of the samples themselves,
-# Student's t has longer tails: of 20 normal samples once in 12 000, of fewer nothing is said.
+# Student's t has longer tails: of 20 normal samples once in 12 000, of fewer there is no verdict.
 LARGEST_Z = 5.0
 FEWEST_SAMPLES = 20
 SMALLEST_P = 5.7e-7
@@ -214,7 +214,7 @@ def demo(
             return f(report, **mine)
 
         run.__doc__ = _DOC.format(about=about, own="\n".join(o.row(key) for key, o in options.items()))
-        # What help shows of it.
+        # The signature is what help shows.
         run.__dict__["__signature__"] = call
         DEMOS[name] = Entry(about, options, outputs, run)
         return run
@@ -233,7 +233,7 @@ class Report:
         Names of the files.
     """
 
-    #: Of the run.
+    #: Numbers of the run.
     steps: int
 
     def __init__(
@@ -370,7 +370,7 @@ class Report:
         for text in table(lines):
             self.say(text)
         self.say("")
-        # Of a few beads it would be the time of looking at them.
+        # With few beads it would be the time of looking at them.
         per_bead = f", {self._per_bead:.0f} ns per bead and step" if topology.n_beads >= ENOUGH_FOR_SPEED else ""
         self.say(f"speed     {self._per_second:.0f} steps/s{per_bead}; {total:.1f} s in all")
         self.say(f"files     {self.out}: {', '.join(self.outputs)}")
@@ -537,7 +537,7 @@ def temperature_line(
             tau += float(d[:-lag] @ d[lag:]) / float(d @ d)
             if lag >= 5.0 * tau:
                 break
-    # Of a short series that says too little: friction alone takes m/2γ to change a kinetic energy.
+    # A short series tells too little of that: friction alone takes m/2γ to change a kinetic energy.
     memory = _relaxation_time(handle) / (2.0 * spacing)
     independent = len(kept) / (2.0 * max(tau, memory, 0.5))
     if independent < 10.0:

@@ -229,7 +229,7 @@ def _ellipse(n: int, seed: int, threads: int) -> list[Line]:
     D3, <cos 2θ> = cos 2φ exp(-4 D3 t), and (D1 - D2)/2 of it, averaged over time, adds to the mean of both for x, is
     taken from it for y, and with the sine is the correlation of x and y.
     """
-    # Whatever would leave the plane has a friction that leaves it nothing.
+    # Motions that would leave the plane have a friction that stops them.
     friction = np.diag([1.0 / ELLIPSE[0], 1.0 / ELLIPSE[1], 1e12, 1e12, 1e12, 1.0 / ELLIPSE[2]])
     q = np.tile([np.cos(0.5 * ANGLE), 0.0, 0.0, np.sin(0.5 * ANGLE)], (n, 1))
     topology = Topology()

@@ -37,7 +37,7 @@ SECTION = rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3
 LENGTH, SEGMENTS = 20.0 * np.pi, 63
 # Bending and twist of the circle, once around, and of a helix of four turns, 1/d.
 CIRCLE, HELIX = (0.0, 0.1, 0.0), (0.4, 0.0, 0.1)
-# Of 63 segments, in t0; and how long the rod that is drawn is followed.
+# Timestep for 63 segments, in t0; and how long the rod that is drawn is followed.
 TIMESTEP, DURATION = 0.2, 1500.0
 # The energy of the circle at the start, and the largest |ΔE/E| up to 300 t0 with the timestep, a half and a quarter of
 # it: of a program written for that alone.

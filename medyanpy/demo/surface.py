@@ -44,7 +44,7 @@ DEVIATIONS, WITHIN = (1.23, 0.28, 0.066), (0.02, 0.2, 0.2)
 FRAMES, MOVIE_FRAMES = 400, 60
 # Steps between positions along the trails of the picture, and how many of them.
 TRAIL_INTERVAL, TRAIL = 4, 25
-# How near beads are kept to a surface of size 1.
+# Distance to which beads are kept to a surface of size 1.
 TOLERANCE = 1e-12
 VIEW = (38.0, -20.0)
 LOOKS: dict[str, Any] = {"unit": "", "point_radius": 0.022}

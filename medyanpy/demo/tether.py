@@ -40,7 +40,7 @@ from medyanpy.visualize import draw
 
 # nm: of edges where nothing pulls or pushes, and at the start; of the tube that the tension is chosen for.
 EDGE, START, TUBE = 10.0, 9.5, 16.0
-# How far the trap goes, and which vertices it pulls at and which are held: nm from the pole, share of the radius.
+# Way of the trap, and the vertices it pulls at and those that are held: nm from the pole, share of the radius.
 WAY, PATCH, FOOT = 220.0, 13.0, -0.6
 # pN/nm: so that a tube would have that radius.
 TENSION = BENDING_MODULUS / (2.0 * TUBE**2)
@@ -59,14 +59,14 @@ PROTEIN_MASS, PROTEIN_FRICTION = 2e-13, 1e-8
 CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 164.0
 # The tube that is looked at, from its end: its cap is left out, and the neck is farther off.
 CAP, LONG = 30.0, 60.0
-# Of it, where the neck is not felt: the radius is measured there.
+# Part of it where the neck is not felt: the radius is measured there.
 EVEN = 40.0
 # Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
 STIFFER = 0.104
 # Shares of the steps: until the trap begins to move, until it stands still, until looks count.
 BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
 LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30
-# Below so many steps the tube is not at rest, and nothing is said of it.
+# Below so many steps the tube is not at rest, and there is no verdict.
 FEWEST_STEPS = 20_000
 WITHIN = 0.15
 VIEW = (0.0, 0.0)
@@ -150,7 +150,7 @@ class _Watch(Reporter):
         self.steps: list[int] = []
         self.rows: list[tuple[float, ...]] = []
 
-    #: What a row has: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
+    #: Columns of a row: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
     #: (nm), and proteins; of the tube area, proteins and radius (nm).
     names = ("force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube", "radius")
 
@@ -194,10 +194,10 @@ def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
         why = f"the tether is at rest after some {FEWEST_STEPS} steps: more --steps"
         return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
     tension = _tension(t)
-    # Lines without an error say so themselves.
+    # Lines without an error warn of it themselves.
     force = mean_of(t["force"], warn=False)
     radius = mean_of(t["radius"], warn=False)
-    # Of ratios of means to first order, look by look.
+    # Errors of ratios of means to first order, sample by sample.
     parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}
     ratio = float(t["on_tube"].mean() / t["tube"].mean() / (t["on_body"].mean() / t["body"].mean()))
     gathered = mean_of(ratio * (1.0 + parts["on_tube"] - parts["tube"] - parts["on_body"] + parts["body"]), warn=False)

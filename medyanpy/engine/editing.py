@@ -29,7 +29,7 @@ class Engine(NamedTuple):
 class Undo:
     """A block in which topology, system and integrator may change; all of it is taken back where the block raises."""
 
-    #: What adding and removing change.
+    #: Attributes that adding and removing change.
     _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts", "_joint")
     _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics")
 
@@ -49,7 +49,7 @@ class Undo:
         if kind is not None:
             for one, attributes in self._before:
                 if one in self._whole:
-                    # With nothing that has been worked out since.
+                    # Nothing that has been worked out since is kept.
                     vars(one).clear()
                 vars(one).update(attributes)
 
@@ -94,7 +94,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
     store.box[:] = before.box
-    # What has been added is bound to the box of the start.
+    # Added items are bound to the box of the start.
     store.layout.check_widths(store.box)
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
@@ -121,7 +121,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         if handle in handles:
             block, then = store.layout.block_of(handle), before.layout.block_of(handle)
             stayed = len(carried.within(then, block)[0])
-            # A temperature is that of the last O where no bead and no constraint has come or gone since.
+            # A temperature is that of the last O where no bead and no constraint has been added or removed since.
             if stayed == before.living(then) == store.living(block) and before.held == store.held:
                 store.after_o[k] = before.after_o[handles[handle]]
     schedule.jumping.took_over()

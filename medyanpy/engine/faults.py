@@ -71,7 +71,7 @@ _CAUSES = {
     "the beads far denser than the cutoff suggests?",
 }
 
-#: What beads that overlap can end as.
+#: Faults that beads which overlap can end as.
 _OF_OVERLAPS = {
     "not finite", "too many crossings", "degenerate triangle", "not converged", "lost surface", "constraints lost",
     "runaway", "out of tether", "not solved",
@@ -80,7 +80,7 @@ _INFINITE = (
     "this force is no finite number where the bead is: its energy or its slope is infinite there, or has no value"
 )
 
-#: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
+#: Likely causes where a bead has run away: by whether it was a force, and whether it has a triangle.
 _SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
 _MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
 _RUNAWAYS = {
@@ -120,7 +120,7 @@ class Faults:
         try:
             self.store.program.recover(repeatable)
         except ProgramFault as another:
-            # What is bound anew for the triangles of that state is Python code, which may raise.
+            # Forces bound again for the triangles of that state may be Python code, which may raise.
             if isinstance(another.cause, KeyboardInterrupt):
                 return another.cause
             back = f". The simulation is back at step {self.store.step}, the last state that was kept"
@@ -147,7 +147,7 @@ class Faults:
         except (SimulationError, ProgramFault, MemoryError):
             return None
         concerned = [one for one in found if self._concerns(one, fault.bead)]
-        # Of a run that did not start with any, those elsewhere say nothing.
+        # If the run did not start with any, overlaps elsewhere are not the cause.
         told = concerned if concerned or self.overlapping is False else found
         return told[0] if told else None
 
@@ -276,7 +276,7 @@ class Faults:
 
     def _culprits(self, fault: ProgramFault) -> list[str]:
         """The force that failed; or those that, computed alone, give the bead a force that is not finite."""
-        # What collects derivatives of a force fails for that force.
+        # An operation that collects derivatives of a force fails for that force.
         failed = getattr(fault.operation, "force", fault.operation)
         names = [name for name, operation in self.schedule.bound_forces.items() if operation is failed]
         if names or fault.kind != "not finite" or fault.bead < 0:

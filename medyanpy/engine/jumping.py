@@ -52,7 +52,7 @@ class Jumping:
                 _check_birth(name, handle, system)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
-        #: Who wants to know of events.
+        #: Listeners to events.
         self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:

@@ -112,7 +112,7 @@ class Measure:
         }
         joint = self.store.layout.topology.joint
         if joint is not None:
-            # What is solved jointly has those of the joint solve in place of its own.
+            # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
             for handle, parts in joint.multipliers(x, v, forces).items():
                 found[handle.name] = handle.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
@@ -140,7 +140,7 @@ class Measure:
         periodic = np.flatnonzero(self.store.box)
         for c in periodic:
             for name, along in zip(virials, self._strained(int(c)), strict=True):
-                # Of two directions, one of them periodic, it would be that of a box that is sheared.
+                # Elements of two directions, one of them periodic, would be those of a sheared box.
                 virials[name][c, :] = virials[name][:, c] = np.nan
                 virials[name][c, c] = along
         return {name: frozen(out) for name, out in virials.items()}
@@ -152,7 +152,7 @@ class Measure:
         """
         store, schedule = self.store, self.schedule
         if store.layout.is_on_surfaces:
-            # Their surfaces are strained by nobody.
+            # No box strains their surfaces.
             return np.full(len(schedule.bound), np.nan)
         where, side = store.x[:, c].copy(), float(store.box[c])
         directors = store.layout.directors
@@ -187,7 +187,7 @@ class Measure:
 
     def _temperatures(self) -> dict[str, Any]:
         handles = self.store.layout.handles
-        # Of beads that have just been added there is no last O.
+        # Beads that have just been added have had no last O.
         measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
         energies, freedom = np.zeros(len(handles)), np.zeros(len(handles), np.int64)
         for handle, energy in zip(handles, measured, strict=True):
@@ -249,7 +249,7 @@ class Measure:
             # A function of Python may fail at its first call alone.
             if error.__cause__ is not None or any(hasattr(force, "replay") for force in self.schedule.system.forces):
                 raise
-            return  # The step will fail likewise, and say what it was doing.
+            return  # The step will fail likewise, and report what it was doing.
         with np.errstate(over="ignore"):
             speed = np.einsum("ij,ij->i", self.store.v, self.store.v)
             others = [0.5 * np.einsum("ij,ij,ij->i", m.inverse_mass, m.p, m.p) for m in self.store.momenta.values()]

@@ -88,7 +88,7 @@ class Kinks:
         forces after it. Those that are held from now on are on their edges then."""
         faces = self._store.faces
         crossed = np.flatnonzero(self.triangle != before)
-        # What left its edge is free.
+        # A point that left its edge is free.
         self.held[crossed], self.at[crossed] = False, -1
         crossed = crossed[np.einsum("ij,ij->i", drive[crossed], force[crossed]) < 0.0]
         back = np.zeros(len(before), bool)
@@ -103,7 +103,7 @@ class Kinks:
         weights, on_edge = self._weights(here)
         weights[~on_edge.any(axis=2)] = _INSIDE
         self._put(here, weights)
-        # From one triangle to another that has a vertex with it.
+        # A point that crosses to a triangle which shares only a vertex is held at that vertex.
         round_one = (shared.sum(axis=1) == 1) & (self.share[crossed] < _HELD)
         there = crossed[round_one]
         self.at[there] = faces[before[there]][shared[round_one]]
@@ -453,7 +453,7 @@ def _relax(r: Relaxation, tolerance: float, bound: int, bar: Bar) -> tuple[float
     strongest = float(np.abs(r.drive).max(initial=0.0))
     h = first = 0.1 * sqrt(r.largest_move / strongest) if strongest > 0.0 else 0.0
     alpha, downhill, iterations = _ALPHA, 0, 0
-    # Where steps have shrunk to nothing, rounding says which way is down.
+    # Where steps have shrunk to nothing, rounding decides which way is down.
     while largest > tolerance and h > _ROUNDING * first and not (bound and iterations >= bound):
         power = float(np.vdot(r.drive, r.v))
         if power >= 0.0:

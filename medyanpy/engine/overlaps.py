@@ -32,7 +32,7 @@ MINIMISE = "minimise first, simulation.minimize_energy()"
 _VIOLENT = 200.0
 _NOT_BY_HEAT = 20.0
 _HARD = 1e7
-# Without a temperature: by how much the timestep is too long for a pair.
+# Without a temperature: the factor by which the timestep is too long for a pair.
 _MUCH_TOO_LONG = 10.0
 # Distances at which energies are looked at, and how many neighbours of a bead: of a heap the nearest tell.
 _GRID = 1024
@@ -150,7 +150,7 @@ def _worst(
     r = apart if profile.axes is None else _grown(d, profile.axes[pairs], *_frames(layout, members, pairs, at))
     u = profile.values(r, pairs)
     bad = np.flatnonzero(judge.overlapping(r, u, size[pairs].sum(axis=1), size[pairs].max(axis=1)))
-    # Nothing moves two that are where they stay.
+    # Pairs of beads that stay where they are cannot be moved apart.
     bad = bad[size[pairs[bad]].max(axis=1, initial=0.0) > 0.0]
     if not len(bad):
         return None

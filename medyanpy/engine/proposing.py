@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Proposing"]
 
-# What counts as back where a letter started, relative to the shortest length: constraints are kept to 1e-10 or so.
+# A letter counts as back where it started within this part of the shortest length: constraints are kept to 1e-10 or so.
 _NEARNESS = 1e-8
-# Rejections in a row that are no chance where a timestep is of any use.
+# Rejections in a row that are not by chance where a timestep is of any use.
 _IN_VAIN = 100
 
 

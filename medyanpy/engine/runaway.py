@@ -7,7 +7,7 @@ from medyanpy.errors import ParameterError
 
 __all__ = ["SLOW", "Account"]
 
-#: Nothing that moves by less than this part of the shortest length in a step, or turns by as many radians, has run
+#: A bead that moves by less than this part of the shortest length in a step, or turns by fewer radians, has not run
 #: away: beads at rest move by round-off.
 SLOW = 1e-6
 #: A bead may have so many times the potential energy that has been released: splittings conserve energy to a factor of

@@ -108,7 +108,7 @@ class Schedule:
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
         self.account: Account = Account()
-        #: The step at which the run went on after the last change from outside.
+        #: The step at which the run resumed after the last change from outside.
         self.started = 0
         self.length: float = store.shortest_length()
         self._bind_forces()
@@ -227,7 +227,7 @@ class Schedule:
             if block is not None:
                 inside = [(stage, self.operations(stage, letter, silent)) for stage, letter in letters]
                 operations += self.proposing.compile(self, block, inside, silent)
-                # What it did to the energy is told at its end: of a rejected block nothing.
+                # Its change of the energy is recorded at its end: that of a rejected block is nothing.
                 operations += self.around(inside[-1][0], [], self._instruments())
                 continue
             for stage, letter in letters:
@@ -244,7 +244,7 @@ class Schedule:
             operations.append(looks)
         self.store.program.load(operations)
         # The kinetic energies after O are nan until they are measured, and work is once an energy overflows, which
-        # says nothing of the state: they are remembered as bits.
+        # tells nothing of the state: they are remembered as bits.
         moving = self.moving_arrays() | {"after_o": self.store.after_o}
         self.store.program.remember(
             [a.view(np.int64) if name in ("after_o", "work") else a for name, a in moving.items()]
@@ -473,7 +473,7 @@ class Schedule:
         if self.store.room is not None:
             there = self.store.alive != 0
             for made in self._coefficients.values():
-                # Those of who is there are the file's; for who may be born, what is known here.
+                # Coefficients of beads that are there are the file's; those of beads that may be added are known here.
                 for own, living in zip(made.now, made.living, strict=True):
                     living[there] = own[there]
         self.flipping.take(faces)

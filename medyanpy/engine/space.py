@@ -99,7 +99,7 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
     meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
     joined = handle.joined
     if not len(joined) or isinstance(handle, Membrane):
-        # Of membranes, whose edges may have flipped, see `check_sheet`.
+        # Membranes, whose edges may have flipped, are checked by `check_sheet`.
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]
     far = np.abs(images_between(d, lengths)) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
@@ -154,7 +154,7 @@ def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
     for places in units_of(what, store.layout):
         mass = store.mass[places][..., None]
         total = mass.sum(axis=1)
-        # Of rows asleep nobody knows where they are, nor asks.
+        # Positions of inactive rows are not defined, and not used.
         centre = np.divide((mass * x[places]).sum(axis=1), total, out=np.zeros((len(places), 3)), where=total > 0.0)
         x[places] += ((growth - 1.0) * centre)[:, None]
     return x

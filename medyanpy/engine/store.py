@@ -106,7 +106,7 @@ class Store:
         self.momenta: dict[Column, Momenta] = {column: self._momenta(column) for column in layout.momenta}
         self.faces: np.ndarray = layout.triangulation.faces
         self.opposite: np.ndarray = layout.triangulation.opposite
-        #: What else becomes another one with the state: who is there, and who neighbours whom in triangles.
+        #: Other changes of the state: which beads are there, and which vertices are neighbours in triangles.
         self.rejoined: Rejoined | None = None
         if layout.topology.membranes:
             self.rejoined = Rejoined(layout.triangulation.triangles, self.room)
@@ -115,17 +115,17 @@ class Store:
         self.program: Program = self.make_program(
             self.v, self.mass, self.inverse_mass, [(m.p, m.inverse_mass) for m in self.momenta.values()]
         )
-        #: How many arrays follow who is there, whatever the letters.
+        #: Number of arrays that follow which beads are there, whatever the letters.
         self._followed = 0
         if self.room is not None:
             self.follow(self.mass, self.mass_of_the_living, 0.0)
             self.follow(self.inverse_mass, self.inverse_of_the_living, 0.0)
             self._followed = 2
-        #: What points push on the corners of their triangles is added up here.
+        #: Sums of what points push on the corners of their triangles.
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
         self.corners: Accumulator = Accumulator(n, self.threads, of_vertices[:n], of_points)
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
-        #: Who looks whether edges stay shorter than half of the box.
+        #: Check that edges stay shorter than half of the box.
         self.box_edges: BoxEdges | None = None
         if self.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
             self.box_edges = BoxEdges(layout.n_vertices, len(self.faces))
@@ -298,7 +298,7 @@ class Store:
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
         box = {"box": self.box} if self.is_periodic else {}
         if self.is_periodic and self.layout.n_points:
-            # Which images they are at follows from nothing else.
+            # The images they are at follow from nothing else.
             box["x of points"] = self.x[self.layout.n_cartesian :]
         return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
 
@@ -446,7 +446,7 @@ class Store:
         """(n, width) nm per unit of the coordinates that belong to momenta: how far they move mass, by the ratio of
         generalised and plain masses; of rotations the radii of gyration."""
         mass = self.mass[momenta.places, None]
-        # Of rows asleep: whatever is a number.
+        # In inactive rows any number will do.
         radii: np.ndarray = np.sqrt(np.divide(momenta.mass, mass, out=np.ones_like(momenta.mass), where=mass > 0.0))
         return radii
 

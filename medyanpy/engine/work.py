@@ -68,7 +68,7 @@ class WorkMeter(Flow):
 
     def intervene(self, before: tuple[float, float], after: tuple[float, float]) -> None:
         """Something outside of steps has changed kinetic and potential energy (pN nm)."""
-        # What the potential energy did until then was done by steps.
+        # Steps did all changes of the potential energy until then.
         add_to(self._shadow, before[1] - self._potential[0])
         add_to(self._shadow, -self._potential[1])
         add_to(self._protocol, after[0] - before[0])

@@ -44,10 +44,10 @@ __all__ = ["BeadRow", "ForceRow", "Worksheet"]
 
 #: A force, and the squared frequencies that it has, 1/s²; see `Force.squared_frequencies`.
 _Rate: TypeAlias = "tuple[Force, np.ndarray | None]"
-#: A class of warnings, and what it says.
+#: A class of warnings, and a message.
 _Remark: TypeAlias = tuple[type[Warning], str]
 
-# What nobody can mean, each far beyond what is done on purpose. In units of a step: velocities that are never
+# Bounds of what can be meant, each far beyond what is done on purpose. In units of a step: velocities that are never
 # forgotten within a run, or are forgotten at once.
 _NEVER_FORGOTTEN = 1e10
 _FORGOTTEN_AT_ONCE = 1e4
@@ -63,16 +63,16 @@ _RESOLVED = 0.05
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
 _LITTLE = 0.02
-# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that
-# is a temperature of anything there (pN nm).
+# Bounds far above masses (pN s²/nm) and timesteps (s) of cells, but not above those of work without units; and the kT
+# that is a temperature of anything there (pN nm).
 _SMALL = 1e-4
 _COLDEST = 1e-3
 _HOTTEST = 50.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
-# Of an energy that is the same at both ends of a box.
+# Rounding of an energy that is the same at both ends of a box.
 _ROUNDING = 1e-9
-# What is said of fields that do not repeat with the box, after their names.
+# Text on fields that do not repeat with the box, after their names.
 _JUMPS = ": its energies differ by up to "
 # A length that a box may come to have, over that of now: with which no function repeats that does with the box.
 _ANOTHER = 1.0173

@@ -91,7 +91,7 @@ class Exchanges:
         out = np.zeros(last + 1, int)
         for walker, path in enumerate(self.states.T):
             ends = path[(path == 0) | (path == last)]
-            # What is left when repetitions are taken out goes to and fro.
+            # The walk is to and fro when repetitions are taken out.
             ends = ends[np.flatnonzero(np.diff(ends, prepend=-1))]
             first = int(len(ends) > 0 and ends[0] != 0)
             out[walker] = max(0, len(ends) - first - 1) // 2
@@ -504,7 +504,7 @@ def _unbooked(simulation: Simulation) -> Iterator[None]:
             meter.take(before)
 
 
-# What is there --------------------------------------------------------------------------------------------------------
+# Files that are there -----------------------------------------------------------------------------------------------
 
 
 class _History:
@@ -524,7 +524,7 @@ class _History:
         self._file.seek(0)
         end = 0
         for line in self._file:
-            # Of who was killed while it was written.
+            # A process was killed while it wrote this line.
             if not line.endswith(b"\n"):
                 break
             try:

@@ -25,7 +25,7 @@ from medyanpy.errors import ExecutorError, ParameterError, shown
 
 __all__ = ["Died", "Workers"]
 
-# Who has been at work so often when a worker died goes on alone, and is given up when that happens as often again.
+# Tasks that were under way so often when a worker ended run alone, and are given up when it happens as often again.
 _TOGETHER = 3
 # Times that workers may be killed while they start.
 _TRIES = 20
@@ -172,7 +172,7 @@ class Workers:
             until = time.perf_counter() + 2.0
             while all(process.exitcode is None for process in processes) and time.perf_counter() < until:
                 time.sleep(0.01)
-            # Those that are killed have the number of a signal.
+            # Processes that are killed have the negative number of a signal.
             if any((process.exitcode or 0) > 0 for process in processes):
                 raise ExecutorError(
                     f"{self._what}: worker processes end as soon as they start; what they said is above. They import "
@@ -245,7 +245,8 @@ class Workers:
                     try:
                         future = self._submit(function, (common, piece[0]))
                     except BrokenExecutor:
-                        # Of our own: another has died since. Those that were at work are told below.
+                        # The pool is our own: another worker has ended since. Pieces that were under way are handled
+                        # below.
                         again.appendleft(piece)
                         if flying:
                             break

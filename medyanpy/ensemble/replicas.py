@@ -30,7 +30,7 @@ __all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "recorded"
 
 #: In the folder of a replica.
 PARAMETERS, DONE, ERROR = "params.json", "done.json", "error.txt"
-# Somebody who was killed, or whose client was, may hold a folder for so long (s).
+# A process that was killed, or whose client was, may hold a folder for so long (s).
 _PATIENCE = 30.0
 
 
@@ -259,7 +259,7 @@ def _passing_on_sigterm() -> Iterator[None]:
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
-    # Every signal with a handler of Python, whoever has put it there, writes its number.
+    # Every signal with a Python handler, wherever it was set, writes its number.
     before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     came = b""
     try:
@@ -308,7 +308,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
     return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
 
 
-# What is there --------------------------------------------------------------------------------------------------------
+# Files that are there -----------------------------------------------------------------------------------------------
 
 
 def described(replica: Replica) -> dict[str, Any]:
@@ -383,7 +383,7 @@ def _recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
 def _write(path: Path, tree: Any) -> None:
     text = json.dumps(tree, indent=1)
     write_atomically("ensemble", path, lambda file: file.write(text.encode()), links=False)
-    # Afterwards: who was killed while it wrote the same may have ended since this worker began.
+    # Afterwards: a process that was killed while it wrote the same may have ended since this worker began.
     remove_left_over(path)
 
 

@@ -26,7 +26,7 @@ from medyanpy.simulation import Simulation
 
 __all__ = ["maker", "own_folder", "packed", "run", "sets_of_parameters"]
 
-#: What says in a folder that it is an ensemble's.
+#: The file that marks a folder as an ensemble's.
 ENSEMBLE = "ensemble.json"
 FORMAT, VERSION = "medyanpy ensemble", 1
 # s of work that are sent at once.
@@ -200,7 +200,7 @@ class _Pieces:
         while at < len(self._replicas):
             size = 1
             if self._window is not None and self._seconds is not None:
-                # Nobody is to wait for the last of others.
+                # No worker is to wait for the last of others.
                 most = (len(self._replicas) - at) // (2 * self._window)
                 size = max(1, min(most, int(_PIECE / max(self._seconds, 1e-6))))
             yield self._replicas[at : at + size]

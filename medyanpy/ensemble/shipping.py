@@ -119,7 +119,7 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
     return packed
 
 
-# What analyses are, and return ----------------------------------------------------------------------------------------
+# Analyses, and their results ------------------------------------------------------------------------------------------
 
 
 def text_of_values(what: str, value: Any) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Table"]
 
-#: Of every table, between parameters and results.
+#: Columns of every table, between parameters and results.
 FIXED = ("replica", "seed", "steps", "status", "error")
 # Characters of a cell that are shown.
 _WIDTH = 24

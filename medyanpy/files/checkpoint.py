@@ -46,11 +46,12 @@ VERSION = 4
 _HEAD = "checkpoint.json"
 _SUM = re.compile(rb"medyanpy checkpoint, crc32 ([0-9a-f]{8})")
 _SUM_LENGTH = len(b"medyanpy checkpoint, crc32 01234567")
-# Of the arrays of a state: what is read off it, which may be nan before there is anything to read.
+# Arrays of a state that are measured from it, which may be nan before there is anything to measure.
 _MEASURED = ("after_o", "work")
-# What NumPy and LAPACK may differ by, from machine to machine, where they compute coefficients of friction and noise.
+# Bound of differences in the coefficients of friction and noise, which NumPy and LAPACK compute, from machine to
+# machine.
 _LAST_BITS = 1e-6
-# Where things start: a simulation may be built elsewhere than where it goes on.
+# Starting places: a simulation may be built elsewhere than where it resumes.
 _STARTS = ("positions", "vertices", "barycentric")
 
 
@@ -122,7 +123,7 @@ def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = Non
         head["reporters"] = arrays_apart(reporters, "reporters", members)
     members.update((f"state/{name}", a) for name, a in state.items())
     write_atomically("checkpoint", path, lambda file: _write(file, text_of(head), members))
-    # Of processes that were killed while they wrote the same.
+    # Left-over files are of processes that were killed while they wrote the same.
     remove_left_over(path)
 
 
@@ -198,7 +199,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             for place in ("document", "reporters")
         )
         content = arrays_together(content, described, f"{path}: content")
-        # Those of a Context have none.
+        # Checkpoints of a Context have no reporters.
         reporters = arrays_together(head.get("reporters", []), theirs, f"{path}: reporters")
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
@@ -311,7 +312,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
         if name in arrays and (arrays[name].shape, arrays[name].dtype) == (target.shape, target.dtype)
     }
     context._store.check_room(fitting)
-    # Coefficients of those who are there in the file.
+    # Coefficients of the beads that are there in the file.
     alive = fitting.get("alive")
     expected = context._schedule.coefficient_arrays(alive)
     for name, given in fitting.items():
@@ -330,7 +331,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
             context._store.checked("state", shown, alive)
 
 
-# Going on in a simulation that is there ----------------------------------------------------------------------------
+# Resuming in a simulation that is there -----------------------------------------------------------------------------
 
 
 def load_into(context: Any, path: Path) -> None:

@@ -42,14 +42,14 @@ __all__ = ["deserialize", "serialize"]
 
 FORMAT = "medyanpy document"
 VERSION = 2
-# What takes no room in a file, but memory and time of who reads it: rows of an array without numbers, and points of
-# which only the number is given.
+# Most items that take no room in a file, but memory and time of its reader: rows of an array without numbers, and
+# points of which only the number is given.
 _MOST = 2**20
 # Bytes that the tree of any text may take, and not only of one that is long itself.
 _ROOM = 4_000_000
 # Texts up to this length stay on one line.
 _LINE = 110
-#: What arrays in files hold.
+#: Types of the arrays in files.
 DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -551,7 +551,7 @@ def find_type(name: Any, base: type, where: str) -> Any:
             f"{shortened(name.partition(':')[0])}, which defines it, before reading this one"
         )
     known = sorted(type_name(c) for c in candidates if _is_ours(c))
-    # A hundred names are no help.
+    # A list of a hundred names does not help.
     has = f": it has {', '.join(known)}" if len(known) <= _MANY else did_you_mean(name, known)
     raise ParameterError(f"{where} = {shown(name)} is not {a_kind} of medyanpy {__version__}{has}")
 
@@ -620,7 +620,7 @@ def _errors_at(where: str) -> Iterator[None]:
         with foreign_errors("it cannot be made"):
             yield
     except MedyanError as cause:
-        # Of values that are not what is meant, messages show all there is.
+        # Where a value is wrong as a whole, messages show all of it.
         message = f"{where}: {shortened(str(cause), 1000)}"
         if isinstance(cause, MeshError):
             raise MeshError(message, cause.defects) from cause

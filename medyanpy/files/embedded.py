@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["read_document", "rebuilt", "write_document"]
 
 _GROUP = "parameters"
-# Deflate packs to no less than one in 1032: what is said to be larger, nobody has written, and it would take memory.
+# Deflate packs to no less than one in 1032: a larger claimed size is false, and would take memory.
 _MOST_PACKED = 1100
-#: The attribute that says why there is no document.
+#: The attribute that holds the reason why there is no document.
 _WHY_NONE = "no_document"
 
 

@@ -52,7 +52,7 @@ _PATIENCE = 30.0
 LIBRARIES = ("v110", "v110")
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
-# What a writer keeps of the indices of chunks (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
+# Indices of chunks that a writer keeps (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
 _INDICES = 2**18
 # The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
 # sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
@@ -60,7 +60,7 @@ _INDICES = 2**18
 _SUPERBLOCK = struct.Struct("<8sB2sB16sQ8sI")
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SWMR = 5
-# What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
+# Room that HDF5 needs beside frames (bytes, and share of the file): indices of chunks grow in jumps.
 _ASIDE = 2**16, 1e-3
 # Bytes that arrays of a file may take in memory: so many, and so many for each that is stored, which is what gzip can
 # pack at best.
@@ -68,7 +68,7 @@ _ALWAYS_UNPACKED, _MOST_UNPACKED = 2**22, 1100
 # Files that HDF5 could not write to, and would not survive to close.
 _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
-#: What the triangles of a membrane, and the links of chains, are called in frames, before the name of the handle.
+#: Names of the triangles of a membrane, and of the links of chains, in frames, before the name of the handle.
 FACES_OF = "faces of "
 LINKS_OF = "links of "
 #: Permanent ids, in frames where beads come and go.
@@ -76,7 +76,7 @@ IDS = "particles/all/id"
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
 #: Energies of single forces are called so in frames, before the name of the force.
 ENERGY_OF = "energy of "
-#: Groups under ``/medyanpy`` that hold these, and whether frames say what joins beads and vertices; the time between
+#: Groups under ``/medyanpy`` that hold these, and whether frames hold what joins beads and vertices; the time between
 #: frames.
 ENERGIES_AT = "medyanpy/energies"
 BONDS = "medyanpy/connectivity/bonds"
@@ -246,13 +246,13 @@ class File:
             try:
                 os.replace(self._beside, self.path)
             except OSError:
-                # Network file systems may say so of what they have done, when their answer was lost.
+                # Network file systems may report this although it was done, when their answer was lost.
                 if not in_place(self.path, self.number):
                     raise
 
     def tell_of_next(self) -> None:
         """Write that another segment follows, which has its name by now."""
-        # Without this note nothing is lost, and a disk that fails says so at the next frame.
+        # Without this note nothing is lost, and a disk that fails is noticed at the next frame.
         with suppress(OSError, RuntimeError):
             self.hdf5[NEXT][0] = 1
             self.hdf5.flush()
@@ -277,7 +277,7 @@ class File:
                     # Closing it may end the process, at once or when its parts are freed. What counts has been written.
                     _ABANDONED.append(self.hdf5)
             if not self.broken:
-                # What was reserved and not used.
+                # Room that was reserved and not used.
                 *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
                 if os.fstat(self.number).st_size > end:
                     os.ftruncate(self.number, end)
@@ -443,7 +443,7 @@ class Writer:
                 self._take(File.copy(self._file.path, self._written), waiting)
             file, rows = self._file, waiting.frames - waiting.start
             file.reserve(sum(values.nbytes for values in waiting.values.values()))
-            # What is in the file after an exception in here, only a copy tells.
+            # After an exception in here, only a copy tells what is in the file.
             self._unsure = True
             try:
                 for path, dataset in file.elements.items():
@@ -703,7 +703,7 @@ def check_format(file: "h5py.File", path: Any) -> None:
     ------
     ParameterError
     """
-    # By the names alone: no link is followed before all of them are known.
+    # Only names are looked at: no link is followed before all of them are known.
     ours = "medyanpy" in list(file)
     parts = _parts_of_this_file(file, path) if ours else {}
     if not ours or POSITION not in file:
@@ -724,11 +724,11 @@ def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any
 
     def look(name: str, item: "h5py.Dataset", frames: int | None) -> None:
         if item.shape is None or name.startswith("parameters/"):
-            # Those of the document are looked at when it is read: frames can be read without it.
+            # Arrays of the document are looked at when it is read: frames can be read without it.
             return
         size = item.size * item.dtype.itemsize
         if name.endswith("/value") and frames is not None and item.ndim:
-            # Of frames only those are read that have a step; what is behind them may have been lost in a crash.
+            # Only frames with a step are read; what is behind them may have been lost in a crash.
             size = size // max(len(item), 1) * min(len(item), frames)
         stored = item.id.get_storage_size()
         if size > _ALWAYS_UNPACKED + _MOST_UNPACKED * stored:

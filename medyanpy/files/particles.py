@@ -23,9 +23,9 @@ __all__ = [
     "radii_of", "whole_lengths",
 ]  # fmt: skip
 
-#: What bonds of forces are called, which have no name of their own.
+#: Name of bonds of forces, which have no name of their own.
 OTHER_BONDS = "bonds"
-# Of what has no radius, as drawn: this share of the distance to what it is linked to.
+# Radius, as drawn, of beads without one: this share of the distance to what they are linked to.
 _SHARE = 0.15
 
 
@@ -134,7 +134,7 @@ class Contents:
 
     def __init__(self, trajectory: Trajectory) -> None:
         self.trajectory = trajectory
-        # Of the last segment, which may be another by now.
+        # The handles of the last segment, which may be another by now.
         self.read_from: dict[str, TrajectoryHandle] = trajectory.handles
         self.handles: dict[str, TrajectoryHandle] = {
             name: handle for name, handle in trajectory.handles.items() if handle.in_space
@@ -223,7 +223,7 @@ class Contents:
             if "faces" in beside:
                 faces[name] = number[handle.beads[beside["faces"]]]
             if lengths.any():
-                # Those of a handle follow each other here.
+                # The rows of a handle follow each other here.
                 start = int(own[0]) if len(own) else 0
                 links = bonds[-1] - start if "links" in beside else None
                 on = None

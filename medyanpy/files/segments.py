@@ -161,7 +161,7 @@ _KNOWN = {
 }
 # Links that jumps have bound, and triangles, are rows of no beads.
 LINKED = "jumps"
-# What handles have in files under other names than those of `TrajectoryHandle.beside`.
+# Data of handles that have other names in files than those of `TrajectoryHandle.beside`.
 _HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row")
 
 
@@ -217,7 +217,7 @@ class Segment:
                     new = stack.enter_context(hdf5.open_to_read(path))
                 except OSError as cause:
                     raise ParameterError(f"{path} is not an HDF5 file, or is damaged: {cause}") from cause
-                # What frames have in common changes no more, even while they are written.
+                # Data that frames have in common do not change any more, even while frames are written.
                 with foreign_errors(f"{path} is damaged"), hdf5.open_to_read(path, left=True) as file:
                     hdf5.check_format(file, path)
                     own = file["medyanpy"]

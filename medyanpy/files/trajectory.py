@@ -31,7 +31,7 @@ __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
 
 # In messages.
 _BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
-# How long a writer may be between two segments (s).
+# Longest time of a writer between two segments (s).
 _PATIENCE = 2.0
 _ALL = slice(None)
 

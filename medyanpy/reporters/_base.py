@@ -33,12 +33,12 @@ class Reporter(Recorded):
 
     #: Keywords of ``Context.get_state`` that the reports of this class need.
     include: tuple[str, ...] = ()
-    #: Whether it comes after all others that are due at a step, as one does that says what has been written.
+    #: Whether it comes after all others that are due at a step, as a reporter of what has been written does.
     reports_last: bool = False
-    #: Which arguments of the constructor name files, or give streams.
+    #: The arguments of the constructor that name files, or give streams.
     files: tuple[str, ...] = ()
-    #: Arguments with which the constructor goes on in files that are there, if it can: then `Simulation.resume` calls
-    #: it so, with the others that it was called with. Not inherited by a class with another constructor.
+    #: Arguments with which the constructor continues existing files, if it can: then `Simulation.resume` calls it with
+    #: these and the others that it was called with. Not inherited by a class with another constructor.
     goes_on: Mapping[str, Any] | None = None
 
     interval: int
@@ -48,8 +48,8 @@ class Reporter(Recorded):
         recorded = self.__dict__.get("_arguments", {})
         for name in cls.files:
             if isinstance(recorded.get(name), str | os.PathLike):
-                # Whatever the working directory will be when it is written down. What is no path, or if there is no
-                # working directory, the constructor says.
+                # The path must hold whatever the working directory will be when it is recorded. The constructor refuses
+                # what is not a path, and a missing working directory.
                 with suppress(Exception):
                     recorded[name] = os.path.abspath(recorded[name])
         return self

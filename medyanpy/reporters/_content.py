@@ -77,10 +77,10 @@ class Element(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype
     unit: str = ""
-    #: What readers call it, and what pictures take it for.
+    #: Its name for readers, and its use in pictures.
     name: str = ""
     drawn: str = ""
-    #: Of rows in which nobody is; None where all are somebody's.
+    #: Value in rows without a bead; None where all have one.
     fill: float | None = None
 
 
@@ -121,7 +121,7 @@ class Content:
         self._columns: list[Column] = [column for column in wanted if topology.n_rows(column.of)]
         self._comes_and_goes = layout.has_room or layout.is_renumbered
         self._membranes = {f"medyanpy/faces/{k}": h for k, h in numbered if faces and isinstance(h, Membrane)}
-        #: Of those that may get more of them.
+        #: Chains of handles that may get more of them.
         self._chains = {
             f"medyanpy/links/{k}": h for k, h in numbered if len(h._asleep) and "links" in h.beside_frames()
         }
@@ -160,7 +160,7 @@ class Content:
         }
         most = len(self._fixed_bonds) + sum(chain.capacity for chain in chains)
         most += sum(most for _, _, most in self._jumps.values())
-        #: For how many links of each force frames have room.
+        #: Number of links of each force for which frames have room.
         self._rooms = {name: _room_for(len(force)) if links else len(force) for name, force in self._links.items()}
         most += sum(self._rooms.values())
         #: Rows of bonds in frames; None where they stay, and stand beside the frames.
@@ -246,7 +246,7 @@ class Content:
         # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those of
         # frames to ps, unless there are velocities, whose unit it does not know.
         out[INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
-        # H5MD 1.1: tuples with a fill value are none.
+        # H5MD 1.1: tuples with a fill value are not bonds.
         number = np.dtype("<i8" if self._comes_and_goes else "<i4")
         if self._most_bonds is not None:
             out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
@@ -562,7 +562,7 @@ def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
     """One of the things that a handle has beside frames: see `Handle.beside_frames`."""
     value, unit = value if isinstance(value, tuple) else (value, "")
     if isinstance(value, Surface):
-        # What calls Python functions, a file cannot hold.
+        # A file cannot hold what calls Python functions.
         if not isinstance(value, PythonSurface):
             group.create_dataset(name, data=serialize(value))
     elif isinstance(value, np.ndarray):

@@ -159,7 +159,7 @@ def calls_of(
     ParameterError
         As `bring_back`.
     """
-    # Of the file itself, where a link to it was given.
+    # The folder is that of the file itself, where a link to it was given.
     folder = checkpoint.path.resolve().parent
     trees, left = [], []
     for i, tree in enumerate(checkpoint.reporters):

@@ -49,7 +49,7 @@ class TableReporter(Reporter):
         self._separator = plain_name(f"{self._what}: separator", separator)
         self._comment = comment
         self._titles: list[str] = []
-        #: For which handles the titles are known to be right.
+        #: Handles for which the titles are known to be right.
         self._handles: tuple[Handle, ...] = ()
         self._last_step = -1
         # Rows in the file, and how many of them a checkpoint knows.
@@ -91,7 +91,7 @@ class TableReporter(Reporter):
     def _follow(self, simulation: "Simulation") -> None:
         """The simulation is at a step: start the table where that has not been done; see `_begin` and `_cut`."""
 
-    # What a Simulation calls --------------------------------------------------------------------------------
+    # Calls of a Simulation ----------------------------------------------------------------------------------
 
     def mark(self, simulation: "Simulation") -> int | None:
         """Return the number of rows, which does not depend on the wall clock in them."""
@@ -142,7 +142,7 @@ class TableReporter(Reporter):
                 if self._path.stat().st_size == 0:
                     self._path.unlink()
 
-    # How it works -------------------------------------------------------------------------------------------
+    # Implementation -----------------------------------------------------------------------------------------
 
     @property
     def _place(self) -> Path:
@@ -241,7 +241,7 @@ class TableReporter(Reporter):
         the last that is kept."""
         self._last_step, last = -1, b""
         if self._path is None:
-            # What has gone into a stream is gone.
+            # Text that has gone into a stream cannot be taken back.
             return last
         place = self._titles.index("Step") if "Step" in self._titles else None
         check_in_place(self._what, self._path, self._open_file.fileno())

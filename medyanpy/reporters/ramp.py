@@ -192,7 +192,7 @@ class Ramp(Reporter):
         self.work = np.nan if mark["work"] is None else float(mark["work"])
         self._has_ended = mark["ended"]
 
-    # How it works ---------------------------------------------------------------------------------------------
+    # Implementation -------------------------------------------------------------------------------------------
 
     def _act(self, simulation: "Simulation") -> None:
         """Let numbers be what they are from this step on; called as often as you like."""

@@ -85,7 +85,7 @@ def _area(row: Row) -> float:
     area = 0.0
     for membrane in row.topology.membranes:
         vectors = geometry.area_vectors(x[membrane.beads], faces[membrane.name], lengths)
-        # Of a run that has gone astray squares may be too large for numbers, where areas are not.
+        # In a run that has gone astray squares may be too large for numbers, where areas are not.
         scale = max(1.0, float(np.abs(vectors).max(initial=0.0)) / _SQUARED)
         area += 0.5 * scale * total(np.sqrt(geometry.squared_lengths(vectors / scale)))
     return area
@@ -125,7 +125,7 @@ def _remaining(row: Row) -> float:
 
 def _temperature_of(handle: str) -> Column:
     def value(row: Row) -> float:
-        # Of none that are there, none.
+        # Handles without beads have no temperature.
         return row.state.temperatures.get(handle, float("nan"))
 
     return Column("temperatures", f"Temperature of {handle}", "K", value, "energy")
@@ -300,7 +300,7 @@ class StateDataReporter(TableReporter):
         # Last: it opens the file.
         super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
 
-    # What a Simulation calls --------------------------------------------------------------------------------
+    # Calls of a Simulation ----------------------------------------------------------------------------------
 
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._attach(simulation)
@@ -316,7 +316,7 @@ class StateDataReporter(TableReporter):
         self._last_step = state.step
         self._wrote(1)
 
-    # How it works -------------------------------------------------------------------------------------------
+    # Implementation -----------------------------------------------------------------------------------------
 
     def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step

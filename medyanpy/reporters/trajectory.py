@@ -124,8 +124,8 @@ class TrajectoryReporter(Reporter):
         self._frames: int | None = None
         self._marked: int | None = None
         self._lock: Lock | None = None
-        # Which segment is written, and what is before it: frames, and the step of the last; what its frames hold, and
-        # of which layout of a Context.
+        # The segment that is written, and what is before it: frames, and the step of the last; what its frames hold,
+        # and of which layout of a Context.
         self._number, self._before = 1, Before()
         self._content: Content
         self._layout: Any = None
@@ -241,7 +241,7 @@ class TrajectoryReporter(Reporter):
             for name in (self._path, self._path.with_name(f"{self._path.stem}.part*{self._path.suffix}")):
                 remove_left_over(name)
             if there and self._append:
-                # After an edit only a checkpoint, which knows the frames, says that these are of the same run.
+                # After an edit only a checkpoint, which knows the frames, tells that these are of the same run.
                 begins = "behind" if self._marked is not None else "never"
                 file, content, number, before = self._shortened(simulation, self._marked, begins)
             else:
@@ -277,7 +277,7 @@ class TrajectoryReporter(Reporter):
 
     def _take(self, simulation: "Simulation", content: Content, number: int, before: Before) -> None:
         self._content, self._number, self._before = content, number, before
-        # It would keep the arrays of a Context alive.
+        # The state would keep the arrays of a Context in memory.
         self._layout = weakref.ref(simulation.context.layout)
 
     def _begun(self, content: Content, number: int, before: Before, previous: File | None) -> File:

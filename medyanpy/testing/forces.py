@@ -188,7 +188,7 @@ def check_box(case: ForceCase) -> None:
     box = 10.0 * float(np.ptp(x, axis=0).max()) * np.array([1.0, 1.3, 1.7])
     topology, force = case.build()
     with warnings.catch_warnings():
-        # What a field does at sides that nothing comes near to does not matter.
+        # A field's jump at sides that nothing comes near to does not matter.
         warnings.simplefilter("ignore", BoxWarning)
         context = _context(topology, force, box=tuple(box.tolist()))
     rng = np.random.default_rng(1)
@@ -259,7 +259,7 @@ def check_numbers(case: ForceCase) -> None:
         setattr(force, name, getattr(force, name))
         assert force.version > version, f"{case.name}: assigning to {name} is not noticed"
         for other, value in force.parameters.items():
-            # A check may round anew, as where a vector is brought to length 1.
+            # A check may round again, as where a vector is brought to length 1.
             same = np.array_equal(value, before[other]) or np.allclose(value, before[other], rtol=1e-12, atol=0.0)
             assert same, f"{case.name}: assigning {name} to itself changes {other}"
     for name in dir(force):
@@ -389,7 +389,7 @@ def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
     shapes: list[tuple[int, ...]] = [] if domain.size else [()]
     shapes += [()] if domain.or_number else []
     shapes += [(domain.size,)] if domain.size else []
-    # Where there are none, one for each is no number at all.
+    # With no items, an array of one for each is empty.
     shapes += [(n, domain.size) if domain.size else (n,)] if n else []
     out: list[tuple[Any, str, str]] = []
     for shape in shapes:
@@ -476,7 +476,7 @@ def check_higher_derivatives(case: ForceCase) -> None:
         return
     h = 1e-5 * case.length
     hessian = force.hessian(x)
-    # Of an energy with straight slopes there is no second derivative to compare with.
+    # An energy with straight slopes has no second derivative to compare with.
     scale = max(np.abs(hessian).max(), np.abs(force.forces(x)).max() / case.length)
     assert np.abs(hessian - hessian.T).max() <= 1e-14 * scale, f"{case.name}: the Hessian is not symmetric"
     for k in range(x.size):

@@ -29,9 +29,9 @@ from medyanpy.topology import Topology
 
 __all__ = ["FORCES", "Finding", "check_installation", "digest"]
 
-# Of the energy along a direction, by central differences over this part of its length (nm).
+# Step of central differences of the energy along a direction (nm).
 _STEP = 2e-5
-# What differences may be off by, of the largest part of the sum.
+# Error that differences may have, relative to the largest part of the sum.
 _DIFFERENCE = 1e-6
 _STEPS = 40
 
@@ -89,7 +89,7 @@ def _scene(n: int = 1) -> SimpleNamespace:
     s.other = t.add_rod(x + [0.5, 0.3, 50.5], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), name="other rod")
     sheet = TriangleMesh.flat_sheet(3, 3, 4.0).translated([0.0, 60.0, 0.0])
     s.sheet = t.add_membrane(sheet, vertex_mass=1.0, vertex_friction=0.4, name="sheet")
-    # Which beads make pairs and triples.
+    # Beads that make pairs and triples.
     s.pairs = rng.choice(12, (8, 2), replace=True)
     s.pairs[:, 1] = (s.pairs[:, 0] + 1 + s.pairs[:, 1] % 11) % 12
     s.triples = np.arange(12).reshape(4, 3)

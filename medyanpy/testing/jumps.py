@@ -153,7 +153,7 @@ def _check_counts(what: str, counts: np.ndarray, expected: np.ndarray, sees: flo
     """Chi-square; states that are hardly ever seen are taken together."""
     rare = expected < 25.0
     if rare.any() and expected[rare].sum() > 0.0:
-        # With the least of the others, where they are still too few.
+        # They are merged with the least of the others, where they are still too few.
         merged = np.append(expected[~rare], expected[rare].sum()), np.append(counts[~rare], counts[rare].sum())
         expected, counts = merged
         while expected[-1] < 25.0:
@@ -200,7 +200,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
     events = heard.heard()
     told = sum(event[6] for event in events)
     booked = parts["chemical"] if case.driven else parts["heat"]
-    # Of beads that do not move, all other heat is that of the thermostat, on beads that nothing pulls.
+    # Where beads do not move, all other heat is that of the thermostat, on beads that nothing pulls.
     still = start.kinetic_energy == end.kinetic_energy == 0.0
     assert abs(told - jumped) <= 1e-9 * scale, f"{case.name}: events tell of {told}, states of {jumped} pN nm"
     if case.driven or still:

@@ -242,7 +242,7 @@ def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, see
     freedom = len(counts) - 1
     p = float(stats.chi2.sf(q, freedom))
     assert p > FALSE_ALARM_RATE, f"{what}: chi-square {q:.1f} for {freedom} degrees of freedom, p = {p:.1g}"
-    # With relative errors δ of the shares, q is noncentral by N Σ share δ².
+    # If shares have relative errors δ, q is noncentral by N Σ share δ².
     noncentral = special.chndtrinc(stats.chi2.isf(FALSE_ALARM_RATE, freedom), freedom, 1.0 - POWER)
     _assert_seen(what, np.sqrt(noncentral / expected.sum()), sees, f"{expected.sum():.0f} counts")
     return p

@@ -82,9 +82,9 @@ class Format(ABC):
         What the user called it.
     """
 
-    #: What messages call its files.
+    #: The name of its files in messages.
     title: ClassVar[str]
-    #: Which `features` its files hold.
+    #: The `features` that its files hold.
     holds: ClassVar[frozenset[str]]
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
@@ -122,7 +122,7 @@ class Format(ABC):
         there = features(self.contents)
         missing = there.keys() - self.holds
         if "bound" in missing:
-            # Of links that are not there, nobody misses the ends.
+            # Ends of links are not missed where the links are not there.
             missing.discard("ends")
         return [f"{self.title} files are written without {there[key]}." for key in there if key in missing]
 

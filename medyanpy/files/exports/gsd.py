@@ -69,7 +69,7 @@ class _Gsd(Format):
         if there.is_periodic:
             particles.position, particles.image = _in_the_box(there)
         particles.mass = there.masses
-        # 0 is no radius.
+        # 0 is not a radius.
         particles.diameter = 2.0 * np.nan_to_num(there.radii)
         particles.orientation = there.orientations
         particles.moment_inertia = there.inertia

@@ -78,7 +78,7 @@ class _Pdb(FormatOfEqualFrames):
                 own = chain_numbers(len(handle), handle.links)
             elif handle.faces is not None:
                 own = np.zeros_like(own)
-            # Rows that are never alive are no atoms.
+            # Rows that never have a bead are not atoms.
             place = np.searchsorted(self._rows, handle.beads)
             there = np.isin(handle.beads, self._rows)
             _, own = np.unique(own[there], return_inverse=True)

@@ -109,7 +109,7 @@ def _is_cut(one: _Stretch, name: str) -> bool:
     handle = one.segment.handles.get(name)
     if handle is None or handle.faces is None or not one.segment.holds("box"):
         return False
-    # Of a mesh that closes through them, edges that flip leave some there.
+    # If a mesh closes through them, edges that flip leave some there.
     k = one.frames[0]
     faces = one.segment.read(hdf5.FACES_OF + name, k) if one.segment.holds(hdf5.FACES_OF + name) else handle.faces
     x = np.asarray(one.segment.read("positions", k), np.float64)[handle.beads]
@@ -126,7 +126,7 @@ class _File:
         self._root = file.create_group("VTKHDF")
         self._steps = self._root.create_group("Steps")
         self._there: dict[tuple[tuple[int, ...], bytes], Any] = {}
-        #: Of each stretch, the handle as it is there; None before it was added.
+        #: The handle as it is in each stretch; None before it was added.
         self._handles = [one.segment.handles.get(name) for one in stretches]
         self._counts = [0 if handle is None else len(handle) for handle in self._handles]
         self._frames = [len(one.frames) for one in stretches]
@@ -156,7 +156,7 @@ class _File:
         else:
             self._there[key] = _packed(group, name, values)
 
-    # What frames hold of each bead -------------------------------------------------------------------------------
+    # Columns of frames, for each bead -------------------------------------------------------------------------------
 
     def _write_points(self, starts: np.ndarray) -> None:
         data = self._root.create_group("PointData")
@@ -249,7 +249,7 @@ class _File:
                 if one.segment.holds(element):
                     mapping.add(self._place_of(one.segment), *one.segment.place_of(element)[:2], one.frames, None, base)
                 base += len(one.frames)
-            # Names of datasets are no paths.
+            # Names of datasets are not paths.
             name = name.replace("/", "_")
             mapping.create(data, name, np.dtype("<f8"))
             self._index(offsets, name, np.arange(n_steps))

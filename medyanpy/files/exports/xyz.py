@@ -61,7 +61,7 @@ def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.
     if there.velocities is not None:
         found.append(("velo", "R", there.velocities))
     found += [
-        # Readers make of nan what they like; 0 is no radius.
+        # Readers make of nan what they like; 0 is not a radius.
         ("radius", "R", np.nan_to_num(there.radii)),
         ("mass", "R", there.masses),
         ("id", "I", there.ids),
