@@ -55,7 +55,7 @@ class Context(Displayed, Guarded):
     Parameters
     ----------
     system : System
-        Frozen while the context lives: numbers of its forces may change (`Force.set`), their list may not.
+        Frozen while the context exists: numbers of its forces may change (`Force.set`), their list may not.
     integrator : SplittingIntegrator
         Drives this context alone. Timestep and temperature may change (`SplittingIntegrator.set`), its word may not.
     threads : int, optional
@@ -256,7 +256,7 @@ class Context(Displayed, Guarded):
         multipliers: bool = False,
         physical_positions: bool = False,
     ) -> State:
-        """A snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
+        """Return a snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
         Raises
         ------
@@ -391,7 +391,7 @@ class Context(Displayed, Guarded):
         self._place(places, self._store.box)
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
-        """Beads are at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
+        """Put beads at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
         before = self._store.x.copy(), self._store.box.copy()
         with self._counted_as_protocol():
             self._store.x[:], self._store.box[:] = x, box
@@ -437,7 +437,7 @@ class Context(Displayed, Guarded):
         self._place(x, lengths)
 
     def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """(3,) lengths of a box and (n, 3) places in it, as `set_box` takes them; nothing changes."""
+        """Check a box and return its lengths (3,) and places in it (n, 3), as `set_box` takes them; nothing changes."""
         lengths = expect_lengths(what, box, self._store)
         self.layout.check_widths(lengths)
         if scale:
@@ -453,7 +453,7 @@ class Context(Displayed, Guarded):
         worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
-        """The box of a state."""
+        """Take the box of a state."""
         if box is not None or self._store.is_periodic:
             lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
             self.layout.check_widths(lengths)
@@ -487,7 +487,7 @@ class Context(Displayed, Guarded):
         their place, and flipping the new edge brings back the old ones as they were.
 
         Forces on the membrane, pictures and states follow (`State.faces`), and so do checkpoints; the mesh of the
-        handle, and documents, say how it started. Other contexts of the same system do not see it. A `PythonForce` is
+        handle, and documents, hold how it started. Other contexts of the same system do not see it. A `PythonForce` is
         called with positions, and knows of no triangles.
 
         Parameters
@@ -506,7 +506,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         TopologyError
-            A handle that is none of this topology's membranes, a vertex that does not exist; two vertices without an
+            A handle that is not a membrane of this topology, a vertex that does not exist; two vertices without an
             edge, an edge on a border, or one whose other corners have an edge already; an edge that would be longer
             than half of the box.
         ParameterError
@@ -618,7 +618,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A name that is none.
+            An unknown name.
         TopologyError
             Wrong shape, or a number that is not finite or that the kind refuses.
         """

@@ -56,7 +56,8 @@ class WalltimeError(ParameterError):
 
 
 class PublicNameError(ParameterError, AttributeError):
-    """An attribute that does not exist, or that cannot be assigned to; the message says what to do instead."""
+    """Error of an attribute that does not exist, or that cannot be assigned to; the message tells what to do
+    instead."""
 
 
 class UnknownNameError(TopologyError, KeyError):
@@ -147,7 +148,8 @@ class TimestepWarning(UserWarning):
 
 
 class ConvergenceWarning(UserWarning):
-    """A minimisation that stopped before forces were as small as asked; the message says what is left and why."""
+    """Warning of a minimisation that stopped before forces were as small as asked; the message tells how far and
+    why."""
 
 
 class SitesWarning(UserWarning):
@@ -156,7 +158,7 @@ class SitesWarning(UserWarning):
 
 
 class StatisticsWarning(UserWarning):
-    """An estimate whose error is not a number, as of a run that is too short; the message says why."""
+    """Warning of an estimate whose error is not a number, as of a run that is too short; the message tells why."""
 
 
 class ThermostatWarning(UserWarning):
@@ -164,7 +166,8 @@ class ThermostatWarning(UserWarning):
 
 
 class StructureWarning(UserWarning):
-    """A file of a structure with other numbers than its columns promise; the message says which, and what follows."""
+    """Warning of a structure file with other numbers than its columns promise; the message tells which, and what
+    follows."""
 
 
 class UnitsWarning(UserWarning):
@@ -184,7 +187,7 @@ class OverlapWarning(UserWarning):
 
 
 class ReporterWarning(UserWarning):
-    """Reporters that a checkpoint does not bring back; the message names them, and says why."""
+    """Warning of reporters that a checkpoint does not bring back; the message names them, and tells why."""
 
 
 class TrajectoryWarning(UserWarning):

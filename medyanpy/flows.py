@@ -106,13 +106,14 @@ class Flow:
         return ()
 
     def carry(self, before: "Flow", then: np.ndarray, now: np.ndarray) -> None:
-        """The topology has been edited: take over what `arrays` holds from the flow of the same handle before that. Of
-        the beads that have stayed, (k,), `then` are their numbers in the handle before, and `now` after.
+        """Take over, after an edit of the topology, what `arrays` holds from the flow of the same handle before that.
+        Of the beads that have stayed, (k,), `then` are their numbers in the handle before, and `now` after.
 
         Raises
         ------
         TopologyError
-            Beads have come or gone, and this kind does not say whose its arrays are: it has no method of its own.
+            Beads have come or gone, and this kind does not tell which beads its arrays are of: it has no method of its
+            own.
         """
         theirs, own = before.arrays(), self.arrays()
         for name, array in own.items():

@@ -140,7 +140,7 @@ class Handle(Guarded):
 
     @property
     def with_room(self) -> np.ndarray:
-        """(m,) rows of its beads, and of those that jumps may bear: what forces act on as they come."""
+        """Rows of its beads, and of those that jumps may add, (m,): what forces act on as they come."""
         return np.append(self.beads, self._asleep) if self.comes_and_goes else self.beads
 
     @property
@@ -174,7 +174,7 @@ class Handle(Guarded):
         ids : (k,) int or int
             Instead of rows: permanent ids.
         terms : "refuse" or "remove"
-            What becomes of terms that name such a bead themselves, such as the bonds of `HarmonicBonds`, `Links`,
+            What to do with terms that name such a bead themselves, such as the bonds of `HarmonicBonds`, `Links`,
             exclusions, sites of `LinkBinding`: an error, or they go with it.
 
         Raises
@@ -215,11 +215,12 @@ class Handle(Guarded):
         self.topology._reserve(f"{self.name}.reserve", self, capacity)
 
     def _why_whole(self) -> str:
-        """Why single beads cannot be taken away; empty where they can."""
+        """Return why single beads cannot be removed; empty where they can."""
         return ""
 
     def _among_its_beads(self, what: str, rows: Any) -> np.ndarray:
-        """(k,) which of its beads are in rows that a user names; TopologyError for the first that is none of them."""
+        """Return which of its beads are in rows that a user names, (k,); TopologyError for the first that is not one of
+        them."""
         wanted = one_or_many(f"{what}: beads", rows, dtype=np.int64, error=TopologyError)
         number = np.full(self.topology.n_beads, -1)
         number[self.beads] = np.arange(len(self))
@@ -305,7 +306,7 @@ class Handle(Guarded):
 
     @classmethod
     def rows_of(cls) -> str:
-        """The `of` of the columns that not all beads have; empty without any."""
+        """Return the `of` of the columns that not all beads have; empty without any."""
         return next((column.of for column in cls.columns if column.of != BEADS), "")
 
     @property
@@ -336,11 +337,12 @@ class Handle(Guarded):
         return np.zeros(column.shape) if column.is_momentum else getattr(self, column.name)
 
     def moves(self, column: Column) -> np.ndarray:
-        """(n, ...) of momenta, which may be other than 0."""
+        """Tell which momenta may be other than 0, (n, ...)."""
         return ~self.fixed_beads.reshape(-1, *(1 for _ in column.shape))
 
     def shown(self, column: Column, rows: np.ndarray) -> np.ndarray:
-        """Rows of a column, in topology order, as users see them, where the column says that these are others."""
+        """Return rows of a column, in topology order, as users see them, where the column tells that these are
+        others."""
         return rows
 
     def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:

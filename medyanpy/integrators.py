@@ -75,7 +75,7 @@ class _Word:
         return ParameterError(f"{problem}\n    {self.text}\n    {' ' * place}^")
 
     def tokens(self) -> Iterator[_Token]:
-        """Its letters, one after another."""
+        """Return its letters, one after another."""
         text, upper = self.text, self.text.upper()
         token = re.compile(rf"B\d+|[{_letters(False)}{_letters(True)}]")
         opens = re.compile(r"M\s*\(")
@@ -146,7 +146,7 @@ def _name(token: _Token) -> str:
 
 
 def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
-    """Letters of a word, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``), with blocks
+    """Read a word into letters, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``), with blocks
     (``"M(BAGAB) O"``).
 
     Raises
@@ -196,12 +196,12 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
 
 
 def _in_parts(letters: Iterable[Letter]) -> list[tuple[int | None, tuple[Letter, ...]]]:
-    """Letters that follow each other in one block, or outside of all, with the number of the block."""
+    """Group letters that follow each other in one block, or outside of all, with the number of the block."""
     return [(block, tuple(own)) for block, own in groupby(letters, lambda letter: letter.block)]
 
 
 def _three_times(letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
-    """Letters three times over, with Yoshida's weights."""
+    """Return letters three times over, with Yoshida's weights."""
     return tuple(
         replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in letters
     )
@@ -213,8 +213,8 @@ _WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)
 
 
 def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
-    """The word three times over, with Yoshida's weights; O before and after all of it. Of a word with blocks each
-    block.
+    """Return the word three times over, with Yoshida's weights; O before and after all of it. Of a word with blocks
+    each block.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
 
 @functools.cache
 def _highest_stable(letters: tuple[Letter, ...], group: int | None, beyond: float) -> float:
-    """ωh up to which a word keeps a harmonic mode of frequency ω bounded; `beyond`, if it is all that way.
+    """Return the ωh up to which a word keeps a harmonic mode of frequency ω bounded; `beyond`, if it is all that way.
 
     That is where the trace of a step first leaves -2 to 2. Kicks by a group act on the mode (None: all).
     """
@@ -541,7 +541,7 @@ class SplittingIntegrator(Described, Guarded):
         context.step(n)
 
     def bind(self, context: "Context") -> None:
-        """Called by the Context that this integrator is to drive."""
+        """Bind this integrator to the Context that it is to drive, which calls this."""
         if self._context is not None and self._context() is not None:
             raise ParameterError("this integrator already drives a Context: make one integrator for each")
         self._context = weakref.ref(context)

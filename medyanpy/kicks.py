@@ -121,13 +121,13 @@ class _Implicit(Kick):
             )
 
     def _scale(self, integrator: "SplittingIntegrator", h: float) -> float:
-        """βh² of kicks, s², where the letters B share h."""
+        """Return the βh² of kicks, s², where the letters B share h."""
         return self._beta * (min(integrator.flights) * h) ** 2
 
     # Equations to solve -------------------------------------------------------------------------------------
 
     def _solved(self, schedule: "Schedule") -> np.ndarray:
-        """(m,) places of plain beads that move; others are refused."""
+        """Return the places of plain beads that move, (m,); others are refused."""
         refused = [h for h, plain in zip(schedule.layout.handles, _plain(schedule), strict=True) if not plain]
         if refused:
             raise ParameterError(

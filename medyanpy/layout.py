@@ -169,7 +169,7 @@ class Layout:
         return rows.astype(np.int32)
 
     def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n_vertices,) and (n_points,) int32 of which membrane, counted from 0, a vertex is, and on which a point, by
+        """Return the membrane of each vertex and each point, counted from 0, (n_vertices,) and (n_points,) int32, by
         place."""
         number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if isinstance(h, Membrane)}
         out = np.zeros(self.n, np.int32)

@@ -114,7 +114,7 @@ def _topology_of(trajectory: Trajectory) -> Topology:
 
 
 def _residues_of(frame: Frame, handle: Any) -> np.ndarray:
-    """(n,) which residue of a handle each of its beads is in, from 0; by links as they are in a frame."""
+    """Return the residue of a handle that each of its beads is in, (n,), from 0; by links as they are in a frame."""
     n = len(handle)
     if handle.links is not None:
         return chain_numbers(n, frame.beside(frame.handles[handle.name])["links"])

@@ -97,7 +97,7 @@ class CircularSection:
 
 @plainly_called
 def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
-    """Orientations of the nodes of a rod along a curve, without twist.
+    """Return orientations of the nodes of a rod along a curve, without twist.
 
     The third axis is along the curve, halfway between the two segments that meet; the first is carried along by the
     smallest rotations. Of a ring, what is needed to close it is spread evenly.

@@ -147,7 +147,7 @@ def run(
         How long this call may take, by the clock on the wall, as of `Simulation.run_until`. Building counts; saving
         the last checkpoint does not: leave it a moment.
     threads : int, optional
-        As of `Simulation`, where `make` says nothing; any number gives the same bits.
+        As of `Simulation`, where `make` does not set it; any number gives the same bits.
     functions : dict of str to callable, optional
         Of Python forces, as of `Simulation.resume`: no file holds code.
     progress : bool, optional
@@ -305,7 +305,7 @@ def _come_last(path: Path, outcome: RunOutcome) -> None:
 
 
 def _folder(directory: Any) -> Path:
-    """The folder of a run, which is there when this returns."""
+    """Make the folder of a run, and return it."""
     folder = folder_path("run", directory, "the folder of a run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -318,7 +318,7 @@ def _folder(directory: Any) -> Path:
 
 
 def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
-    """A simulation that writes into the folder."""
+    """Make a simulation that writes into the folder."""
     simulation = make(folder)
     if not isinstance(simulation, Simulation):
         raise ParameterError(f"run: make must return a Simulation, not {shown(simulation)}")
@@ -400,8 +400,8 @@ def _same(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _sigterm(deadline: Deadline) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """A block in which SIGTERM is time that is up. Where it gives a block to be impatient in, that is raised at once:
-    there is nothing to save yet, and building may take long."""
+    """Surround a block in which SIGTERM is time that is up. Where it gives a block to be impatient in, that is raised
+    at once: there is nothing to save yet, and building may take long."""
     raising = False
 
     def stop(number: int, frame: Any) -> None:

@@ -253,8 +253,8 @@ class Simulation(Displayed, Guarded):
             How many steps it takes.
         start : int, >= 0, optional
             The `current_step` at which it starts, or started; now where none is given. With it the call can be made
-            again when the run has gone on from a checkpoint: it takes the steps that are left, and returns the work of
-            all.
+            again when the run has been resumed from a checkpoint: it takes the steps that are left, and returns the
+            work of all.
         every : int, >= 1
             Steps for which numbers stay as they are: a change costs as much as some steps (`Ramp`).
         progress : bool, optional
@@ -272,13 +272,13 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A target that is none of the simulation's, names and values that it does not take; then no step is taken.
+            A target that the simulation does not have, names and values that it does not take; then no step is taken.
         SimulationError, OutputError
             As of `step`. The same call with `start` takes the steps that are left.
 
         Notes
         -----
-        `Ramp` says what work is, and how steps and numbers follow each other.
+        `Ramp` defines the work, and how steps and numbers follow each other.
 
         Examples
         --------
@@ -305,7 +305,7 @@ class Simulation(Displayed, Guarded):
         return self._run_ramp(there[0], progress)
 
     def _ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
-        """The steps of a ramp that has just been added; refused before the first, it leaves nothing behind."""
+        """Take the steps of a ramp that has just been added; if it is refused before the first, nothing of it stays."""
         before, numbers = self.current_step, ramp.numbers_now(self)
         try:
             return self._run_ramp(ramp, progress)
@@ -325,7 +325,7 @@ class Simulation(Displayed, Guarded):
         return ramp
 
     def _name_of(self, target: Any) -> str:
-        """Under which a force, a jump or the integrator is known."""
+        """Return the name of a force, a jump or the integrator."""
         if target is self.integrator:
             return INTEGRATOR
         for name, one in self.system._named():
@@ -371,7 +371,7 @@ class Simulation(Displayed, Guarded):
                 raise
 
     def _plan(self, target: int) -> None:
-        """Find who reports next, and at which step."""
+        """Find the reporters that are due next, and at which step."""
         for k, reporter in enumerate(self.reporters):
             if not hasattr(reporter, "describe_next_report"):
                 raise ParameterError(f"reporters[{k}] must be a Reporter, not {shown(reporter)}")
@@ -381,7 +381,7 @@ class Simulation(Displayed, Guarded):
         self._owed.at = self.current_step + due_in
 
     def _report(self) -> None:
-        """One state for all reporters that are due now and have not reported, with the union of what they want."""
+        """Make one state for all reporters that are due now and have not reported, with the union of what they want."""
         if not self._owed.plans or self._owed.at != self.current_step:
             return
         there = {id(reporter) for reporter in self.reporters}
@@ -638,7 +638,7 @@ class Simulation(Displayed, Guarded):
         reporters: bool | None,
         writer_needed: bool = True,
     ) -> "Simulation":
-        """`resume_or_start`, also for who writes checkpoints without a reporter."""
+        """Do what `resume_or_start` does, also for callers that write checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)
         with ExitStack() as stack:
@@ -689,7 +689,7 @@ class Simulation(Displayed, Guarded):
         )
 
     def close(self) -> None:
-        """Close all reporters; those that cannot be closed say so when the others are, and can be closed again."""
+        """Close all reporters; those that cannot be closed raise when the others are, and can be closed again."""
         with Interrupts(), ExitStack() as stack:
             stack.callback(self._free)
             for reporter in reversed(self.reporters):

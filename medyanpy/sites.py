@@ -106,7 +106,7 @@ class Sites:
 
     @classmethod
     def beads(cls, beads: Numbers | Handle | Sequence[Handle]) -> "Sites":
-        """A site at each of some beads.
+        """Make a site at each of some beads.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Sites:
 
     @classmethod
     def weighted(cls, beads: Numbers, weights: Numbers) -> "Sites":
-        """Sites at weighted means of beads: x = Σ w_k x_k.
+        """Make sites at weighted means of beads: x = Σ w_k x_k.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Sites:
 
     @classmethod
     def anchors(cls, positions: Numbers) -> "Sites":
-        """Places that do not move.
+        """Make sites at places that do not move.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Sites:
         arms: Numbers | None = None,
         handles: Sequence[Handle] = (),
     ) -> "Sites":
-        """Sites from the arrays that describe them, as documents keep them.
+        """Make sites from the arrays that describe them, as documents keep them.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Sites:
 
     @classmethod
     def concatenate(cls, parts: Sequence["Sites"]) -> "Sites":
-        """The sites of several objects, one after another; ``a + b`` is ``Sites.concatenate([a, b])``.
+        """Join the sites of several objects, one after another; ``a + b`` is ``Sites.concatenate([a, b])``.
 
         Raises
         ------
@@ -397,7 +397,7 @@ class Sites:
 
     @property
     def single_beads(self) -> np.ndarray:
-        """(n,) the bead that each site is, -1 where it is none, but a mean or an anchor."""
+        """Bead of each site, (n,); -1 where it is not a single bead, but a mean or an anchor."""
         alone = np.diff(self._start) == 1
         if self._arms is not None:
             alone &= ~self._arms.any(axis=1)
@@ -419,7 +419,7 @@ class Sites:
         return self.arrays.keys() == arrays.keys() and all(np.array_equal(a, arrays[k]) for k, a in self.arrays.items())
 
     def naming(self, gone: np.ndarray) -> np.ndarray:
-        """(n,) which sites name a bead of some, (rows,) bool."""
+        """Tell which sites name a bead of some, (n,); these beads are given as (rows,) bool."""
         out = np.zeros(len(self), bool)
         np.logical_or.at(out, np.repeat(np.arange(len(self)), np.diff(self._start)), gone[self._beads])
         return out
@@ -481,7 +481,7 @@ def joined_beads(a: Sites, b: Sites) -> np.ndarray:
 
 
 def as_sites(what: str, value: Any) -> Sites:
-    """Sites as they are; anything else names beads."""
+    """Return sites as they are; anything else names beads."""
     if isinstance(value, Sites):
         return value
     try:
@@ -509,7 +509,7 @@ def _over_sites(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _sum_to_one(what: str, weights: np.ndarray, start: np.ndarray) -> None:
-    """Over each site that has beads."""
+    """Refuse weights that do not sum to 1 over each site that has beads."""
     has_beads = np.flatnonzero(np.diff(start))
     if not len(has_beads):
         return

@@ -148,7 +148,8 @@ class State(Displayed, Named):
 
     @property
     def _who(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
-        """Rows; ids and who is alive, where that is not everybody under the number of the row; the next id."""
+        """Number of rows; ids and a mask of beads that are there, None where all are under the numbers of their rows;
+        the next id."""
         who: tuple[int, np.ndarray | None, np.ndarray | None, int] = self._parts["who"]
         return who
 
@@ -168,9 +169,10 @@ class State(Displayed, Named):
         return self._who[3]
 
     def living(self, handle: "Handle") -> np.ndarray:
-        """(k,) rows of the beads of a handle that are alive here, ascending: ``state.positions[state.living(handle)]``.
+        """Return the rows of the beads of a handle that are there, (k,), ascending:
+        ``state.positions[state.living(handle)]``.
 
-        Where jumps bear and kill beads these are others than ``handle.beads``, which were there at the start.
+        Where jumps add and remove beads these are others than ``handle.beads``, which were there at the start.
         """
         rows: np.ndarray = np.sort(np.append(handle.beads, handle._asleep))
         rows = rows[rows < self._who[0]]

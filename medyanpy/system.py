@@ -38,7 +38,7 @@ class System(Displayed, Guarded):
     Raises
     ------
     ParameterError
-        A box that is none.
+        A value that is not a box.
     TopologyError
         No topology; or a mesh that was made for another box, or is too large for this one.
 
@@ -175,7 +175,8 @@ class System(Displayed, Guarded):
         return force
 
     def _unique_name(self, what: Force | Jump, given: str | None) -> str:
-        """Among forces and jumps; `given`: what it was called in the system this one is made after."""
+        """Return a name that is unique among forces and jumps; `given`: its name in the system this one is made
+        after."""
         taken = (*self._names, *self._jump_names)
         if given in taken:
             raise ParameterError(f"two forces have the name {given!r}")
@@ -296,7 +297,7 @@ class System(Displayed, Guarded):
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle or copy is in use by no Context."""
+        """Support pickles and copies, which are in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
             tuple(self._jump_names), self._hydrodynamics, self._box,

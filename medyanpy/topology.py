@@ -165,7 +165,7 @@ class Topology(Displayed, Guarded):
         return self._joint[0]
 
     def start_positions(self, beads: np.ndarray) -> np.ndarray:
-        """(..., 3) nm; where beads start, of handles that take constraints."""
+        """Return where beads start, of handles that take constraints, (..., 3) nm."""
         x = np.zeros((self._n_beads, 3))
         for handle in self._handles:
             if handle.takes_constraints:
@@ -179,7 +179,7 @@ class Topology(Displayed, Guarded):
         return rows
 
     def _plain_numbers(self) -> np.ndarray:
-        """(n,) of every row."""
+        """Return the plain number of every row, (n,)."""
         out, first = np.arange(self._n_beads), 0
         for handle in self._handles:
             rows = np.append(handle.beads, handle._asleep)

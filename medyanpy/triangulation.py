@@ -1,4 +1,4 @@
-"""The triangles of the membranes of one Context: who neighbours whom, while edges are flipped."""
+"""Triangles of the membranes of one Context: which vertices are neighbours, while edges are flipped."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ _NO_BEADS, _NOWHERE = np.empty(0, np.int32), np.empty((0, 3))
 
 
 class Triangulation:
-    """Faces of all membranes together, numbered as `Membrane.first_face` says, and what follows from them.
+    """Faces of all membranes together, numbered as by `Membrane.first_face`, and what follows from them.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Triangulation:
         Raises
         ------
         TopologyError
-            An edge that is none, or that cannot be flipped.
+            An edge that does not exist, or that cannot be flipped.
         """
         first = self._first_places[membrane]
         # The first flip that changes a face finds it at one of these vertices.
@@ -118,7 +118,7 @@ class Triangulation:
             raise TopologyError(f"{what}: edges[{number}] = {given} cannot be flipped: {reason}") from None
 
     def changed(self, membrane: Membrane) -> None:
-        """Edges of it have been flipped, or may be from now on."""
+        """Mark that edges of it have been flipped, or may be from now on."""
         self.may_change = True
         self._changed.add(membrane)
         self._now.pop(membrane, None)
@@ -138,7 +138,8 @@ class Triangulation:
         return np.concatenate([np.empty((0, 3), np.int32), *parts])
 
     def take(self, faces: np.ndarray) -> list[Membrane]:
-        """Triangles join these vertices, by place, from now on. Returns the membranes whose triangles are others."""
+        """Let triangles join these vertices, by place, from now on. Returns the membranes whose triangles are
+        others."""
         rows = {membrane: self.rows_of(membrane) for membrane in self._first_places}
         changed = [membrane for membrane, own in rows.items() if (self.faces[own] != faces[own]).any()]
         self.faces[...] = faces

@@ -63,7 +63,7 @@ class Deadline:
         self._stopped = False
 
     def stop(self) -> None:
-        """It is now; may be called by a signal handler."""
+        """End the time now; may be called by a signal handler."""
         self._stopped = True
 
     @property

@@ -79,7 +79,7 @@ class _Argument(NamedTuple):
 def argument(
     head: str = "", text: str = "", *, default: Any = _NONE, kw_only: bool = False, attribute: str = ""
 ) -> Any:
-    """An argument that is not a number which can be set.
+    """Declare an argument that is not a number which can be set.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def number(
     or_number: bool = False,
     optional: bool | None = None,
 ) -> Any:
-    """A number that can be set: of `Domain` and `argument`.
+    """Declare a number that can be set: of `Domain` and `argument`.
 
     Parameters
     ----------

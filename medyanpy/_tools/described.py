@@ -45,7 +45,7 @@ class Recorded(Named):
             ) from None
 
     def __repr__(self) -> str:
-        """The call that makes it, without what is as it is by default."""
+        """Return the call that makes it, without arguments that have their default values."""
         name, given = type(self).__name__, vars(self).get("_arguments", {})
         said: list[str] = []
         for key, parameter in type(self).__signature__.parameters.items():
@@ -87,7 +87,7 @@ class Described(Recorded):
 
 
 def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
-    """An object from what `_arguments_now` and `_rest_now` gave.
+    """Make an object from what `_arguments_now` and `_rest_now` gave.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class Domain:
         Raises
         ------
         ParameterError
-            Anything else; it says what, where, which and the bound.
+            Anything else; the message gives what, where, which and the bound.
         """
         if value is None and self.optional:
             return None

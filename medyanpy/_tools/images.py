@@ -44,7 +44,7 @@ def box_lengths(box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
 
 
 def box_shown(lengths: np.ndarray | None) -> Box | None:
-    """The other way round."""
+    """Return a box as users give it, from its lengths: the inverse of `box_lengths`."""
     if lengths is None or not np.any(lengths):
         return None
     x, y, z = (float(side) if side > 0.0 else None for side in lengths)
@@ -52,8 +52,8 @@ def box_shown(lengths: np.ndarray | None) -> Box | None:
 
 
 def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) what is to be taken away from vectors d to have their nearest images: whole numbers of lengths. Of boxes
-    that are not all the same the box is (..., 3), 0 in open directions."""
+    """Return what is to be taken away from vectors d to have their nearest images, (..., 3): whole numbers of
+    lengths."""
     lengths = box if isinstance(box, np.ndarray) and box.ndim > 1 else box_lengths(box)
     inverse = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
     # The inverse is used as in kernels: the same image of two at half a box.
@@ -161,5 +161,5 @@ def expect_near(
 
 
 def in_words(box: Box) -> str:
-    """Its lengths, as messages have them."""
+    """Return the lengths of a box as messages have them."""
     return " × ".join("open" if side is None else f"{side:.6g}" for side in box)

@@ -1,6 +1,6 @@
 """Public names: what a call or a name that does not exist probably meant, and what assigning to one does.
 
-`Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that says
+`Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that tells
 what was probably meant; the names that OpenMM has for something are known by `OPENMM`. They refuse calls with something
 else where a switch or a word is wanted. `Guarded` classes also refuse to be assigned to, where nothing would follow.
 """
@@ -71,7 +71,7 @@ OPENMM = {
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``": did you mean 'stiffness'?"`` of a name that is not one of those known; empty where none is near."""
+    """Return ``": did you mean 'stiffness'?"`` for a name that is not one of those known; empty where none is near."""
     known = [k for k in known if not k.startswith("_")]
     if name in OPENMM and name not in known:
         return f": that is OpenMM's name; here it is {OPENMM[name]} (see {_TABLE})"
@@ -158,7 +158,7 @@ _PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
 
 
 def _without_words(annotation: Any) -> Any:
-    """An annotation in which words, ``Literal["a", "b"]``, are text: which words there are, callees say."""
+    """Return an annotation in which words, ``Literal["a", "b"]``, are text: which words there are, callees tell."""
     if get_origin(annotation) is Literal and all(isinstance(word, str) for word in get_args(annotation)):
         return str
     if get_origin(annotation) in (Union, UnionType) and any(get_origin(one) is Literal for one in get_args(annotation)):
@@ -220,7 +220,7 @@ def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]
 
 
 def _spoken(function: FunctionType) -> Callable[..., Any]:
-    """A method whose wrong calls say what was probably meant."""
+    """Return a method whose wrong calls tell what was probably meant."""
     plain = _PlainArguments(function.__name__, inspect.signature(function), 1)
 
     @functools.wraps(function)
@@ -288,7 +288,7 @@ class _Named(ABCMeta):
 
 
 class Named(metaclass=_Named):
-    """Objects whose wrong calls and unknown names say what was probably meant."""
+    """Objects whose wrong calls and unknown names tell what was probably meant."""
 
     @classmethod
     def _call_hint(cls, given: tuple[Any, ...]) -> str:

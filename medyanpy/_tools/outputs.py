@@ -33,7 +33,7 @@ _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> OutputError:
-    """The error of a file that cannot be written, from what the system says."""
+    """Return the error of a file that cannot be written, from that of the system."""
     number = getattr(cause, "errno", None)
     reason = getattr(cause, "strerror", None) or str(cause)
     remedy = "".join(f"; {text}" for text in ("" if number is None else _REMEDIES.get(number), then) if text)
@@ -42,7 +42,7 @@ def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> Outpu
 
 @contextmanager
 def writing(what: str, path: Path, then: str = "") -> Iterator[None]:
-    """Whatever the system, or HDF5, does not do inside is an OutputError that names the file.
+    """Turn whatever the system, or HDF5, does not do inside into an OutputError that names the file.
 
     Raises
     ------
@@ -61,9 +61,10 @@ def _unforeseen() -> str:
 
 
 def opened_beside(path: Path) -> tuple[Path, int]:
-    """A new file beside `path`, which this process makes it in: its name, and its descriptor to write and read.
+    """Open a new file beside `path`, which this process makes it in; return its name, and its descriptor to write and
+    read.
 
-    Others who may write into the folder cannot foresee the name, and no link of theirs is followed.
+    Others that may write into the folder cannot foresee the name, and no link of theirs is followed.
 
     Raises
     ------

@@ -174,7 +174,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     # Items with one number each may come and go while they are in use: beads of a handle, and what joins them.
 
     def _count(self) -> Any:
-        """Something that is another whenever items have come or gone."""
+        """Return something that changes whenever items have come or gone."""
         return None
 
     def _keys(self, per: str) -> np.ndarray | None:
@@ -252,7 +252,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return 1 if self.domains[name].size is None else 2
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
-        """All changeable numbers, checked: each is in its domain. What they must be to each other, a force checks by
+        """Check all changeable numbers: each is in its domain. What they must be to each other, a force checks by
         overriding this."""
         return {name: self._in_domain(name, value) for name, value in numbers.items()}
 

@@ -49,7 +49,7 @@ class Bar:
             self._bar = None if bar.disable else bar
 
     def update(self, n: int = 1) -> None:
-        """So much more is done."""
+        """Count so much more as done."""
         if self._bar is not None:
             self._bar.update(n)
 
@@ -67,7 +67,7 @@ class Bar:
 
 
 def _tqdm() -> Any:
-    """The bar for where this runs."""
+    """Return the bar for where this runs."""
     if in_notebook() and find_spec("ipywidgets") is None:
         # tqdm.auto would find that out by a warning, and take this one as well.
         from tqdm.std import tqdm

@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
     @property
     def shown(self) -> list[tuple[str, ...]]:
-        """Rows, none at length; the last says how many are left out."""
+        """Rows, cut where there are many; the last tells how many are left out."""
         rows = [tuple(shortened(cell.replace("\n", " "), MOST_LETTERS) for cell in row) for row in self.rows]
         if len(rows) <= MOST_ROWS:
             return rows
@@ -103,7 +103,7 @@ class Displayed:
 
 
 def aligned(rows: Sequence[tuple[str, ...]], to_the_right: Sequence[bool] | None = None) -> list[str]:
-    """Lines whose cells stand below each other, two blanks apart; those of some columns end below each other."""
+    """Return lines whose cells stand below each other, two blanks apart; those of some columns end below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [False] * len(widths) if to_the_right is None else to_the_right
     return [

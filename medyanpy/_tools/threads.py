@@ -47,7 +47,7 @@ def available_threads() -> int:
 
 
 def choose_threads(threads: int | None) -> int:
-    """`threads` checked, or the default for this machine; ParameterError where the machine refuses so many."""
+    """Check `threads`, or choose the default for this machine; ParameterError where the machine refuses so many."""
     threads = _by_default.get() if threads is None else threads
     if threads is None:
         return available_threads()

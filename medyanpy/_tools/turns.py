@@ -87,7 +87,7 @@ class Turn:
 
     @contextmanager
     def taken(self, name: str, *, in_reports: bool = True) -> Iterator[None]:
-        """A block that is one turn."""
+        """Surround a block that is one turn."""
         self.take(name, in_reports=in_reports)
         try:
             yield
@@ -95,15 +95,15 @@ class Turn:
             self.leave()
 
     def running(self, name: str | None = None) -> AbstractContextManager[None]:
-        """A block in which operations are under way: nothing else has its turn, not even in this thread."""
+        """Surround a block in which operations are under way: nothing else has its turn, not even in this thread."""
         return self._while("_running", name or self._called)
 
     def pausing(self) -> AbstractContextManager[None]:
-        """A block between two steps: this thread may look."""
+        """Surround a block between two steps: this thread may look."""
         return self._while("_running", None)
 
     def reporting(self) -> AbstractContextManager[None]:
-        """A block in which reporters are asked and report."""
+        """Surround a block in which reporters are asked and report."""
         return self._while("_reporting", True)
 
     @contextmanager
@@ -172,7 +172,7 @@ def one_at_a_time(*, in_reports: bool = True) -> Callable[[_Method], _Method]: .
 
 
 def one_at_a_time(method: Callable[..., Any] | None = None, *, in_reports: bool = True) -> Callable[..., Any]:
-    """A method of something with a `turn` that is called by one user at a time."""
+    """Call a method of something with a `turn`, by one user at a time."""
     if method is None:
         return lambda method: _one_at_a_time(method, in_reports)
     return _one_at_a_time(method, in_reports)

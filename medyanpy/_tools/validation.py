@@ -1,4 +1,5 @@
-"""Checks of what users pass in. Each returns it clean, or says what, where, which and the bound."""
+"""Checks of what users pass in. Each returns a clean value, or raises an error with what, where, which and the
+bound."""
 
 import errno
 import operator
@@ -59,7 +60,8 @@ def array(
 
 
 def _real(raw: np.ndarray) -> np.ndarray:
-    """Text that reads as numbers is text nonetheless; of complex numbers NumPy drops a half, of dates it takes days."""
+    """Refuse text that reads as numbers, complex numbers, of which NumPy drops a half, and dates, of which it takes
+    days."""
     if raw.dtype.kind in "SU":
         raise TypeError(f"text, not numbers: {raw.ravel().tolist()[0]!r}" if raw.size else "text, not numbers")
     if raw.dtype.kind not in "biufO":
@@ -111,7 +113,7 @@ _BOUNDS = {
 
 
 def bounds_in_words(bounds: Mapping[str, float]) -> str:
-    """``">= 0 and < π"``; empty where there are none."""
+    """Return bounds as text, ``">= 0 and < π"``; empty where there are none."""
     return " and ".join(f"{_BOUNDS[k][1]} {'π' if b == np.pi else f'{b:g}'}" for k, b in bounds.items())
 
 

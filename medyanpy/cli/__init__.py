@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error says why it is not 0.
+        One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error tells why it is not 0.
     """
     parser = _parser()
     _complete(parser)
@@ -112,7 +112,7 @@ def _said(text: str, code: int) -> int:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Warnings without the line of the script that started the command."""
+    """Show warnings without the line of the script that started the command."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, category, *where: f"medyanpy: {category.__name__}: {message}\n"
     try:

@@ -61,7 +61,7 @@ def _owners() -> dict[str, list[str]]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a demo; the exit code is 1 if a line of its table says CHECK."""
+    """Run a demo; the exit code is 1 if a line of its table reads CHECK."""
     entry = DEMOS[options.which]
     for name, owners in _owners().items():
         if name not in entry.options and getattr(options, name) is not None:

@@ -93,7 +93,7 @@ def run_filament_demo(report: Report, filaments: int) -> Demo:
 
 
 def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[str]]:
-    """Topology and forces, and what there is to say about them."""
+    """Build topology and forces, and describe them."""
     tied = int(np.ceil(TIED * filaments))
     system = with_actin(mesh, filaments, tied, round(tied / BUSY), seed)
     handles: tuple[Any, ...] = system.topology.handles
@@ -220,10 +220,10 @@ def outside(mesh: TriangleMesh, nodes: np.ndarray) -> Line:
 
 
 def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
-    """Filaments that do not collide, each tied by one end to a protein of a vesicle that is held still.
+    """Measure filaments that do not collide, each tied by one end to a protein of a vesicle that is held still.
 
-    What theory says of them is exact. The shapes are those of the worm-like chain of Kratky and Porod, of N links ℓ
-    with the energy (B/ℓ)(1 - cos θ) at each joint: with a = B/ℓkT and u = <cos θ> = coth a - 1/a,
+    Theory is exact for them. The shapes are those of the worm-like chain of Kratky and Porod, of N links ℓ with the
+    energy (B/ℓ)(1 - cos θ) at each joint: with a = B/ℓkT and u = <cos θ> = coth a - 1/a,
 
         <R²> = ℓ² (N (1 + u)/(1 - u) - 2u (1 - u^N)/(1 - u)²),
 

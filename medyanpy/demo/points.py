@@ -104,7 +104,7 @@ def _load(path: Any) -> tuple[TriangleMesh, str]:
 
 
 def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str]]:
-    """Topology and forces, and what there is to say about them."""
+    """Build topology and forces, and describe them."""
     kT = TEMPERATURE * units.boltzmann
     thin = thin_places(mesh)
     friction = kT / PROTEIN_DIFFUSION
@@ -141,7 +141,7 @@ def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str
 def vertex_masses(
     mesh: TriangleMesh, lowest: np.ndarray, thin: np.ndarray, load: float, system_with: Callable[[np.ndarray], System]
 ) -> np.ndarray:
-    """(V,) masses with which `TIMESTEP` resolves every vibration of the vertices.
+    """Return masses with which `TIMESTEP` resolves every vibration of the vertices, (V,).
 
     A guess from the size of triangles, stiffness ~ 1/height² as for bending and for springs that allow a given
     strain, sets the ratios of the masses. The fastest vibration is then measured, by power iteration with the
@@ -212,7 +212,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
 
 
 def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, friction: float, **where: Any) -> Context:
-    """Points that see nothing but the mesh, which is held still; at equilibrium."""
+    """Build points that see nothing but the mesh, which is held still; at equilibrium."""
     topology = Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     topology.add_intriangle_points(membrane, mass=mass, friction=friction, **where)

@@ -124,7 +124,7 @@ def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: in
 
 
 def _alone(kinase: RigidMolecule, seed: int, **how: Any) -> tuple[System, RigidBodies]:
-    """Proteins far from each other."""
+    """Build proteins far from each other."""
     side = int(np.ceil(FREE ** (1.0 / 3.0)))
     places = SPACING * np.stack(np.unravel_index(np.arange(FREE), (side,) * 3), axis=1)
     topology = Topology()
@@ -181,7 +181,7 @@ def _diffusion(kinase: RigidMolecule, seed: int, threads: int) -> list[Line]:
 
 
 def _coefficients(kinase: RigidMolecule, radius: np.ndarray) -> tuple[float, float]:
-    """nm²/s, with and without the water between domains, which are held together."""
+    """Return diffusion coefficients, nm²/s, with and without the water between domains, which are held together."""
     given = kinase.arguments()
     x, q = given["positions"], given["orientations"]
     n, kT = len(x), TEMPERATURE * units.boltzmann

@@ -265,13 +265,13 @@ class Report:
         print(text, file=self._stream or sys.stdout, flush=True)
 
     def begin(self, about: str, what: str = "mesh") -> None:
-        """Make the folder and say what there is; nothing else that was given is wrong."""
+        """Make the folder and print what there is; nothing else that was given is wrong."""
         self.out.mkdir(parents=True, exist_ok=True)
         self.say(f"medyanpy {__version__}")
         self.say(f"{what:<10}{about}")
 
     def note(self, *notes: str) -> None:
-        """Say more of the line before."""
+        """Add a note to the line before."""
         for note in notes:
             self.say(f"          {note}")
 
@@ -547,7 +547,7 @@ def temperature_line(
 
 
 def _relaxation_time(handle: Handle) -> float:
-    """s: how long friction lets velocities last; of oriented beads the longest lasting ones."""
+    """Return how long friction lets velocities last, s; of oriented beads the longest lasting ones."""
     if not isinstance(handle, OrientedBeads):
         return float(np.mean(handle.mass / handle.friction))
     masses = np.sqrt(np.column_stack([handle.mass, handle.mass, handle.mass, handle.inertia]))
@@ -610,7 +610,7 @@ class Page:
         self.axes.set_axis_off()
 
     def panel(self, place: tuple[float, float, float, float], x: str, y: str) -> Any:
-        """Axes with these labels at a place of the page, (left, bottom, width, height) as shares."""
+        """Make axes with these labels at a place of the page, (left, bottom, width, height) as shares."""
         axes = self._figure.add_axes(place)
         axes.set_xlabel(x, fontsize=6.0)
         axes.set_ylabel(y, fontsize=6.0)

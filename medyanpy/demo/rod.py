@@ -1,4 +1,4 @@
-"""An elastic rod that is bent into a circle and let go, and what theory says about elastic rods.
+"""An elastic rod that is bent into a circle and let go, and theory of elastic rods.
 
 After the examples of Ladd and Misra (2009), and in their units: the rod has the diameter d = 1, the density ρ = 1,
 Young's modulus Y = 1 and Poisson's ratio 0.3, and is 20 π d long. The unit of time is t0 = d √(ρ/Y), in which sound
@@ -127,7 +127,7 @@ class _Watch(Reporter):
 
 
 def _picture(watch: _Watch, errors: list[tuple[np.ndarray, np.ndarray]], simulation: Simulation, path: Any) -> None:
-    """Shapes after equal times, side by side; energies of the run; and their errors at three timesteps."""
+    """Draw shapes after equal times, side by side; energies of the run; and their errors at three timesteps."""
     rod: Any = simulation.system.topology.handles[0]
     times, shapes = np.array([0.0, *watch.time]), [rod.positions, *watch.nodes]
     chosen = [int(np.argmin(np.abs(times - t))) for t in np.linspace(0.0, times[-1], SHAPES)]
@@ -237,8 +237,8 @@ def _reversal() -> Line:
 
 
 def _helix() -> list[Line]:
-    """Chaotic and nearly harmonic, it comes to equilibrium within some 10⁴ t0: then half of the energy is that of
-    motion, half of which is that of rotation. What is expected is exact for harmonic rods and long times."""
+    """Measure a helix: chaotic and nearly harmonic, it comes to equilibrium within some 10⁴ t0: then half of the energy
+    is that of motion, half of which is that of rotation. What is expected is exact for harmonic rods and long times."""
     timestep = 0.5 * TIMESTEP
     context, rod = _let_go(HELIX, timestep)
     start = context.get_state(energy=True).total_energy
@@ -263,7 +263,7 @@ def _helix() -> list[Line]:
 
 
 def _held(segments: int, friction: float = 0.0, **load: Any) -> tuple[System, Rods]:
-    """Straight, clamped at its start, with a load on its end; segments of 1."""
+    """Build a straight rod, clamped at its start, with a load on its end; segments of 1."""
     topology = Topology()
     nodes, orientations = rods.uniform(segments, 1.0)
     rod = topology.add_rod(
@@ -276,7 +276,7 @@ def _held(segments: int, friction: float = 0.0, **load: Any) -> tuple[System, Ro
 
 
 def _cantilever() -> Line:
-    """F L³/3B of bending and F L/C of shear (Timoshenko), when the friction has calmed the rod.
+    """Measure a cantilever: F L³/3B of bending and F L/C of shear (Timoshenko), when the friction has calmed the rod.
 
     Its slowest mode has the frequency 3.52/L² √(B/ρA); of twice that friction per mass it is calmed soonest.
     """
@@ -301,8 +301,8 @@ def _tip(state: State, rod: Rods) -> np.ndarray:
 
 
 def _rolled_up() -> Line:
-    """Under a couple M every joint is turned by the same angle, 2 B sin(θ/2) = M ℓ, without shear or stretch: such a
-    shape, once around, stays where it is."""
+    """Measure a rod under a couple: under M every joint is turned by the same angle, 2 B sin(θ/2) = M ℓ, without shear
+    or stretch: such a shape, once around, stays where it is."""
     segments = 33
     angle = 2.0 * np.pi / (segments - 0.5)
     couple = 2.0 * SECTION.stiffness["bending"] * np.sin(0.5 * angle)
@@ -321,7 +321,7 @@ def _rolled_up() -> Line:
 
 
 def _bath(n: int) -> tuple[System, Rods]:
-    """n straight rods with friction."""
+    """Build n straight rods with friction."""
     topology = Topology()
     nodes, orientations = rods.uniform(NODES, 1.0)
     handle = topology.add_rods(
@@ -334,7 +334,7 @@ def _bath(n: int) -> tuple[System, Rods]:
 
 
 def _thermal(n: int, seed: int, threads: int) -> list[Line]:
-    """Rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
+    """Measure rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
     system, handle = _bath(n)
     integrator = SplittingIntegrator("BAOAB", THERMAL_TIMESTEP, kT=1.0, seed=seed + 10)
     context = at_temperature(system, integrator, threads)

@@ -4,7 +4,7 @@ The mesh is fluid, as its edges flip. Its volume is kept, and a tension draws on
 tension is less than that, as edges resist being short: it is what Laplace's law makes of the pressure. A soft trap
 pulls at a few vertices at the top, others are held at the bottom. A tube of radius √(κ/2σ) comes out, and pulls at the
 trap with 2π√(2κσ). So small a vesicle is under a pressure that widens the tube, and on a mesh of few edges around it
-bends with more energy, which widens it, too: the radius is compared with what both say.
+bends with more energy, which widens it, too: the radius is compared with both.
 """
 
 from math import pi, sqrt
@@ -113,7 +113,7 @@ def run_membrane_demo(report: Report, frequency: int, curved: int) -> Demo:
 
 
 def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
-    """Topology and forces."""
+    """Build topology and forces."""
     radius = float(np.linalg.norm(mesh.vertices, axis=1).mean())
     topology = Topology()
     vesicle = topology.add_membrane(mesh, MASS, FRICTION, name="vesicle")
@@ -179,7 +179,7 @@ class _Watch(Reporter):
         ))  # fmt: skip
 
     def table(self) -> dict[str, np.ndarray]:
-        """(T,) of each name."""
+        """Return the columns by name, (T,) each."""
         return dict(zip(self.names, np.array(self.rows).reshape(-1, len(self.names)).T, strict=True))
 
 
@@ -217,7 +217,7 @@ def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
 
 
 def _radius(places: np.ndarray, weights: np.ndarray) -> float:
-    """nm: mean distance from the middle, in the plane; nan where nothing is."""
+    """Return the mean distance from the middle, in the plane, nm; nan where nothing is."""
     if not weights.any():
         return float("nan")
     middle = np.average(places, axis=0, weights=weights)
@@ -243,7 +243,7 @@ def _known(error: float) -> float | None:
 
 
 def _within(quantity: str, found: Any, expected: float | None, unit: str) -> Line:
-    """Theory is that of a long tube without fluctuations."""
+    """Compare with theory, which is that of a long tube without fluctuations."""
     verdict = "OK" if expected is not None and abs(found.value / expected - 1.0) < WITHIN else "CHECK"
     error = _known(found.error)
     criterion = f"within {100 * WITHIN:g} %" + ("" if error is not None else "; too short a run for an error")
@@ -274,7 +274,7 @@ def _picture(watch: _Watch, simulation: Simulation, path: Any) -> None:
 
 
 def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:
-    """(n,) running means, of fewer at the ends."""
+    """Return running means, (n,), of fewer at the ends."""
     n = max(1, min(over, len(values)))
     ones = np.ones(n)
     mean: np.ndarray = np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")

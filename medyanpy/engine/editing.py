@@ -164,7 +164,7 @@ def _carry_columns(before: Store, store: Store, carried: Carried, *, momenta: bo
 
 
 def _carry_faces(before: Store, new: Engine) -> None:
-    """Triangles of membranes that were there join the vertices that they did."""
+    """Let the triangles of membranes that were there join the vertices that they joined before."""
     if before.layout.triangulation.may_change:
         # Vertices have the first places, and new membranes come after those that were there.
         faces = new.store.layout.triangulation.at_first()

@@ -104,7 +104,7 @@ class Faults:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Faults of kernels leave as SimulationError, with the exception of Python code as their cause."""
+        """Turn faults of kernels into SimulationError, with the exception of Python code as their cause."""
         try:
             with self.turn.running():
                 yield
@@ -114,7 +114,7 @@ class Faults:
             raise self._explain(fault, self._culprits(fault)[:1]) from fault.cause
 
     def recovered(self, fault: ProgramFault) -> BaseException:
-        """Go back to the last good state, and say what happened. An interrupt in Python code is one of the run."""
+        """Go back to the last good state, and report what happened. An interrupt in Python code is one of the run."""
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self.schedule.bound)
         try:

@@ -41,7 +41,8 @@ class Flipping:
         self._triangulation.changed(membrane)
 
     def difference(self, number: int, membrane: Membrane, change: Proposal) -> float:
-        """pN nm; what the energy of a force, by number, gains by a change that flips edges of a membrane, if any.
+        """Return what the energy of a force, by number, gains by a change that flips edges of a membrane, if any; pN
+        nm.
 
         Operations that can tell it look at little more than what changes. Of others the whole energy is evaluated
         twice, and where they hold something of the triangles they are bound again for it.
@@ -75,7 +76,8 @@ class Flipping:
         return made
 
     def follow(self, membranes: Collection[Membrane], change: Proposal | None = None) -> None:
-        """Triangles of membranes join other vertices than before, by a change if one is given: so do forces."""
+        """Let forces follow triangles of membranes that join other vertices than before, by a change if one is
+        given."""
         schedule = self._schedule
         forces = schedule.system.forces
         named = [
@@ -114,12 +116,12 @@ class Flipping:
             raise
 
     def take(self, faces: np.ndarray) -> None:
-        """Triangles join these vertices, by place, from now on."""
+        """Let triangles join these vertices, by place, from now on."""
         if changed := self._triangulation.take(faces):
             self.follow(changed)
 
     def restored(self) -> None:
-        """The state is an earlier one, with other triangles, which kernels follow already: so do forces."""
+        """Let forces follow an earlier state, with other triangles, which kernels follow already."""
         schedule = self._schedule
         stale = [i for i, force in enumerate(schedule.system.forces) if not self.follows(force, schedule.bound[i])]
         schedule.bind_before_the_next_step(stale)

@@ -97,7 +97,7 @@ class Jumping:
         return any(jump.version != version for jump, version in zip(self.jumps, self._versions, strict=True))
 
     def follow(self) -> None:
-        """Numbers of jumps or the temperature have changed."""
+        """Follow changed numbers of jumps or a changed temperature."""
         for jump, operation in zip(self.jumps, self.operations, strict=True):
             jump.update(operation, self.kT)
         self._versions = [jump.version for jump in self.jumps]
@@ -161,12 +161,12 @@ class Jumping:
                 jump.carry(there[id(jump)], operation)
 
     def took_over(self) -> None:
-        """Arrays have been written to from outside."""
+        """Follow arrays that have been written to from outside."""
         for operation in self.operations:
             operation.took_over()
 
     def rewound(self) -> None:
-        """The state is an earlier one: what had not happened by then is not told."""
+        """Follow a return to an earlier state: events that had not happened by then are not reported."""
         for operation in self.operations:
             operation.rewound()
 
@@ -178,7 +178,7 @@ class Jumping:
         return self.audience.joined()
 
     def gather(self) -> None:
-        """Give those who listen what has happened, in the order of time."""
+        """Give listeners the events that have happened, in the order of time."""
         events: list[tuple[Any, ...]] = []
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             taken = operation.taken()
@@ -298,10 +298,10 @@ class Listener:
         self.events: list[tuple[Any, ...]] = []
 
     def heard(self) -> list[tuple[Any, ...]]:
-        """All until now."""
+        """Return all events until now."""
         self._audience.jumping.gather()
         return self.events
 
     def forget(self, n: int) -> None:
-        """The first n are not needed any more."""
+        """Drop the first n events, which are not needed any more."""
         self.events = self.events[n:]

@@ -98,7 +98,8 @@ class Measure:
         return State(self.store.step, self.schedule.time, parts)
 
     def _who_is_there(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
-        """See `State`: what it says where everybody is there is made when it is asked for."""
+        """Return the number of rows; ids and a mask of beads that are there, unless all are; and the next id, as
+        `State` keeps them."""
         store, n, rank = self.store, self.store.layout.n, self.store.layout.rank
         if store.room is None:
             return n, None, None, n
@@ -146,7 +147,8 @@ class Measure:
         return {name: frozen(out) for name, out in virials.items()}
 
     def _strained(self, c: int) -> np.ndarray:
-        """(forces,) pN nm: minus the derivative of every energy as the box and all that is in it is stretched along c.
+        """Return minus the derivative of every energy as the box and all that is in it is stretched along c; (forces,)
+        pN nm.
 
         From energies, to 1e-9 of them: what meets across the sides of the box is in no sum over places.
         """
@@ -174,7 +176,7 @@ class Measure:
         return -slope / (60.0 * _STRAIN)
 
     def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list[Any]:
-        """Bound forces by name, if they offer so many derivatives."""
+        """Return bound forces by name, if they offer so many derivatives."""
         bound = self.schedule.bound_forces
         names = list(bound) if names is None else words("forces", names)
         for name in names:
@@ -260,7 +262,8 @@ class Measure:
         self.schedule.account.open(self.schedule.integrator.kT, kinetic, potential)
 
     def _added(self) -> tuple[np.ndarray, dict[Column, np.ndarray]]:
-        """(n, 3) pN, by place: the forces of all groups, as last evaluated; and what drives other momenta likewise."""
+        """Return the sum of the forces of all groups, as last evaluated, (n, 3) pN, by place; and what drives other
+        momenta."""
         total = np.zeros((self.store.layout.n, 3))
         drives = {column: np.zeros(momenta.p.shape) for column, momenta in self.store.momenta.items()}
         for force_sum in self.schedule.force_sums.values():

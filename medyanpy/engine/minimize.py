@@ -116,7 +116,7 @@ class Kinks:
         return back
 
     def _weights(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 3) the weights of some points, and (k, 3, 2) which corners are which ends of their edges."""
+        """Return the weights of some points, (k, 3), and which corners are which ends of their edges, (k, 3, 2)."""
         inner = self._store.barycentric[which]
         corners = self._store.faces[self.triangle[which]]
         weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
@@ -126,7 +126,7 @@ class Kinks:
         self._store.barycentric[which] = weights[:, 1:] / weights.sum(axis=1)[:, None]
 
     def _ways(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 3) unit vectors along edges, and (k,) their lengths."""
+        """Return unit vectors along edges, (k, 3), and their lengths, (k,)."""
         x = self._store.x
         a, b = self._edge[which].T
         way = displacement(x[a], x[b], self._store.box)
@@ -134,7 +134,7 @@ class Kinks:
         return way / length[:, None], length
 
     def along(self, force: np.ndarray) -> np.ndarray:
-        """(h, 3) of forces (p, 3), the parts along the edges of points that are held; none at vertices."""
+        """Return the parts of forces (p, 3) along the edges of points that are held, (h, 3); none at vertices."""
         way, _ = self._ways(self.held)
         out: np.ndarray = np.einsum("ij,ij->i", force[self.held], way)[:, None] * way
         out[self.at[self.held] >= 0] = 0.0
@@ -262,7 +262,7 @@ class Relaxation:
         return overlapping
 
     def _most(self) -> float:
-        """pN; beyond which forces on single beads are cut."""
+        """Return the bound beyond which forces on single beads are cut, pN."""
         kT = self.schedule.integrator.kT
         if kT is not None:
             return _MOST * _SHARE_OF_HEAT * kT / self.shortest_length
@@ -282,7 +282,8 @@ class Relaxation:
         return out
 
     def _drive(self) -> np.ndarray:
-        """The forces, cut on beads on which they are too large to say more than where to, and on points at kinks."""
+        """Return the forces, cut on beads on which they are so large that they tell a direction only, and on points at
+        kinks."""
         kinks = self.kinks
         if not self.overlapping and not kinks.held.any() and not (kinks.share < 1.0).any():
             return self.force
@@ -448,7 +449,7 @@ def _default_tolerance(r: Relaxation) -> float:
 
 
 def _relax(r: Relaxation, tolerance: float, bound: int, bar: Bar) -> tuple[float, int]:
-    """FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
+    """Minimise by FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
     largest = float(np.abs(r.left).max(initial=0.0))
     strongest = float(np.abs(r.drive).max(initial=0.0))
     h = first = 0.1 * sqrt(r.largest_move / strongest) if strongest > 0.0 else 0.0

@@ -54,7 +54,7 @@ def keepers(system: "System", membrane: Membrane | None) -> str:
 
 
 def keepers_at(system: "System", handle: "Handle | None") -> str:
-    """`keepers` of the membrane whose vertices these beads are, or on which they are."""
+    """Return `keepers` of the membrane whose vertices these beads are, or on which they are."""
     membrane = handle.membrane if isinstance(handle, InTrianglePoints) else handle
     return keepers(system, membrane if isinstance(membrane, Membrane) else None)
 
@@ -72,7 +72,7 @@ class Degradation:
         self._layout, self._looked, self._system = layout, 0, system
 
     def look(self, step: int, x: np.ndarray) -> None:
-        """At places x of the beads in internal order, after so many steps.
+        """Look for degraded triangles at places x of the beads in internal order, after so many steps.
 
         Warns
         -----

@@ -192,7 +192,7 @@ def contact(schedule: "Schedule") -> float | None:
 
 
 def _rigid(layout: "Layout", pairs: np.ndarray) -> np.ndarray:
-    """(P,) which pairs of beads are one, or joined by a link that keeps its length: nothing can part them."""
+    """Tell which pairs of beads are one, or joined by a link that keeps its length, (P,): nothing can part them."""
     links = [np.empty((0, 2), np.int64)]
     for handle in layout.topology.handles:
         if getattr(handle, "constrained", False) and len(handle.joined):
@@ -215,7 +215,7 @@ def _main_beads(force: PairForce, members: Any) -> np.ndarray:
 
 
 def _members_at(force: PairForce, members: Any, start: Start, at: _Places) -> tuple[np.ndarray, Any]:
-    """(members, 3) where they are, and their coordinates."""
+    """Return the places of members, (members, 3), and their coordinates."""
     a, b = force._groups
     if not isinstance(a, Sites):
         return at.positions[members.bead], start.coordinates(members.bead)
@@ -290,7 +290,7 @@ class _Judge:
         return float(r[min(bad[-1] + 1, _GRID - 1)]) if len(bad) else 0.0
 
     def reach(self, x: np.ndarray, size: np.ndarray, groups: np.ndarray) -> float:
-        """Up to which distance pairs are to be looked at."""
+        """Return the distance up to which pairs are to be looked at."""
         extent = float(np.linalg.norm(np.ptp(x, axis=0)))
         end, k = self.profile.end, self.profile.strongest
         if k is None or self.profile.axes is not None:
@@ -307,7 +307,8 @@ class _Judge:
 
 
 def _frames(layout: "Layout", members: Any, pairs: np.ndarray, at: _Places) -> tuple[np.ndarray, np.ndarray]:
-    """(P, 3, 3) each: the axes in space of both bodies of each pair, as rows; those of space of what does not turn."""
+    """Return the axes in space of both bodies of each pair, as rows, (P, 3, 3) each; those of space of what does not
+    turn."""
     row = np.full(layout.n, -1)
     for handle in layout.topology.oriented_handles:
         row[handle.beads] = handle.row_numbers
@@ -324,7 +325,8 @@ def _frames(layout: "Layout", members: Any, pairs: np.ndarray, at: _Places) -> t
 
 
 def _grown(d: np.ndarray, axes: np.ndarray, frame_a: np.ndarray, frame_b: np.ndarray) -> np.ndarray:
-    """(P,) by how much pairs of ellipsoids, d (P, 3) apart, have to grow to touch: Perram and Wertheim's function."""
+    """Return by how much pairs of ellipsoids, d (P, 3) apart, have to grow to touch, (P,): Perram and Wertheim's
+    function."""
     squares = [
         np.einsum("pki,pk,pkj->pij", frame, axes[:, k] ** 2, frame) for k, frame in enumerate((frame_a, frame_b))
     ]

@@ -113,7 +113,7 @@ class Proposing:
         ]  # fmt: skip
 
     def _copies(self, schedule: "Schedule") -> Any:
-        """Room for all that letters change: positions first, then velocities."""
+        """Return room for all that letters change: positions first, then velocities."""
         store = schedule.store
         columns = {column.array: column for column in store.layout.topology.columns}
         names = ["x", "v", *(name for name in columns if name not in ("x", "v"))]

@@ -67,7 +67,7 @@ class Account:
         return bool(self.array[3] == (_NO_HEAT if kT is None else kT))
 
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
-        """Start: the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
+        """Open the account with the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
         own, bound = 0.0, -1.0
         # A start that is not finite is not a measure of anything: what comes of it, other faults tell.
         if self.factor and np.isfinite(kinetic * self.factor**2 + potential):

@@ -119,7 +119,7 @@ class Schedule:
         return self.store.layout
 
     def check_displacement(self) -> None:
-        """Beads that move without velocities have friction, and nothing holds them."""
+        """Check that beads that move without velocities have friction, and that nothing holds them."""
         for handle in self.layout.handles:
             flow = self.flows.get(handle)
             if flow is not None and flow.obstacle:
@@ -180,7 +180,7 @@ class Schedule:
                     own[c][now[same]] = other[c][then[same]]
 
     def _take_numbers_of_integrator(self) -> None:
-        """Timestep and temperature as they are now."""
+        """Take timestep and temperature as they are now."""
         self._integrator_version = self.integrator.version
         self._timestep = self.integrator.timestep
         self._coefficients: dict[tuple[str, float], Coefficients] = {}
@@ -188,7 +188,7 @@ class Schedule:
         self.wind()
 
     def wind(self) -> None:
-        """Jumps tell the time of their events."""
+        """Let jumps know the time of their events."""
         self.jumping.clock[:] = *self.since, self._timestep
 
     def bind(self, force: Any) -> Any:
@@ -197,7 +197,7 @@ class Schedule:
         return self.jumping.joined(force, force.bind(self.layout))
 
     def _bind_forces(self) -> None:
-        """The operation of every force, and their sums by the group that a kick names."""
+        """Bind every force, and make their sums by the group that a kick names."""
         forces = self.system.forces
         self._versions = [force.version for force in forces]
         self.bound: list[Any] = [self.bind(force) for force in forces]
@@ -251,7 +251,7 @@ class Schedule:
         )
 
     def _watch(self) -> Any:
-        """The last operation of a step: looks for beads that have run away."""
+        """Return the last operation of a step, which looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self.length / self.store.step_lengths()
         return watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
@@ -355,7 +355,7 @@ class Schedule:
         return self.integrator._version == self._integrator_version
 
     def take_forces(self, bound: dict[int, Any]) -> None:
-        """Operations of forces, by number, take the place of those there were."""
+        """Put operations of forces, by number, in the place of those there were."""
         self.put_forces(bound)
         self.store.program.changed()
         if any(rule is not None for rule in self._rules.values()):
@@ -387,7 +387,7 @@ class Schedule:
         return time + (self.store.step - step) * self._timestep
 
     def set_time(self, time: float) -> None:
-        """It is now `time`, and steps last what they last now from now on."""
+        """Set the time; steps last what they last now from now on."""
         step = self.store.step
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self.since = (0.0, 0) if time == step * self._timestep else (time, step)

@@ -183,12 +183,12 @@ class Store:
         return there
 
     def check_living(self, what: str, ids: np.ndarray, alive: np.ndarray) -> None:
-        """Refuse ids and who is alive, in topology order, that cannot be taken over.
+        """Refuse ids, and a mask of the beads that are there, in topology order, that cannot be taken over.
 
         Raises
         ------
         TopologyError
-            Other beads than are here, but of kinds that jumps may bear and kill.
+            Other beads than are here, unless of kinds that jumps may add and remove.
         """
         n = self.layout.n
         if len(ids) != n:
@@ -206,7 +206,7 @@ class Store:
             raise TopologyError(f"{what}: row {i} ({handle.name!r}) is {there} in the state, and {now} here")
 
     def take_living(self, ids: np.ndarray, alive: np.ndarray, next_id: int) -> None:
-        """Take over who is alive, in topology order."""
+        """Take over which beads are there, in topology order."""
         if self.room is not None:
             order = self.layout.order
             self.ids[:], self.alive[:] = np.where(alive, ids, -1)[order], alive[order]
@@ -214,7 +214,7 @@ class Store:
             self.program.changed()
 
     def check_room(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse arrays of a checkpoint, of the right shapes and types, that say who is there and cannot be.
+        """Refuse arrays of a checkpoint, of the right shapes and types, with beads that cannot be there.
 
         Raises
         ------
@@ -303,7 +303,7 @@ class Store:
         return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
 
     def places(self) -> list[np.ndarray]:
-        """The arrays that say where everything is."""
+        """Return the arrays of where everything is."""
         moving = self.moving()
         return [moving[column.array] for column in self.layout.topology.columns if not column.is_momentum]
 
@@ -425,16 +425,16 @@ class Store:
         return int(self.program.step)
 
     def positions_changed(self) -> None:
-        """Positions have been set from outside."""
+        """Follow positions that have been set from outside."""
         self.program.changed()
         self.after_o[:] = np.nan
 
     def movable_beads(self) -> np.ndarray:
-        """(n,) whether each bead, by place, is free to move."""
+        """Tell whether each bead is free to move, (n,) by place."""
         return self.inverse_mass > 0.0
 
     def masses(self) -> np.ndarray:
-        """(n,) pN s²/nm; by place."""
+        """Return the masses of the beads, (n,) pN s²/nm, by place."""
         return self.mass.copy()
 
     def step_lengths(self) -> np.ndarray:
@@ -451,7 +451,8 @@ class Store:
         return radii
 
     def shortest_length(self) -> float:
-        """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
+        """Return the shortest edge of meshes and link of filaments or, without any, roughly the distance of beads,
+        nm."""
         edges = []
         for handle in self.layout.handles:
             joined = handle.joined

@@ -71,7 +71,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
 
 
 def _look(context: "Context") -> "tuple[State | None, str]":
-    """Energies and temperatures, or why a display does not take them."""
+    """Return energies and temperatures, or why a display does not take them."""
     n, schedule = context.layout.n, context._schedule
     if n > MOST_BEADS:
         return None, f"Energies and temperatures are not taken here of more than {MOST_BEADS:,} beads: get_state does."

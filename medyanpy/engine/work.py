@@ -67,7 +67,7 @@ class WorkMeter(Flow):
         self._tallies[: len(tallies)] = tallies
 
     def intervene(self, before: tuple[float, float], after: tuple[float, float]) -> None:
-        """Something outside of steps has changed kinetic and potential energy (pN nm)."""
+        """Count a change from outside of steps in kinetic and potential energy (pN nm)."""
         # Steps did all changes of the potential energy until then.
         add_to(self._shadow, before[1] - self._potential[0])
         add_to(self._shadow, -self._potential[1])

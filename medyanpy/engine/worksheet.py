@@ -306,7 +306,7 @@ def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", force
 
 
 def warn_of_integrator(system: "System", integrator: "SplittingIntegrator", longer: bool) -> None:
-    """After its temperature has changed, or its timestep, which may be longer now."""
+    """Warn after a change of its temperature, or of its timestep, which may be longer now."""
     timesteps = [r for r in look(system, integrator).remarks if r[0] is TimestepWarning] if longer else []
     for kind, text in [*timesteps, *_remarks_of_temperatures(system, integrator)]:
         warn_outside(text, kind)
@@ -542,7 +542,7 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
 
 
 def _made_for(force: "Force") -> float | None:
-    """kT, where all of a force has one."""
+    """Return the kT that all of a force is made for, where there is one."""
     kT = getattr(force, "kT", None) if "kT" in force.changeable else None
     return None if kT is None or np.ndim(kT) else float(kT)
 

@@ -256,7 +256,7 @@ def replica_exchange(
 
 
 def _close(held: list[Any]) -> None:
-    """Simulations that threads have kept."""
+    """Close simulations that threads have kept."""
     for simulation in held:
         if isinstance(simulation, Simulation):
             simulation._close_quietly()
@@ -271,7 +271,7 @@ def _exchange(
     history: "_History",
     seed: int,
 ) -> dict[str, Any]:
-    """All walkers take their steps, and neighbours are swapped or not: a line of the history."""
+    """Let all walkers take their steps, and swap neighbours or not: a line of the history."""
     n = len(history.lines)
     now = history.states
     walker_in = {state: walker for walker, state in enumerate(now)}
@@ -426,7 +426,8 @@ def check_canonical(simulation: Simulation) -> None:
 
 
 def log_weight(simulation: Simulation, kT: float, state: State) -> float:
-    """Logarithm of the weight that all jumps give to a state, with their numbers of now, for a temperature."""
+    """Return the logarithm of the weight that all jumps give to a state, with their present numbers, for a
+    temperature."""
     total = 0.0
     jumping = simulation.context._schedule.jumping
     for name, jump, operation in zip(jumping.names, jumping.jumps, jumping.operations, strict=True):
@@ -493,8 +494,8 @@ def weights(
 
 @contextmanager
 def _unbooked(simulation: Simulation) -> Iterator[None]:
-    """A block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed walkers
-    would have another."""
+    """Surround a block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed
+    walkers would have another."""
     meter = simulation.context._schedule.meter
     before = None if meter is None else meter.arrays()["work"].copy()
     try:

@@ -43,7 +43,7 @@ _busy = threading.Lock()
 
 
 def _start(parent: Any) -> None:
-    """A worker ends when the other end of a pipe is closed: by its parent, or because that is gone."""
+    """Let a worker end when the other end of a pipe is closed: by its parent, or because that is gone."""
 
     def watch() -> None:
         try:

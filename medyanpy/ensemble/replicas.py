@@ -35,7 +35,8 @@ _PATIENCE = 30.0
 
 
 class _DamagedError(ParameterError):
-    """A folder of a replica, or a file in it, that cannot be gone on with: the replica is not run, others are."""
+    """Error of a folder of a replica, or a file in it, that cannot be resumed from: the replica is not run, others
+    are."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Replica:
 class Common:
     """Data that all replicas have in common.
 
-    `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` says which analysis it is. The deadline is a
-    time of day (s since 1970), which machines agree on well enough.
+    `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` identifies the analysis. The deadline is a time
+    of day (s since 1970), which machines agree on well enough.
     """
 
     make: Any
@@ -121,7 +122,7 @@ def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any])
     Raises
     ------
     ParameterError, TopologyError
-        A name that is none, or a number outside its domain.
+        An unknown name, or a number outside its domain.
     """
     of_integrator = {name: value for name, value in numbers.items() if "." not in name}
     unknown = [name for name in of_integrator if name not in integrator.changeable]
@@ -158,7 +159,7 @@ def _asked(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
 
 
 def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
-    """The simulation of a replica at its start."""
+    """Return the simulation of a replica at its start."""
     given = {"seed": replica.seed, "directory": folder}
     if not isinstance(make, FromDocumentWith):
         taken = _parameters_of(make)
@@ -174,7 +175,7 @@ def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
 
 
 def work(common: Common, replicas: list[Replica]) -> list[dict[str, Any]]:
-    """Run replicas one after the other, and say what became of each: its status, steps, error, traceback and result.
+    """Run replicas one after the other, and report the outcome of each: its status, steps, error, traceback and result.
 
     Whatever a replica raises is its own, and is told.
     """
@@ -252,7 +253,7 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
 
 @contextmanager
 def _passing_on_sigterm() -> Iterator[None]:
-    """SIGTERM ends a run in its folder, with a checkpoint; afterwards it is for the worker, which it is to end."""
+    """Let SIGTERM end a run in its folder, with a checkpoint; afterwards it is for the worker, which it is to end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -208,7 +208,7 @@ class _Pieces:
 
 
 def packed(common: Common, workers: Workers) -> None:
-    """Functions are ready to be sent to workers, where these are other processes."""
+    """Prepare functions to be sent to workers, where these are other processes."""
     if not workers.in_threads:
         for function in (common.make, common.analyse, common.functions):
             function.pack(workers.import_main)

@@ -55,7 +55,7 @@ class Shipped:
         Raises
         ------
         ParameterError
-            It cannot be sent; the message says what to do.
+            It cannot be sent; the message tells what to do.
         """
         self._packed = _packed(self._what, self._function, main_is_there)
 

@@ -73,7 +73,8 @@ class Table(Displayed):
     def __getitem__(self, what: list[str]) -> "Table": ...
 
     def __getitem__(self, what: int | str | list[str]) -> "dict[str, Any] | np.ndarray | Table":
-        """``table[3]`` is a row, a dict; ``table["steps"]`` a column; ``table[["replica", "steps"]]`` a table of these.
+        """Return a row, a dict, by ``table[3]``; a column by ``table["steps"]``; a table of columns by
+        ``table[["replica", "steps"]]``.
 
         Numbers are an array of numbers, nan where there are none; everything else is an array of objects.
 

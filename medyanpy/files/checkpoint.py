@@ -145,7 +145,8 @@ def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
 
 
 def _crc(file: BinaryIO, n: int) -> int:
-    """CRC-32 of the first n bytes: finds every change of up to 32 bits in a row, and takes less time than writing."""
+    """Return the CRC-32 of the first n bytes: it finds every change of up to 32 bits in a row, and takes less time than
+    writing."""
     file.seek(0)
     out = 0
     while n > 0:
@@ -248,14 +249,14 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def _sum_at_end(file: BinaryIO) -> tuple[int, re.Match[bytes] | None]:
-    """The size of a file, and what its end says of the bytes before it."""
+    """Return the size of a file, and the checksum that its end holds of the bytes before it."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _SUM_LENGTH))
     return size, _SUM.fullmatch(file.read(_SUM_LENGTH))
 
 
 def _check_sum(file: BinaryIO, path: Path) -> int:
-    """The size of a file whose checksum is right."""
+    """Return the size of a file whose checksum is right."""
     size, found = _sum_at_end(file)
     if found is None:
         file.seek(0)
@@ -267,7 +268,8 @@ def _check_sum(file: BinaryIO, path: Path) -> int:
 
 
 def _check_members(archive: "zipfile.ZipFile", size: int) -> None:
-    """Members as `write_checkpoint` makes them: packed ones, and those that share their bytes, could be any size."""
+    """Check that members are as `write_checkpoint` makes them: packed ones, and those that share bytes, could be any
+    size."""
     import zipfile
 
     members = archive.infolist()
@@ -447,7 +449,7 @@ def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
 
 
 def _array_difference(theirs: Any, mine: Any, what: str) -> list[str]:
-    """One number for all and an array that repeats it are the same."""
+    """Return the difference of two arrays as text; one number for all and an array that repeats it are the same."""
     numbers = (int, float, np.ndarray)
     if not (isinstance(theirs, numbers) and isinstance(mine, numbers)) or (
         np.ndim(theirs) and np.ndim(mine) and np.shape(theirs) != np.shape(mine)

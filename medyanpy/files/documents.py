@@ -164,7 +164,7 @@ def document(what: Any) -> dict[str, Any]:
 
 
 def content_of(tree: Any, source: str) -> Any:
-    """The content of a document's tree, once format and version are known to be right."""
+    """Return the content of a document's tree, after a check of format and version."""
     check_format(tree, source, FORMAT, VERSION)
     return _members(tree, source, ("format", "version", "content"), optional=("medyanpy",))["content"]
 
@@ -335,7 +335,7 @@ class _Describer:
 
 
 def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "content") -> Any:
-    """The object of a tree: `where` is its place, for messages."""
+    """Make the object of a tree: `where` is its place, for messages."""
     reader = _Rebuilder(functions)
     with foreign_errors(where):
         out = reader.anything(tree, where)
@@ -631,7 +631,7 @@ def _errors_at(where: str) -> Iterator[None]:
 
 
 def text_of(tree: Any) -> str:
-    """A tree as JSON: short objects on one line, arrays filled into lines."""
+    """Return a tree as JSON: short objects on one line, arrays filled into lines."""
     return _text(tree, 0)
 
 
@@ -654,7 +654,7 @@ def _text(node: Any, level: int) -> str:
 
 
 def _filled(array: np.ndarray, level: int) -> str:
-    """Nested lists, as many rows to a line as fit."""
+    """Return nested lists as text, as many rows to a line as fit."""
     whole = json.dumps(array.tolist(), allow_nan=False)
     if len(whole) + 2 * level <= _LINE or array.size == 0:
         return whole

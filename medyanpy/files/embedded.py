@@ -78,7 +78,7 @@ def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
 
 
 def rebuilt(tree: dict[str, Any], functions: Any, path: Any) -> tuple[System, SplittingIntegrator]:
-    """System and integrator of the tree of a document, all new.
+    """Make system and integrator of the tree of a document.
 
     Raises
     ------

@@ -95,7 +95,7 @@ CONNECTIVITY = "connectivity"
 
 
 def import_h5py() -> Any:
-    """h5py, or a sentence that says where it comes from."""
+    """Import h5py, or raise an error that tells how to get it."""
     try:
         import h5py
     except ImportError as cause:
@@ -104,7 +104,7 @@ def import_h5py() -> Any:
 
 
 def open_hdf5(path: Path, mode: str, **options: Any) -> "h5py.File":
-    """h5py.File, also where the file system knows no locks: HDF5 by itself gives up there."""
+    """Open an h5py.File, also where the file system has no locks: HDF5 by itself gives up there."""
     h5py = import_h5py()
     try:
         return h5py.File(path, mode, **options)
@@ -390,7 +390,7 @@ class Writer:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        """One thread at a time, signals held back, and errors of the system made ours."""
+        """Work in one thread at a time, hold signals back, and make errors of the system ours."""
         self._check_process()
         with self._turn, Interrupts(), writing("TrajectoryReporter", self._file.path, "frames wait in memory"):
             yield
@@ -531,7 +531,7 @@ def energies_in(file: "h5py.File") -> dict[str, str]:
 
 
 def refer_to_particles(file: "h5py.File") -> None:
-    """Let all tuples say which particles they are of, as H5MD wants it."""
+    """Make all tuples refer to their particles, as H5MD wants it."""
     for element in file[CONNECTIVITY].values() if CONNECTIVITY in file else ():
         element.attrs["particles_group"] = file["particles/all"].ref
 
@@ -660,7 +660,7 @@ class _Unmarked(io.RawIOBase):
 
 
 def _check_heap(heap: bytes) -> None:
-    """Refuse a global heap with an object that takes no room, as blocks of zeros say: HDF5 stays there for ever.
+    """Refuse a global heap with an object that takes no room, as in blocks of zeros: HDF5 stays there for ever.
 
     Source: HDF5 File Format Specification, "Global Heap".
 
@@ -849,13 +849,13 @@ def missing_part(path: Path, number: int, has_next: bool) -> str:
 
 
 def remove_parts(path: Path, after: int) -> None:
-    """Remove the segments after the one of this number, the last of them first: whenever this ends, what is left is
+    """Remove the segments after the one of this number, the last of them first: whenever this ends, the others are
     whole.
 
     Raises
     ------
     ParameterError
-        A file that is none of ours has the name of one.
+        A file that is not of this package has the name of one.
     """
     parts = later_parts(path, after)
     for part in parts:
@@ -889,7 +889,7 @@ def has_next(file: "h5py.File") -> bool:
 
 
 def up_to_the_end(file: "h5py.File", before: Before) -> Before:
-    """All frames up to the end of a segment."""
+    """Iterate over all frames up to the end of a segment."""
     steps = counted_steps(file)
     if not len(steps):
         return before
@@ -941,7 +941,7 @@ def check_follows(path: Path, segment: Before | None, before: Before) -> None:
 
 
 def counted_steps(file: "h5py.File") -> np.ndarray:
-    """The steps of frames that are whole: what has no step yet is not there."""
+    """Return the steps of frames that are whole: a frame that has no step yet is not there."""
     group = file[POSITION]
     n = min(len(group[name]) for name in ("step", "time", "value"))
     return np.asarray(group["step"][:n])

@@ -259,7 +259,7 @@ class Contents:
 
 
 def whole_lengths(vectors: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(..., 3) int: of how many lengths of a box vectors are; 0 in open directions."""
+    """Return the number of whole lengths of a box in vectors, (..., 3) int; 0 in open directions."""
     return np.asarray(np.rint(np.divide(vectors, box, out=np.zeros_like(vectors), where=box > 0.0)), np.int64)
 
 
@@ -271,7 +271,7 @@ def _others(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
-    """(n,) nm, of all rows of a handle, as `Particles.radii`."""
+    """Return the radii of all rows of a handle, (n,) nm, as `Particles.radii`."""
     beside = frame.beside(handle)
     for name, drawn in frame.drawn_of(handle).items():
         if drawn == "radius":
@@ -292,7 +292,7 @@ def linked_beads(frame: Frame, jump: str) -> np.ndarray:
 
 
 def energies_of(frame: Frame) -> dict[str, float]:
-    """pN nm, of every force; nothing where a file does not hold them."""
+    """Return the energies of every force, pN nm; nothing where a file does not hold them."""
     try:
         return frame.energies
     except ParameterError:
@@ -307,7 +307,7 @@ def edges_of(faces: np.ndarray) -> np.ndarray:
 
 
 def chain_numbers(n: int, links: np.ndarray) -> np.ndarray:
-    """(n,) which chain each of n nodes belongs to, counted in the order of their first nodes."""
+    """Return the chain that each of n nodes belongs to, (n,), counted in the order of their first nodes."""
     return first_appearance(connected(n, links[:, 0], links[:, 1]))
 
 

@@ -38,7 +38,7 @@ class TrajectoryHandle:
         Triangles of the mesh that it started with, of the membrane's own vertices; None for other kinds. Where
         edges are flipped, see `Frame.beside`.
     membrane : str or None
-        On which in-triangle points live; None for other kinds.
+        Membrane of in-triangle points; None for other kinds.
     points : slice, (n,) int array or None
         Of in-triangle points: their rows in ``frame.triangles`` and ``frame.barycentric``.
     links : (l, 2) int array or None
@@ -274,7 +274,7 @@ class Segment:
         return self._end[1]
 
     def _dataset(self, name: str) -> Any:
-        """None where this file does not hold it."""
+        """Return the dataset of a name; None where this file does not hold it."""
         element = self.elements.get(name)
         if element is None:
             return None
@@ -295,7 +295,7 @@ class Segment:
             return tuple(self._dataset(name).shape[1:])
 
     def read(self, name: str, rows: Any) -> np.ndarray:
-        """Part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
+        """Read part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
         if name == "ids" and not self.comes_and_goes:
             frames, *beads = rows if isinstance(rows, tuple) else (rows,)
             one = np.arange(self.n_beads)[tuple(beads)]
@@ -304,7 +304,7 @@ class Segment:
             return np.asarray(self._dataset(name)[rows])
 
     def document(self) -> dict[str, Any]:
-        """The tree of what was simulated.
+        """Return the document of what was simulated, as a tree.
 
         Raises
         ------

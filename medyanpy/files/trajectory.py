@@ -106,13 +106,13 @@ class Frame:
         return self.ids >= 0
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
-        """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
+        """Return the rows of the beads of a handle that are there in this frame, (k,), ascending."""
         if not isinstance(handle, TrajectoryHandle):
             raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Rows of beads by their permanent ids, as `State.rows_of_ids`.
+        """Return rows of beads by their permanent ids, as `State.rows_of_ids`.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Frame:
         Raises
         ------
         TopologyError
-            An id of no bead that is alive in this frame.
+            An id of no bead that is there in this frame.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
         rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
@@ -230,7 +230,7 @@ class Frame:
         return np.stack([sites[links[:, k]].places(self, row) for k, sites in enumerate(sides)], axis=1)
 
     def _with_ends(self, force: str) -> np.ndarray:
-        """(most,) in which rows there is a link of a force, where frames hold them."""
+        """Tell which rows hold a link of a force, (most,), where frames hold them."""
         return np.asarray(np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2)))
 
     def _sites_of(self, jump: str) -> list[Sites]:
@@ -473,7 +473,7 @@ class Frames(Sequence[Frame]):
         return self._trajectory.times[self._slice]
 
     def read(self, name: str, beads: "TrajectoryHandle | str | Any" = None) -> np.ndarray:
-        """All of these frames at once, as `Trajectory.read`."""
+        """Read all of these frames at once, as `Trajectory.read`."""
         return self._trajectory.read(name, self._slice, beads)
 
     def __len__(self) -> int:
@@ -711,7 +711,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         return self._segments
 
     def _segment_of(self, index: int) -> Segment:
-        """The one that holds a frame."""
+        """Return the segment that holds a frame."""
         return self._segments[int(np.searchsorted(self._ends, index, side="right"))]
 
     def _index_in(self, segment: Segment, index: int) -> int:
@@ -771,7 +771,7 @@ class Trajectory(Displayed, Sequence[Frame]):
     def read(
         self, name: str, frames: slice = slice(None), beads: "TrajectoryHandle | str | Any" = None
     ) -> np.ndarray:
-        """Many frames at once.
+        """Read many frames at once.
 
         Parameters
         ----------
@@ -788,7 +788,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         Raises
         ------
         ParameterError
-            A name that is none, or was not written, or has no rows of such beads.
+            A name that is unknown, or was not written, or has no rows of such beads.
         """
         if not isinstance(frames, slice):
             raise ParameterError(f"read: frames = {frames!r} but must be a slice, such as slice(0, 100, 10)")

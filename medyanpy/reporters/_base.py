@@ -58,7 +58,7 @@ class Reporter(Recorded):
         self.interval = whole_number(f"{type(self).__name__}: interval", interval, at_least=1)
 
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
-        """``{"steps": steps until the next report, "include": keywords of get_state}``."""
+        """Return ``{"steps": steps until the next report, "include": keywords of get_state}``."""
         return {
             "steps": self.interval - simulation.current_step % self.interval,
             "include": list(self.include),
@@ -80,7 +80,7 @@ class Reporter(Recorded):
         return [path.stat().st_size for path in paths] if all(path.exists() for path in paths) else None
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
-        """Refuse files that are not those of a mark, which anybody may have made up, and change nothing.
+        """Refuse files that are not those of a mark, which may be forged, and change nothing.
 
         Raises
         ------

@@ -318,7 +318,7 @@ class Content:
     # Writing ------------------------------------------------------------------------------------------------
 
     def lay_out(self, file: "h5py.File", follows: Before | None) -> None:
-        """All of a file but frames: nothing can be added once readers are allowed.
+        """Write all of a file but frames: nothing can be added once readers are allowed.
 
         `follows`, of a segment after the first: the frames before it.
         """
@@ -363,7 +363,7 @@ class Content:
         self._link_for_others(file)
 
     def _link_for_others(self, file: "h5py.File") -> None:
-        """Under the names at which readers of H5MD look."""
+        """Link arrays under the names at which readers of H5MD look."""
         file["particles/trajectory"] = file["particles/all"]
         file["observables/dt"] = file[INTERVAL]
         energies = file.create_group("observables/energies")
@@ -535,7 +535,7 @@ def _read_sites(group: "h5py.Group") -> dict[str, dict[str, np.ndarray]]:
 
 
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
-    """Numbers of handles with their names, as far as HDF5 can hold these."""
+    """Return numbers of handles with their names, as far as HDF5 can hold these."""
     names = {handle.name: k for k, handle in enumerate(handles)}
     if sum(len(name.encode()) + 16 for name in names) > _MOST_NAMES or any("\0" in name for name in names):
         return np.dtype(np.int32)
@@ -559,7 +559,7 @@ def _plain(value: np.ndarray) -> np.ndarray:
 
 
 def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
-    """One of the things that a handle has beside frames: see `Handle.beside_frames`."""
+    """Write one of the things that a handle has beside frames: see `Handle.beside_frames`."""
     value, unit = value if isinstance(value, tuple) else (value, "")
     if isinstance(value, Surface):
         # A file cannot hold what calls Python functions.

@@ -36,7 +36,7 @@ _STREAMS = ("stdout", "stderr")
 
 
 def written_down(simulation: "Simulation", folder: Path, owing: Collection[Any]) -> list[dict[str, Any]]:
-    """The trees of all reporters, for a checkpoint in this folder; what they say is on the disk when this returns.
+    """Return the trees of all reporters, for a checkpoint in this folder; what they describe is on the disk by then.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _located(tree: dict[str, Any], where: str, folder: Path) -> tuple[dict[str, 
 
 
 def _refuse_outside(checkpoint: Path, folder: Path, paths: list[Path], from_anywhere: bool) -> None:
-    """Links count as what they lead to."""
+    """Refuse files outside of the folder; links count as what they lead to."""
     with foreign_errors(f"{checkpoint}: reporters"):
         outside = [path for path in paths if not path.resolve().is_relative_to(folder)]
     if outside and not from_anywhere:

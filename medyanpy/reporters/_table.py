@@ -89,7 +89,7 @@ class TableReporter(Reporter):
 
     @abstractmethod
     def _follow(self, simulation: "Simulation") -> None:
-        """The simulation is at a step: start the table where that has not been done; see `_begin` and `_cut`."""
+        """Follow the simulation to a step: start the table where that has not been done; see `_begin` and `_cut`."""
 
     # Calls of a Simulation ----------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class TableReporter(Reporter):
             raise unwritable(self._what, path, cause) from cause
 
     def _wrote(self, n: int) -> None:
-        """There are so many more rows."""
+        """Count so many more rows."""
         self._rows = n + (self._rows or 0)
 
     def _attach(self, simulation: "Simulation") -> None:
@@ -210,7 +210,7 @@ class TableReporter(Reporter):
         return None
 
     def _check_header(self) -> str:
-        """The first line of the file, refused where it is there and other than the titles."""
+        """Check the first line of the file, if it is there: it must be that of the titles."""
         with open(self._place, encoding="utf-8", errors="replace") as file:
             found = file.readline().rstrip("\n")
         if found and not self._is_header(found):
@@ -267,7 +267,7 @@ def _quoted(title: str) -> str:
 
 
 def quoted_if_needed(text: str, separator: str) -> str:
-    """A cell of a row."""
+    """Return a cell of a row, quoted if needed."""
     return _quoted(text) if '"' in text or separator in text or len(text.splitlines()) > 1 else text
 
 

@@ -82,7 +82,7 @@ class CheckpointReporter(Reporter):
         return mine == theirs
 
     def mark(self, simulation: "Simulation") -> None:
-        """Its files are replaced, whatever is there."""
+        """Return no mark: its files are replaced, whatever is there."""
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
         for path in checkpoints_of(self._path):

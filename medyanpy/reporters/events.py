@@ -21,7 +21,7 @@ class EventReporter(TableReporter):
     """Writes a row for every event of the jumps of a system, to a file or a stream such as ``sys.stdout``.
 
     Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, two
-    numbers that say where (of `LinkBinding` the rows of its sites `a` and `b`), by how much it changed the energy, and
+    numbers of its place (for `LinkBinding` the rows of its sites `a` and `b`), by how much it changed the energy, and
     the chemical energy that drives it: kT times the logarithm of the rates there and back, plus the change of the
     energy; inf for an irreversible event. Events are in the order of time.
 

@@ -114,7 +114,8 @@ def _length(c: int) -> Callable[[Row], float]:
 
 
 def _may_move(handle: Handle) -> bool:
-    """Also one without beads, which may come; not what has its temperature with another."""
+    """Tell whether a handle may move, also one without beads, which may come; not one that has its temperature with
+    another."""
     return bool(handle.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
 
 
@@ -379,7 +380,8 @@ class _Clock:
         self._seconds = 0.0
 
     def start_again(self, step: int) -> None:
-        """A report is described. Where no step was taken since the last row, the time since then was a pause."""
+        """Start again when a report is described. Where no step was taken since the last row, the time since then was a
+        pause."""
         if step <= self._step:
             self._step, self._marked = step, time.perf_counter()
 

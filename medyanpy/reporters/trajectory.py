@@ -142,7 +142,7 @@ class TrajectoryReporter(Reporter):
         writer.add(state.step, state.time, self._content.frame(state))
 
     def mark(self, simulation: "Simulation") -> int | None:
-        """The number of frames."""
+        """Return the number of frames."""
         if not self._closed:
             self._attach(simulation)
             self._frames = self._all_frames
@@ -219,7 +219,7 @@ class TrajectoryReporter(Reporter):
         self._take(simulation, content, number, before)
 
     def _follow(self, simulation: "Simulation", writer: Writer, faces: bool, links: bool) -> None:
-        """The simulation has been edited: begin a segment where the file does not serve any more."""
+        """Follow an edit of the simulation: begin a segment where the file does not serve any more."""
         number, before = self._number, self._before
         content = self._content_of(simulation, faces, like=writer.hdf5)
         if not content.tells_all_energies or content.difference(writer.hdf5):
@@ -281,7 +281,7 @@ class TrajectoryReporter(Reporter):
         self._layout = weakref.ref(simulation.context.layout)
 
     def _begun(self, content: Content, number: int, before: Before, previous: File | None) -> File:
-        """A segment without frames: a new one after `previous`, or in the place of the last, if that has none."""
+        """Begin a segment without frames: a new one after `previous`, or in the place of the last, if that has none."""
         path = part_of(self._path, number)
         if number > self._number and path.exists():
             raise ParameterError(

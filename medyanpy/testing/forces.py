@@ -66,13 +66,13 @@ def _state(case: ForceCase, threads: int = 1, copies: int = 1, energy: bool = Tr
 
 
 def _rotations(vectors: np.ndarray) -> np.ndarray:
-    """(m, 4) unit quaternions of rotation vectors (m, 3), radians."""
+    """Return the unit quaternions (m, 4) of rotation vectors (m, 3), radians."""
     half = 0.5 * np.linalg.norm(vectors, axis=1)[:, None]
     return np.column_stack([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors])
 
 
 def _twin(force: Force) -> Force:
-    """Another force of the same beads and numbers."""
+    """Make another force of the same beads and numbers."""
     twin = object.__new__(type(force))
     twin.__dict__.update(force.__dict__)
     return twin
@@ -176,7 +176,7 @@ def check_force(case: ForceCase) -> None:
 
 
 def check_box(case: ForceCase) -> None:
-    """Check a force in a periodic box; an AssertionError says what is broken.
+    """Check a force in a periodic box; an AssertionError tells what is broken.
 
     In a box far wider than what is in it, energy and forces are those of open space. Where the force keeps momentum,
     they are the same again with other images of the beads: of each free bead and body, of each chain and membrane as a
@@ -247,7 +247,7 @@ def check_bits(case: ForceCase) -> None:
 
 
 def check_numbers(case: ForceCase) -> None:
-    """The numbers of a force as attributes: what can be read, and what assigning to them does."""
+    """Check the numbers of a force as attributes: what can be read, and what assigning to them does."""
     _, force = case.build()
     for name, value in force.parameters.items():
         read = getattr(force, name)
@@ -300,7 +300,7 @@ def check_domains(case: ForceCase) -> None:
 
 
 def check_changes(case: ForceCase) -> None:
-    """Each number is set while a context runs, whose results are then those of a force that was made with it."""
+    """Check that a number set while a context runs gives the results of a force that was made with it."""
     topology, force = case.build()
     running, followed = _context(topology, force), 0
     for name in force.domains:
@@ -468,8 +468,8 @@ class _Anywhere:
 
 
 def check_higher_derivatives(case: ForceCase) -> None:
-    """Second and third derivatives, as far as the force offers them, against differences of those one below; those of
-    its stiffness likewise, and products with both against their blocks."""
+    """Check second and third derivatives, as far as the force offers them, against differences of those one below;
+    those of its stiffness likewise, and products with both against their blocks."""
     force = _Anywhere(case)
     offered, x = force.operation.derivatives, force.x
     if offered < 2:
@@ -521,12 +521,12 @@ def check_higher_derivatives(case: ForceCase) -> None:
 
 
 def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
-    """Check what a force does where edges of the membranes of a case are flipped; AssertionErrors say what is broken.
+    """Check what a force does where edges of the membranes of a case are flipped; AssertionErrors tell what is broken.
 
-    Of changes that move a few beads, flip a few edges, or both: what `Operation.difference` says is what the whole
-    energy gains, to 1e-12 of its size, and asking leaves all as it was, to the bit. After all of the flips have been
-    made one by one, energies, forces and second derivatives, if the force offers any, are those of a context that is
-    given the triangles at once, to the bit. The energy of the case is not used.
+    For changes that move a few beads, flip a few edges, or both, `Operation.difference` is what the whole energy gains,
+    to 1e-12 of its size; asking leaves all as it was, to the bit. After all of the flips have been made one by one,
+    energies, forces and second derivatives, if the force offers any, are those of a context that is given the triangles
+    at once, to the bit. The energy of the case is not used.
 
     Parameters
     ----------

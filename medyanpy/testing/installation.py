@@ -54,7 +54,7 @@ class Finding:
 
 
 def _scene(n: int = 1) -> SimpleNamespace:
-    """Something of every kind, n times as many of what there are many of."""
+    """Build a scene with one kind of everything, n times as many of what there are many of."""
     rng = np.random.default_rng(7)
     t = Topology()
     turn = 2.0 * np.pi * np.arange(6) / 6.0
@@ -205,7 +205,7 @@ def check_installation(threads: int | None = None) -> Iterator[Finding]:
 
 
 def _of_a_force(name: str, make: Callable[[SimpleNamespace], Force]) -> Finding:
-    """Minus the energy's difference along a direction is the sum of forces and torques along it."""
+    """Check that minus the energy's difference along a direction is the sum of forces and torques along it."""
     try:
         scene = _scene()
         system = System(scene.topology)
@@ -219,8 +219,8 @@ def _of_a_force(name: str, make: Callable[[SimpleNamespace], Force]) -> Finding:
 
 
 def _slope(context: Context, of_weights: bool) -> tuple[float, float, float]:
-    """The power of forces along a direction by differences of the energy, as they say themselves, and the sum of sizes
-    of what adds up to it."""
+    """Return the power of forces along a direction by differences of their energy, and the sum of sizes of what adds up
+    to it."""
     rng = np.random.default_rng(1)
     start = context.get_state(positions=True, forces=True)
     steps = rng.normal(size=start.positions.shape)

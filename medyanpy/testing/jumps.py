@@ -70,7 +70,7 @@ class JumpCase:
         return rest
 
     def after(self, time: float) -> np.ndarray:
-        """(m,) the distribution at a time, s, by the master equation."""
+        """Return the distribution at a time, s, by the master equation, (m,)."""
         from scipy.linalg import expm
 
         distribution: np.ndarray = expm(self.generator * time)[self.start]
@@ -78,7 +78,7 @@ class JumpCase:
 
 
 def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
-    """Everything that a jump promises.
+    """Check everything that a jump promises.
 
     - Balance: the rates that the case states keep exp(-E/kT) times the weights, pair by pair, unless it is driven.
     - Time: the distribution at three times is that of the master equation, however time is cut into steps, and the
@@ -117,12 +117,12 @@ def _look(simulation: Simulation) -> State:
 
 
 def _fastest(case: JumpCase) -> float:
-    """1/s; the highest rate at which a state is left."""
+    """Return the highest rate at which a state is left, 1/s."""
     return float(-np.diag(case.generator).min())
 
 
 def check_balance(case: JumpCase) -> None:
-    """The rates of the case against its energies and weights: exact."""
+    """Check the rates of the case against its energies and weights: exact."""
     if case.driven:
         return
     weights = np.ones(len(case.energies)) if case.weights is None else np.asarray(case.weights, float)
@@ -132,7 +132,7 @@ def check_balance(case: JumpCase) -> None:
 
 
 def check_time(case: JumpCase, copies: int, sees: float = 0.1) -> None:
-    """Against the master equation, in time and at rest."""
+    """Check against the master equation, in time and at rest."""
     fastest = _fastest(case)
     slowest = np.sort(np.abs(np.linalg.eigvals(case.generator)))[1]
     # Three times, one of them early; in one step, in many, and the last of them at rest.
@@ -150,7 +150,7 @@ def check_time(case: JumpCase, copies: int, sees: float = 0.1) -> None:
 
 
 def _check_counts(what: str, counts: np.ndarray, expected: np.ndarray, sees: float) -> None:
-    """Chi-square; states that are hardly ever seen are taken together."""
+    """Check counts by chi-square; states that are hardly ever seen are taken together."""
     rare = expected < 25.0
     if rare.any() and expected[rare].sum() > 0.0:
         # They are merged with the least of the others, where they are still too few.
@@ -185,7 +185,7 @@ def _check_events(case: JumpCase, copies: int, sees: float) -> None:
 
 
 def check_books(case: JumpCase, copies: int = 200) -> None:
-    """Energies, events and their times."""
+    """Check energies, events and their times."""
     energies = np.asarray(case.energies, float)
     h = 0.2 / _fastest(case)
     simulation = case.make(copies, 5, 1, h)

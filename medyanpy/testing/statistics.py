@@ -1,8 +1,8 @@
-"""Statistical checks that say how often they would be wrong, and what they would see.
+"""Statistical checks with known rates of false alarms and known sensitivity.
 
-Every check fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and says in its message how
-large the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely, to find the
-error that the test claims to find with probability `POWER`. SciPy is needed.
+Every check fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and reports in its message how large
+the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely, to find the error that
+the test claims to find with probability `POWER`. SciPy is needed.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ _BLOCK = 20
 def check_mean(
     what: str, samples: np.ndarray, expected: float, *, sees: float | None = None, time_series: bool = False
 ) -> float:
-    """Student's t: independent samples have the mean `expected`.
+    """Check by Student's t that independent samples have the mean `expected`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def check_mean(
 
 
 def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: float | None = None) -> float:
-    """Welch's t: two independent samples have the same mean, whatever their spreads.
+    """Check by Welch's t that two independent samples have the same mean, whatever their spreads.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: floa
 
 
 def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, sees: float | None = None) -> float:
-    """Kolmogorov and Smirnov: two independent samples have the same continuous distribution.
+    """Check by Kolmogorov and Smirnov that two independent samples have the same continuous distribution.
 
     It looks at ranks only, so that a few wild members can neither fail it nor blind it.
 
@@ -168,7 +168,7 @@ def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, se
 def check_variance(
     what: str, sum_of_squares: float, degrees_of_freedom: int, expected: float, *, sees: float | None = None
 ) -> float:
-    """Chi-square: independent normal samples of mean 0 have the variance `expected`.
+    """Check by chi-square that independent normal samples of mean 0 have the variance `expected`.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def check_variance(
 
 
 def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, sees: float | None = None) -> float:
-    """Pearson's chi-square of counts against expectations.
+    """Check counts against expectations by Pearson's chi-square.
 
     Parameters
     ----------

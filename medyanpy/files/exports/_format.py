@@ -156,7 +156,7 @@ class Format(ABC):
 
 
 class FormatOfEqualFrames(Format):
-    """A format with the same atoms in every frame, in Å: all rows of beads that are alive in one of the frames."""
+    """A format with the same atoms in every frame, in Å: all rows that have a bead in one of the frames."""
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
         super().__init__(contents, frames, out)
@@ -169,8 +169,8 @@ class FormatOfEqualFrames(Format):
         self._reach: tuple[float, float] = (low, high)
 
     def each_in_full(self) -> Iterator[tuple[Particles, np.ndarray, np.ndarray]]:
-        """Each frame: its particles, (n, 3) places in Å of all rows, and (n,) which of them are alive. The others stay
-        where they were last, or are where they are first seen."""
+        """Iterate over frames: the particles, places of all rows in Å, (n, 3), and which of them have a bead, (n,). The
+        others stay where they were last, or are where they are first seen."""
         places = self._first_places()
         for there in self.each():
             own = np.searchsorted(self._rows, there.rows)
@@ -180,7 +180,7 @@ class FormatOfEqualFrames(Format):
             yield there, places, alive
 
     def _first_places(self) -> np.ndarray:
-        """(n, 3) Å, where each row is first seen."""
+        """Return where each row is first seen, (n, 3) Å."""
         places = np.full((len(self._rows), 3), np.nan)
         for there in self.each():
             own = np.searchsorted(self._rows, there.rows)

@@ -39,7 +39,7 @@ class ExportReport:
         Of the files.
     n_frames : int
     left_out : tuple of str
-        Sentences that say what of the run the format cannot hold.
+        Sentences on what of the run the format cannot hold.
     """
 
     paths: tuple[Path, ...]
@@ -104,8 +104,8 @@ def export(
     Raises
     ------
     ParameterError
-        An ending that is no format's, a file that exists or is the source itself, a source that is not a trajectory,
-        damaged, of a later version or without frames, frames that are none, or what the format cannot hold at all.
+        An ending of no format, a file that exists or is the source itself, a source that is not a trajectory,
+        damaged, of a later version or without frames, an empty choice of frames, or what the format cannot hold at all.
     ImportError
         A format needs an extra that is not installed.
     OutputError
@@ -156,7 +156,7 @@ def export(
 
 @contextmanager
 def _opened(source: str | os.PathLike[str] | Trajectory) -> Iterator[Trajectory]:
-    """A trajectory that is there already stays open."""
+    """Open a trajectory; one that is given as such stays open."""
     if isinstance(source, Trajectory):
         yield source
     else:

@@ -1,7 +1,7 @@
 """Simularium files, for the viewer in the browser: balls, fibres, and plots of energies.
 
 Format: Allen Institute for Cell Science, Simularium file format (JSON), trajectoryInfo version 3, spatialData version
-1. The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file says how many nm
+1. The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file holds how many nm
 one is. A periodic box is the viewer's; particles are where pictures show them.
 """
 

@@ -148,7 +148,7 @@ class _File:
             self._write_energies()
 
     def _index(self, group: Any, name: str, values: np.ndarray) -> None:
-        """Whole numbers; those that are there already get one more name."""
+        """Write whole numbers; those that are there already get one more name."""
         values = np.ascontiguousarray(values, np.int64)
         key = (values.shape, values.tobytes())
         if key in self._there:
@@ -195,7 +195,7 @@ class _File:
         self._index(offsets, name, np.concatenate(where))
 
     def _ids(self) -> Iterator[np.ndarray]:
-        """Permanent ids in every frame."""
+        """Iterate over the permanent ids in every frame."""
         for one, handle in zip(self._stretches, self._handles, strict=True):
             for k in one.frames:
                 yield np.empty(0, np.int64) if handle is None else one.segment.read("ids", k)[handle.beads]
@@ -220,7 +220,7 @@ class _File:
         return out
 
     def _map(self, group: Any, name: str, element: str) -> None:
-        """A virtual dataset of what frames hold of this handle, frame after frame."""
+        """Write a virtual dataset of what frames hold of this handle, frame after frame."""
         *_, shape, dtype = self._stretches[-1].segment.place_of(element)
         mapping = _Mapping((sum(n * t for n, t in zip(self._counts, self._frames, strict=True)), *shape[2:]))
         base = 0
@@ -237,7 +237,7 @@ class _File:
         return os.path.relpath(os.path.realpath(segment.path), self._folder)
 
     def _write_energies(self) -> None:
-        """Numbers of whole frames are fields."""
+        """Write numbers of whole frames as fields."""
         data = self._root.create_group("FieldData")
         offsets, sizes = self._steps.create_group("FieldDataOffsets"), self._steps.create_group("FieldDataSizes")
         n_steps = sum(self._frames)
@@ -312,7 +312,7 @@ class _File:
         return list(np.flatnonzero(frame.alive[handle.beads])[:, None])
 
     def _write_other_cells(self, group: Any) -> "_Cells":
-        """Cells of every step; those that stay the same once."""
+        """Write the cells of every step; those that stay the same once."""
         kept: dict[tuple[int, bytes, bytes], int] = {}
         sets: list[tuple[np.ndarray, np.ndarray]] = []
         parts = []
@@ -341,7 +341,7 @@ class _File:
         return _Cells(own, (np.cumsum(n_cells) - n_cells)[own], (np.cumsum(n_points) - n_points)[own])
 
     def _write_triangles(self, group: Any) -> "_Cells":
-        """Neither are these copied: where edges have flipped those in frames, else those of the mesh."""
+        """Write triangles without copying them: where edges have flipped those in frames, else those of the mesh."""
         flips = hdf5.FACES_OF + self._name
         faces = [np.empty((0, 3)) if h is None or h.faces is None else h.faces for h in self._handles]
         counts = [len(own) for own in faces]
