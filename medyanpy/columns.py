@@ -107,7 +107,7 @@ class Column:
         return self.shape if self.shown is None else self.shown
 
     def empty(self, n: int) -> np.ndarray:
-        """n rows of zeros."""
+        """Return n rows of zeros."""
         return np.zeros((n, *self.shape), self.dtype)
 
 

@@ -100,7 +100,7 @@ class Context(Displayed, Guarded):
         topology._contexts.add(self)
 
     def _engine(self, threads: int) -> Engine:
-        """Everything that the topology, the system and the integrator are compiled to."""
+        """Return everything that the topology, the system and the integrator are compiled to."""
         check_space(self.system)
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
@@ -172,7 +172,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def _overlaps(self) -> list[Overlap]:
-        """Pairs that overlap where beads are now."""
+        """Return pairs that overlap where beads are now."""
         self._refresh()
         return overlaps_now(self._schedule)
 
@@ -293,7 +293,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def hessian(self, forces: Iterable[str] | None = None, positive: bool = False) -> Any:
-        """The matrix of second derivatives of the potential energy.
+        """Return the matrix of second derivatives of the potential energy.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def third_derivative(self, direction: Any, forces: Iterable[str] | None = None) -> np.ndarray:
-        r"""The third derivative of the potential energy, twice along a direction a:
+        r"""Return the third derivative of the potential energy, twice along a direction a:
         :math:`g_k = \sum_{ij} a_i a_j\, \partial^3 U / \partial x_i \partial x_j \partial x_k`.
 
         Parameters
@@ -742,7 +742,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
-        """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
+        """Return all that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
         return self._schedule.dynamical_arrays()
 

@@ -218,12 +218,12 @@ def foreign_errors(problem: str, kind: type[MedyanError] = ParameterError) -> It
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """Text for a message: the beginning of it, where it is long."""
+    """Return text for a message: the beginning of it, where it is long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def shown(value: Any) -> str:
-    """A value for a message: what Python shows of it, on one line and not at length."""
+    """Return a value for a message: what Python shows of it, on one line and not at length."""
     try:
         return shortened(repr(value).replace("\n", ""), 80)
     except Exception:  # Whole numbers of thousands of digits, and objects of others.

@@ -39,7 +39,7 @@ class Stage:
 def ornstein_uhlenbeck(
     friction: np.ndarray, h: float, kT: float, inverse_mass: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """c1 and c2 of O for a time h; 1 and 0 where the inverse mass is 0, as without friction."""
+    """Return c1 and c2 of O for a time h; 1 and 0 where the inverse mass is 0, as without friction."""
     exponent = friction * (h * inverse_mass)
     # 1 - c1^2, without cancellation where friction is small.
     return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (kT * inverse_mass))
@@ -48,7 +48,8 @@ def ornstein_uhlenbeck(
 def euler_maruyama(
     friction: np.ndarray, h: float, kT: float, movable: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """c1 and c2 of D for a time h, x <- x + c1 F + c2 xi; 0 without friction, and for beads that are not movable."""
+    """Return c1 and c2 of D for a time h, x <- x + c1 F + c2 xi; 0 without friction, and for beads that are not
+    movable."""
     moves = movable & (friction > 0.0)
     c1 = np.divide(h, friction, out=np.zeros(len(friction)), where=moves)
     return c1, np.sqrt(2.0 * kT * c1)
@@ -77,15 +78,15 @@ class Flow:
     mixed = False
 
     def before(self, stage: Stage) -> Sequence["Operation"]:
-        """Operations to run before a letter."""
+        """Return operations to run before a letter."""
         return self._own("before", stage)
 
     def after(self, stage: Stage) -> Sequence["Operation"]:
-        """Operations to run after a letter."""
+        """Return operations to run after a letter."""
         return self._own("after", stage)
 
     def in_place(self, stage: Stage, *given: "ForceSum") -> Sequence["Operation"]:
-        """Operations that are the letter for these beads, after those that are it for all others."""
+        """Return operations that are the letter for these beads, after those that are it for all others."""
         return self._own("in_place_of", stage, *given)
 
     def replaces(self, letter: str) -> bool:
@@ -97,12 +98,12 @@ class Flow:
         return () if method is None else method(stage, *given)
 
     def tangent(self) -> Sequence["Operation"]:
-        """Operations that take out of velocities what these beads cannot have: run when velocities come from
+        """Return operations that take out of velocities what these beads cannot have: run when velocities come from
         outside."""
         return ()
 
     def settle(self) -> Sequence["Operation"]:
-        """Operations that bring positions which come from outside to where these beads can be."""
+        """Return operations that bring positions which come from outside to where these beads can be."""
         return ()
 
     def carry(self, before: "Flow", then: np.ndarray, now: np.ndarray) -> None:

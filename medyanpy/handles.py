@@ -295,11 +295,11 @@ class Handle(Guarded):
         self._version += 1
 
     def _merged(self, other: "Handle") -> dict[str, Any]:
-        """Attributes with those of more beads, of the same kind, after its own."""
+        """Return attributes with those of more beads, of the same kind, after its own."""
         return {name: together(getattr(self, name), getattr(other, name)) for name in self.per_bead}
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
-        """Attributes of the beads (n,) that are kept."""
+        """Return attributes of the beads (n,) that are kept."""
         return {name: chosen(getattr(self, name), keep) for name in self.per_bead}
 
     # Columns of its own --------------------------------------------------------------------------------------
@@ -346,8 +346,8 @@ class Handle(Guarded):
         return rows
 
     def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        """Rows that users give for columns of one role, as memory holds them; of right shapes and finite, the rest is
-        checked here. TopologyError naming the first bad row."""
+        """Return rows that users give for columns of one role, as memory holds them; of right shapes and finite, the
+        rest is checked here. TopologyError naming the first bad row."""
         return given
 
     def beside_frames(self) -> dict[str, Any]:
@@ -418,7 +418,7 @@ class Handle(Guarded):
         return "but constraints hold free beads, balls, nodes of filaments and beads on surfaces, and no others"
 
     def constraint_rows(self) -> "list[Rows]":
-        """The constraints that its beads have, for joint solves; see `medyanpy.beads.joint`."""
+        """Return the constraints that its beads have, for joint solves; see `medyanpy.beads.joint`."""
         return []
 
     @property
@@ -427,15 +427,15 @@ class Handle(Guarded):
         return 1.0
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
-        """Lagrange multipliers of the constraints on these beads, from the rows of (n, 3) arrays in their order; None
-        where there are none or none are offered. SimulationError where they are not determined."""
+        """Return Lagrange multipliers of the constraints on these beads, from the rows of (n, 3) arrays in their order;
+        None where there are none or none are offered. SimulationError where they are not determined."""
         return None
 
     def with_joint_multipliers(
         self, own: np.ndarray | None, parts: "list[tuple[np.ndarray, np.ndarray]]"
     ) -> np.ndarray | None:
-        """Its multipliers, `own`, with those of the constraints that are solved jointly with others in their places;
-        `parts` are numbers and values for each of its forms (see `constraint_rows`)."""
+        """Return its multipliers, `own`, with those of the constraints that are solved jointly with others in their
+        places; `parts` are numbers and values for each of its forms (see `constraint_rows`)."""
         if own is not None:
             (number, values), *_ = parts
             own[number] = values
@@ -456,7 +456,7 @@ class Handle(Guarded):
 
     @classmethod
     def adder(cls, topology: "Topology") -> Callable[..., "Handle"]:
-        """The method of a topology that makes handles of this class, for documents and copies."""
+        """Return the method of a topology that makes handles of this class, for documents and copies."""
         if "added_by" not in vars(cls):
             return partial(topology.add, cast("type[Beads]", cls))
         adder: Callable[..., Handle] = getattr(topology, cls.added_by)
@@ -467,7 +467,7 @@ class Handle(Guarded):
         return {**self._numbers_now("mass", "friction"), **self._own, "name": self.name, **self._room_now()}
 
     def _numbers_now(self, *names: str) -> dict[str, Any]:
-        """Numbers of beads as an adder takes them: one where all have the same, also where there are none."""
+        """Return numbers of beads as an adder takes them: one where all have the same, also where there are none."""
         return {
             name: scalar_if_one(getattr(self, name)) if len(self) else self._of_all.get(name, getattr(self, name))
             for name in names
@@ -491,7 +491,7 @@ class Handle(Guarded):
 
 
 def handles_in(beads: Any) -> tuple[Handle, ...]:
-    """The handles among what names beads: a handle, several, or bead numbers."""
+    """Return the handles among what names beads: a handle, several, or bead numbers."""
     if isinstance(beads, Handle):
         return (beads,)
     if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
@@ -500,7 +500,7 @@ def handles_in(beads: Any) -> tuple[Handle, ...]:
 
 
 def together(a: Any, b: Any) -> Any:
-    """Values of beads and of more of them: one number that all have stays one; None, where neither has any."""
+    """Return values of beads and of more of them: one number that all have stays one; None, where neither has any."""
     if a is None and b is None:
         return None
     if a.ndim == 1 and len(a) and len(b) and a.strides == b.strides == (0,) and a[0] == b[0]:
@@ -511,7 +511,7 @@ def together(a: Any, b: Any) -> Any:
 
 
 def chosen(values: Any, keep: np.ndarray) -> Any:
-    """Values of the beads that are kept, by a mask or by their numbers; one number that all have stays one."""
+    """Return values of the beads that are kept, by a mask or by their numbers; one number that all have stays one."""
     if values is None:
         return None
     if values.ndim == 1 and values.strides == (0,) and len(values):

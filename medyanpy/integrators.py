@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BAGOGABIntegrator", "BrownianIntegrator", "Letter", "SplittingIntegrator", "VerletIntegrator"]
 
 def _letters(alone: bool) -> str:
-    """Symbols of letters that stand alone, or with others."""
+    """Return symbols of letters that stand alone, or with others."""
     return "".join(sorted(symbol for symbol, kind in LETTERS.items() if kind.alone == alone))
 
 
@@ -509,17 +509,17 @@ class SplittingIntegrator(Described, Guarded):
         return self._seed
 
     def longest_flight(self, group: int | None = None) -> float:
-        """The longest way of beads between two kicks by a group of forces (None: by any), in units of the timestep: 1
-        of ABA, BAB and BAOAB, which ask for forces once in a step; 0 of D. Harmonic modes of these forces are stable
-        below 2 over their frequency and this way. Of order 4, whose ways go back and forth, it is the one of which that
-        holds: 1.27 of ABA and BAB."""
+        """Return the longest way of beads between two kicks by a group of forces (None: by any), in units of the
+        timestep: 1 of ABA, BAB and BAOAB, which ask for forces once in a step; 0 of D. Harmonic modes of these forces
+        are stable below 2 over their frequency and this way. Of order 4, whose ways go back and forth, it is the one of
+        which that holds: 1.27 of ABA and BAB."""
         longest = max(self._flights(lambda letter: letter.kicks(group)), default=0.0)
         if self._order == 2 or longest == 0.0:
             return longest
         return 2.0 / _highest_stable(self._letters, group, 2.0 / longest)
 
     def _flights(self, kicks: Callable[[Letter], bool]) -> list[float]:
-        """The ways between successive kicks of some kind, around the word."""
+        """Return the ways between successive kicks of some kind, around the word."""
         kicked = [kicks(letter) for letter in self._base]
         if not any(kicked):
             return []
@@ -547,7 +547,8 @@ class SplittingIntegrator(Described, Guarded):
         self._context = weakref.ref(context)
 
     def _arguments_now(self) -> dict[str, Any]:
-        """The arguments that make it as it is now; kT in place of the temperature, so that no rounding is repeated."""
+        """Return the arguments that make it as it is now; kT in place of the temperature, so that no rounding is
+        repeated."""
         arguments = super()._arguments_now()
         arguments |= {name: value for name, value in self._changed.items() if name in arguments}
         if self._kT is not None and {"temperature", "kT"} <= arguments.keys():

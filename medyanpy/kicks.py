@@ -54,8 +54,8 @@ class Kick(Described, Guarded):
         return False
 
     def bind(self, schedule: "Schedule", h: float) -> Any:
-        """The rule that turns the forces of a Context into the force of kicks that are h apart; None for explicit
-        kicks."""
+        """Return the rule that turns the forces of a Context into the force of kicks that are h apart; None for
+        explicit kicks."""
         return None
 
     def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
@@ -96,7 +96,7 @@ class _Implicit(Kick):
         return f"{type(self).__name__}({', '.join(self._said())})"
 
     def _said(self) -> list[str]:
-        """Arguments, as they are written in a call; tolerances if another one is asked for."""
+        """Return arguments, as they are written in a call; tolerances if another one is asked for."""
         return [f"beta={self._beta:g}"] + [f"tolerance={self._tolerance:g}"] * (self._tolerance != _TOLERANCE)
 
     def softens(self, force: str) -> bool:
@@ -137,7 +137,7 @@ class _Implicit(Kick):
         return np.flatnonzero(schedule.store.movable_beads())
 
     def _stiff(self, schedule: "Schedule") -> list[Any]:
-        """The operations whose second derivatives go into the equations."""
+        """Return the operations whose second derivatives go into the equations."""
         return list(schedule.bound_forces.values())
 
     def bind(self, schedule: "Schedule", h: float) -> Any:
@@ -526,8 +526,8 @@ def _plain(schedule: "Schedule") -> list[bool]:
 
 
 def _band(place: np.ndarray, i: np.ndarray, j: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An order of solution of beads that are coupled in pairs (i, j): places (m,), where each molecule starts, and the
-    width of its band (m,), -1 in molecules where it would be too wide."""
+    """Return an order of solution of beads that are coupled in pairs (i, j): places (m,), where each molecule starts,
+    and the width of its band (m,), -1 in molecules where it would be too wide."""
     from scipy import sparse
     from scipy.sparse import csgraph
 

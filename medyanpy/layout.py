@@ -159,7 +159,7 @@ class Layout:
         return slice(self.first_oriented, self.first_oriented + self.n_oriented)
 
     def _order_of(self, handle: Handle) -> np.ndarray:
-        """The rows of one handle as they follow each other in memory.
+        """Return the rows of one handle as they follow each other in memory.
 
         Points start sorted by triangle: neighbours in memory then read and push the same vertices, which spares
         a third of the time of G. No result depends on it: sums over points have no order, and random numbers
@@ -185,12 +185,12 @@ class Layout:
         return out
 
     def internal(self, beads: np.ndarray) -> np.ndarray:
-        """Places of beads given by their topology numbers."""
+        """Return places of beads given by their topology numbers."""
         places: np.ndarray = self.rank[beads]
         return places
 
     def slice_of(self, handle: Handle) -> slice:
-        """The places of a handle's beads: they are contiguous."""
+        """Return the places of a handle's beads: they are contiguous."""
         return slice(*self._bounds[handle][:2])
 
     def block_of(self, handle: Handle) -> slice:
@@ -204,7 +204,7 @@ class Layout:
         return self.internal(np.sort(self.order[self.block_of(handle)]))
 
     def first_place(self, of: str) -> int:
-        """The place of the bead that has the first row in the columns of an `of`."""
+        """Return the place of the bead that has the first row in the columns of an `of`."""
         return self._first_places.get(of, 0)
 
     def n_rows(self, of: str) -> int:
@@ -212,12 +212,12 @@ class Layout:
         return self._n_rows.get(of, 0)
 
     def rows_of(self, handle: Handle) -> slice:
-        """A handle's rows in the columns that not all beads have, in the order of places."""
+        """Return a handle's rows in the columns that not all beads have, in the order of places."""
         places, first = self.slice_of(handle), self.first_place(handle.rows_of())
         return slice(places.start - first, places.stop - first)
 
     def shown_rows(self, of: str) -> np.ndarray:
-        """Rows of the columns of an `of`, in topology order."""
+        """Return rows of the columns of an `of`, in topology order."""
         if of not in self._shown_rows:
             first = self.first_place(of)
             self._shown_rows[of] = np.argsort(self.order[first : first + self.n_rows(of)], kind="stable")
@@ -228,11 +228,11 @@ class Layout:
         return self.momenta.index(column)
 
     def in_order(self, handle: Handle, values: np.ndarray) -> np.ndarray:
-        """A handle's numbers, one for each of its beads, in the order of their places."""
+        """Return a handle's numbers, one for each of its beads, in the order of their places."""
         return values[self._sorted[handle]] if handle in self._sorted else values
 
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
-        """Faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
+        """Return faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
         return self.triangulation.connectivity(membrane)
 
     def geometry(self, membrane: Membrane) -> Geometry:

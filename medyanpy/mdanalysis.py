@@ -122,8 +122,8 @@ def _residues_of(frame: Frame, handle: Any) -> np.ndarray:
 
 
 def _bonds_of(contents: Contents) -> tuple[np.ndarray, list[str]]:
-    """(b, 2) rows, and the handle of each, or that it is of a force; without those that jumps have bound, which come
-    and go, as bonds of MDAnalysis do not."""
+    """Return the rows (b, 2) of bonds, and the handle of each, or that it is of a force; without those that jumps have
+    bound, which come and go, as bonds of MDAnalysis do not."""
     there = contents.particles(contents.trajectory[0])
     stays = ~np.isin(there.bond_types, contents.numbers_of_jumps)
     pairs = [there.bonds[stays]]

@@ -140,7 +140,7 @@ def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
 def uniform(
     n: int, segment_length: float, curvature: Numbers = (0.0, 0.0, 0.0), strain: Numbers = (0.0, 0.0, 1.0)
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Nodes and orientations of a rod whose strains are the same everywhere: a line, a circle or a helix.
+    r"""Return nodes and orientations of a rod whose strains are the same everywhere: a line, a circle or a helix.
 
     .. math:: R' = R\,[\Omega]_\times,\quad r' = R\,\Gamma,\qquad R(0) = 1,\ r(0) = 0
 

@@ -308,7 +308,7 @@ class Sites:
         return len(self._start) - 1
 
     def __getitem__(self, index: Any) -> "Sites":
-        """Some of the sites: by an int, a slice, an array of ints or a mask."""
+        """Return some of these sites: by an int, a slice, an array of ints or a mask."""
         try:
             chosen = np.atleast_1d(np.arange(len(self))[index])
         except IndexError as cause:
@@ -449,7 +449,7 @@ class Sites:
                 raise TopologyError(f"{what}[{with_arm[k]}] has an arm on bead {body[k]}, which has no orientation")
 
     def bind(self, layout: "Layout") -> SiteTable:
-        """The table of these sites on the arrays of one Context; `check` has been passed."""
+        """Return the table of these sites on the arrays of one Context; `check` has been passed."""
         counts = np.diff(self._start)
         has_beads = counts > 0
         weights = self._weights.copy()
@@ -473,8 +473,8 @@ class Sites:
 
 
 def joined_beads(a: Sites, b: Sites) -> np.ndarray:
-    """(k, 2) the beads that links between sites (n,) join, each the main one of its site; without those between a site
-    and an anchor, or sites with the same main bead."""
+    """Return the beads (k, 2) that links between sites (n,) join, each the main one of its site; without those between
+    a site and an anchor, or sites with the same main bead."""
     pairs = np.column_stack([a.main_beads, b.main_beads])
     joined: np.ndarray = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
     return joined
@@ -504,7 +504,7 @@ def _not_negative(what: str, number: np.ndarray) -> None:
 
 
 def _over_sites(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Sums of the values of each site, one after another; sites have so many each."""
+    """Return sums of the values of each site, one after another; sites have so many each."""
     return np.bincount(np.repeat(np.arange(len(counts)), counts), values, len(counts))
 
 

@@ -179,7 +179,7 @@ class State(Displayed, Named):
         return np.asarray(rows[self.alive[rows]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Rows of beads by their permanent ids.
+        """Return rows of beads by their permanent ids.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class State(Displayed, Named):
         return dict(self._part("faces", "positions"))
 
     def links(self, force: "Links") -> "LinkEnds":
-        """The links of a force as they are here: those that it was given, and those that jumps have bound.
+        """Return the links of a force as they are here: those that it was given, and those that jumps have bound.
 
         Raises
         ------

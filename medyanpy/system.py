@@ -111,7 +111,7 @@ class System(Displayed, Guarded):
         return self._hydrodynamics
 
     def name_of(self, what: Force | Jump) -> str:
-        """The unique name of a force or jump of this system.
+        """Return the unique name of a force or jump of this system.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class System(Displayed, Guarded):
         ]
 
     def __getitem__(self, name: str) -> Force | Jump:
-        """The force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
+        """Return the force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
         ``system["MembraneBending"]``.
 
         Raises

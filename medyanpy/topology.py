@@ -131,7 +131,7 @@ class Topology(Displayed, Guarded):
         return tuple(h for h in self._handles if isinstance(h, OrientedBeads))
 
     def __getitem__(self, name: str) -> Handle:
-        """The handle of a name: ``topology["proteins"]``.
+        """Return the handle of a name: ``topology["proteins"]``.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class Topology(Displayed, Guarded):
         return Page("Topology", f"{self._n_beads:,} beads", [self._table()])
 
     def _table(self) -> Table:
-        """A row for each handle."""
+        """Return a row for each handle."""
         head = ("beads", "kind", "number", "mass (pN s²/nm)", "friction (pN s/nm)", "fixed")
         rows = [
             (h.name, h.kind, amount(len(h)), of_all(h.mass), of_all(h.friction), amount(int(h.fixed_beads.sum())))
@@ -227,14 +227,14 @@ class Topology(Displayed, Guarded):
         return self._n_beads if of == BEADS else self.row_counts.get(of, 0)
 
     def beads_with(self, of: str) -> np.ndarray:
-        """(m,) rows of all that have columns of an `of`, ascending: the order of rows in these."""
+        """Return the rows (m,) of all that have columns of an `of`, ascending: the order of rows in these."""
         if of not in self._beads_with:
             rows = [np.append(h.beads, h._asleep) for h in self._handles if h.rows_of() == of]
             self._beads_with[of] = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
         return self._beads_with[of]
 
     def rows_in(self, of: str, beads: np.ndarray) -> slice | np.ndarray:
-        """The rows of beads in the columns of an `of`: a slice where they follow each other."""
+        """Return the rows of beads in the columns of an `of`: a slice where they follow each other."""
         if not of or not len(beads):
             return slice(0, len(beads) if not of else 0)
         rows = np.searchsorted(self.beads_with(of), beads)
@@ -301,11 +301,11 @@ class Topology(Displayed, Guarded):
     # Adding -------------------------------------------------------------------------------------------------
 
     def _capacity(self, what: str, n: int, capacity: Any) -> int:
-        """Rows for n beads, and for as many more as a user asks for."""
+        """Return the number of rows for n beads, and for as many more as a user asks for."""
         return n if capacity is None else whole_number(f"{what}: capacity", capacity, at_least=n, at_most=MAX_BEADS)
 
     def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
-        """The first row of n that are to be added, and the name of their handle."""
+        """Return the first row of n that are to be added, and the name of their handle."""
         self._refuse_if_in_use(what)
         if n == 0:
             raise TopologyError(f"{what}: there is nothing to add (0 beads)")
@@ -313,7 +313,7 @@ class Topology(Displayed, Guarded):
         return self._n_beads, self._name(what, name, default)
 
     def _name(self, what: str, name: str | None, default: str) -> str:
-        """The name of a handle that is to be added: the one given, or the default with a number."""
+        """Return the name of a handle that is to be added: the one given, or the default with a number."""
         taken = {h.name for h in self._handles}
         if name is not None:
             name = plain_name(f"{what}: name", name, error=TopologyError)
@@ -528,7 +528,7 @@ class Topology(Displayed, Guarded):
             raise TopologyError(f"{what}: {last} permanent ids are more than {MAX_IDS}, and none is used twice")
 
     def rows_of_ids(self, ids: Numbers) -> np.ndarray:
-        """Rows of beads by their permanent ids.
+        """Return rows of beads by their permanent ids.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ class Triangulation:
         return slice(membrane.first_face, membrane.first_face + len(membrane.mesh.faces))
 
     def _joined(self) -> tuple[np.ndarray, np.ndarray]:
-        """The corners of each vertex, of all membranes; opposite corners are set."""
+        """Return the corners of each vertex, of all membranes; opposite corners are set."""
         starts, corners = [np.zeros(1, np.int32)], [np.zeros(0, np.int32)]
         for membrane in self._first_places:
             own, first = self.connectivity(membrane), np.int32(3 * membrane.first_face)
@@ -69,7 +69,7 @@ class Triangulation:
         return np.concatenate(starts), np.concatenate(corners)
 
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
-        """Faces, edges and neighbours of a membrane, by the numbers of its own vertices."""
+        """Return faces, edges and neighbours of a membrane, by the numbers of its own vertices."""
         if membrane not in self._changed:
             mesh: TriangleMesh = membrane.mesh
             return mesh
@@ -94,9 +94,9 @@ class Triangulation:
         beads: np.ndarray = _NO_BEADS,
         x: np.ndarray = _NOWHERE,
     ) -> Proposal:
-        """The flips of some edges of a membrane, (k, 2) vertices, one after the other, with the points of the program,
-        which are in faces (p,); and a few beads, by place, to be at x (n, 3). Nothing changes before it is swapped, and
-        `changed` is called where edges are flipped.
+        """Return the flips of some edges of a membrane, (k, 2) vertices, one after the other, with the points of the
+        program, which are in faces (p,); and a few beads, by place, to be at x (n, 3). Nothing changes before it is
+        swapped, and `changed` is called where edges are flipped.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Triangulation:
                 raise TopologyError(f"{what}: the triangles of {membrane.name!r} are none: {cause}") from None
 
     def at_first(self) -> np.ndarray:
-        """(F, 3) the faces of the meshes, by place."""
+        """Return the faces (F, 3) of the meshes, by place."""
         parts = [m.mesh.faces + np.int32(first) for m, first in self._first_places.items()]
         return np.concatenate([np.empty((0, 3), np.int32), *parts])
 

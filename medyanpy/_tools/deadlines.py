@@ -16,7 +16,7 @@ _CLOCK = re.compile(r"(?:(?P<d>\d+)-)?(?P<h>\d+):(?P<m>[0-5]\d):(?P<s>[0-5]\d)")
 
 
 def seconds_of(what: str, value: float | str) -> float:
-    """A time, s, > 0: a number of seconds, or text such as ``"90"``, ``"50m"``, ``"1h30m"`` or ``"1-02:30:00"``.
+    """Read a time, s, > 0: a number of seconds, or text such as ``"90"``, ``"50m"``, ``"1h30m"`` or ``"1-02:30:00"``.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def seconds_of(what: str, value: float | str) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """A time for a message."""
+    """Return a time for a message."""
     return f"{seconds:.3g} s" if seconds < 1000.0 else f"{round(seconds)} s"
 
 

@@ -233,7 +233,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
 
 
 def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
-    """A docstring with the rows of all arguments: those that it has itself win."""
+    """Return a docstring with the rows of all arguments: those that it has itself win."""
     text = inspect.cleandoc(text)
     titles = list(_TITLE.finditer(text))
     at = next((i for i, title in enumerate(titles) if title[1] == "Parameters"), None)
@@ -255,7 +255,7 @@ def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
 
 
 def _rows(section: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """(name, (type, text)) of the rows of a section; a type may be left out."""
+    """Return (name, (type, text)) for the rows of a section; a type may be left out."""
     names, head, lines = "", "", list[str]()
     for line in [*section.strip("\n").splitlines(), "end"]:
         if line and not line.startswith(" "):
@@ -266,7 +266,7 @@ def _rows(section: str) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _filled(text: str) -> str:
-    """A text in lines."""
+    """Return a text in lines."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) >= _WIDTH:

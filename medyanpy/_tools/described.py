@@ -62,7 +62,7 @@ class Recorded(Named):
         return f"{name}({', '.join(said)})"
 
     def _rest_now(self) -> dict[str, Any]:
-        """Numbers that are not among the arguments; usually none."""
+        """Return numbers that are not among the arguments; usually none."""
         return {}
 
     def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
@@ -125,7 +125,7 @@ def _is(value: Any, default: Any) -> bool:
 
 
 def _said(value: Any) -> str:
-    """An argument in a repr, which is to stay one line."""
+    """Return an argument in a repr, which is to stay one line."""
     if isinstance(value, np.ndarray):
         return str(value.tolist()) if value.size <= _FEW else f"array of shape {value.shape}"
     if hasattr(value, "write") and hasattr(value, "name"):
@@ -138,7 +138,8 @@ def _said(value: Any) -> str:
 
 
 def scalar_if_one(value: Any) -> Any:
-    """The number of an array that repeats one (`validation.per_item` makes such views), or the value as it is."""
+    """Return the number of an array that repeats one (`validation.per_item` makes such views), or the value as it
+    is."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value.strides == (0,):
         return value[0].item()
     return value

@@ -48,7 +48,7 @@ class Domain:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def checked(self, what: str, value: Any, n: int | None = None) -> Any:
-        """The value, clean: a float, or an array that cannot be written to; `n`, how many there are of `per`.
+        """Return the value, clean: a float, or an array that cannot be written to; `n`, how many there are of `per`.
 
         Raises
         ------

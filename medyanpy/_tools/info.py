@@ -34,7 +34,7 @@ _LIBRARIES = re.compile(r"/(lib(?:gomp|omp|iomp5)[^/\s]*\.(?:so|dylib)[^/\s]*)$"
 
 
 def _openmp_library() -> str | None:
-    """The file that is loaded, where the system tells."""
+    """Return the file that is loaded, where the system tells."""
     try:
         found = _LIBRARIES.findall(Path("/proc/self/maps").read_text())
     except OSError:
@@ -50,8 +50,8 @@ def _version_of(name: str) -> str | None:
 
 
 def information() -> dict[str, str | int | list[str] | None]:
-    """Versions, threads and parts, by name; None for what is not there or not known. Versions are looked up, nothing is
-    imported."""
+    """Return versions, threads and parts, by name; None for what is not there or not known. Versions are looked up,
+    nothing is imported."""
     return {
         "medyanpy": __version__,
         "Python": platform.python_version(),

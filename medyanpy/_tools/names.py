@@ -98,7 +98,7 @@ def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exceptio
 
 
 def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[str], NoReturn]:
-    """The ``__getattr__`` of a module whose public names are these."""
+    """Return the ``__getattr__`` of a module whose public names are these."""
 
     def missing(name: str) -> NoReturn:
         # Python looks for names of its own in many places.
@@ -190,7 +190,8 @@ class _PlainArguments:
 
 
 def plainly_called(function: _Function) -> _Function:
-    """A function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see above."""
+    """Return a function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see
+    above."""
     plain = _PlainArguments(function.__qualname__.removesuffix(".__init__"), inspect.signature(function))
 
     @functools.wraps(function)
@@ -202,7 +203,7 @@ def plainly_called(function: _Function) -> _Function:
 
 
 def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]) -> inspect.BoundArguments:
-    """The arguments of a function, all by name and with its defaults, that another takes for it.
+    """Return the arguments of a function, all by name and with its defaults, that another takes for it.
 
     Raises
     ------

@@ -82,8 +82,8 @@ def holds_no_file(path: Path) -> bool:
 
 @contextmanager
 def made_beside(what: str, paths: Sequence[Path], *, links: bool = True) -> Iterator[list[Path]]:
-    """Empty files to be written inside, beside those that are meant: once all are whole they are made safe on disk, and
-    given these names. Without `links`, one that has such a name is replaced instead of followed.
+    """Make empty files to be written inside, beside those that are meant: once all are whole they are made safe on
+    disk, and given these names. Without `links`, one that has such a name is replaced instead of followed.
 
     Raises
     ------
@@ -147,9 +147,9 @@ def new_file(
     append: bool | None = None,
     holds_nothing: Callable[[Path], bool] = lambda path: False,
 ) -> Path:
-    """A path that may be written to, refused now rather than after the work; `append` is None where no file can be
-    appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start leave
-    such files.
+    """Return a path that may be written to, refused now rather than after the work; `append` is None where no file can
+    be appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start
+    leave such files.
 
     Raises
     ------

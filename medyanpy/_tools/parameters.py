@@ -58,7 +58,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return self._values
 
     def _named(self, *names: str) -> tuple[Any, ...]:
-        """Numbers by their names, as they are now."""
+        """Return numbers by their names, as they are now."""
         return tuple(self._numbers[name] for name in names)
 
     @property
@@ -95,7 +95,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
             return super().__getattr__(name)
 
     def _one(self, name: str) -> Any:
-        """A number as a user would give it: one where all have the same."""
+        """Return a number as a user would give it: one where all have the same."""
         value = self._numbers[name]
         return self._of_all[name] if np.ndim(value) == 1 and name in self._of_all else scalar_if_one(value)
 
@@ -108,7 +108,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return self._version
 
     def _acts_on(self) -> str:
-        """The names of the handles that it was given; empty where it was given none."""
+        """Return the names of the handles that it was given; empty where it was given none."""
         return ", ".join(handle.name for handle in getattr(self, "handles", ()))
 
     def _row(self) -> tuple[str, str]:
@@ -164,7 +164,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         """Let go of terms, as `naming` gave them."""
 
     def _numbers_of(self, keep: np.ndarray) -> dict[str, Any]:
-        """The numbers, of those items alone that are kept, (n,) bool, where there is one each."""
+        """Return the numbers, of those items alone that are kept, (n,) bool, where there is one each."""
         out = {}
         for name, value in self._numbers.items():
             each = self._per(name) is not None and np.ndim(value) >= self._dimensions(name)
@@ -178,7 +178,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return None
 
     def _keys(self, per: str) -> np.ndarray | None:
-        """(n,) int: permanent ids of the items of which a number has one each, `Domain.per`; None where items do not
+        """Return permanent ids (n,) of the items of which a number has one each, `Domain.per`; None where items do not
         come or go."""
         return None
 
@@ -191,7 +191,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return None if per is None else self._keys(per)
 
     def _number_of_all(self, name: str) -> Any:
-        """The number, or vector, that each item has and will have that comes; None where they differ."""
+        """Return the number, or vector, that each item has and will have that comes; None where they differ."""
         value = self._numbers[name]
         if name in self._of_all:
             return self._of_all[name]
@@ -248,7 +248,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
             self._counted = self._count()
 
     def _dimensions(self, name: str) -> int:
-        """Dimensions of an array with a row for each item."""
+        """Return dimensions of an array with a row for each item."""
         return 1 if self.domains[name].size is None else 2
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
@@ -257,7 +257,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return {name: self._in_domain(name, value) for name, value in numbers.items()}
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
-        """A number, checked; for each of n items, where that is not how many there are now."""
+        """Return a number, checked; for each of n items, where that is not how many there are now."""
         domain = self.domains.get(name)
         if domain is None:
             return value
@@ -279,7 +279,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return arguments
 
     def _rest_now(self) -> dict[str, Any]:
-        """Changeable numbers that the constructor of this class does not take."""
+        """Return changeable numbers that the constructor of this class does not take."""
         taken = {key for place in self._places(self._arguments_now()) for key in place}
         return {key: value for key, value in self._changeable_now().items() if key not in taken}
 
@@ -305,7 +305,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return places
 
     def _identity(self) -> dict[str, Any]:
-        """Arguments beside numbers that are attributes of the same name."""
+        """Return arguments beside numbers that are attributes of the same name."""
         return {"name": self.name}
 
 

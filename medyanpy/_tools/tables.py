@@ -61,7 +61,7 @@ class Page(NamedTuple):
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Columns of letters."""
+        """Return columns of letters."""
         lines = [f"{self.title}: {self.said}" if self.said else self.title]
         for table in self.tables:
             if table.rows:
@@ -71,7 +71,7 @@ class Page(NamedTuple):
         return "\n".join([*lines, *([""] if self.notes else []), *self.notes])
 
     def html(self) -> str:
-        """Tables beside each other as far as there is room, in the colours of the page that they are in."""
+        """Return tables beside each other as far as there is room, in the colours of the page that they are in."""
         tables = "".join(map(_html, (table for table in self.tables if table.rows)))
         notes = "".join(f'<div style="opacity:0.7">{html.escape(note)}</div>' for note in self.notes)
         return (
@@ -133,7 +133,7 @@ def _html(table: Table) -> str:
 
 
 def amount(value: Any) -> str:
-    """A number for a cell; "–" where there is none."""
+    """Return a number for a cell; "–" where there is none."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int | np.integer) else f"{float(value):.6g}"
@@ -146,7 +146,7 @@ def named(name: str, one: object) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """A number and its unit."""
+    """Return a number and its unit."""
     return f"{amount(value)} {unit}".rstrip() if value is not None else "–"
 
 

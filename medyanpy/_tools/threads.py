@@ -17,7 +17,7 @@ _by_default: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def _cgroup_quota() -> float:
-    """Processors that a container may use, or infinity."""
+    """Return the number of processors that a container may use, or infinity."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         if quota != "max":

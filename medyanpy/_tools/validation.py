@@ -36,7 +36,8 @@ def array(
     error: type[Exception] = ParameterError,
     nan: bool = False,
 ) -> np.ndarray:
-    """A C-contiguous array of the given shape (None: any length), finite if it holds floats; nan where it may be."""
+    """Return a C-contiguous array of the given shape (None: any length), finite if it holds floats; nan where it may
+    be."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
         raw = _real(np.asarray(value))
@@ -81,7 +82,7 @@ def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = P
 def one_or_many(
     what: str, value: Any, *, dtype: type = np.float64, error: type[Exception] = ParameterError
 ) -> np.ndarray:
-    """(n,) numbers; of one number, n is 1."""
+    """Return numbers (n,); of one number, n is 1."""
     many = value if dimensions(what, value, "(n,)", error=error) else [value]
     return array(what, many, (None,), dtype=dtype, error=error)
 
@@ -95,7 +96,7 @@ def several(what: str, value: Any, *, error: type[Exception] = ParameterError) -
 
 
 def words(what: str, value: Any, *, error: type[Exception] = ParameterError) -> list[str]:
-    """Names, or one name."""
+    """Return names, or one name."""
     out = [value] if isinstance(value, str) else several(what, value, error=error)
     for i, word in enumerate(out):
         if not isinstance(word, str):
@@ -138,7 +139,7 @@ def _refuse_outside(what: str, x: Any, bounds: Mapping[str, float], error: type[
 
 
 def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **bounds: float) -> float:
-    """A finite float within its bounds: ``above=``, ``at_least=``, ``below=``, ``at_most=``."""
+    """Return a finite float within its bounds: ``above=``, ``at_least=``, ``below=``, ``at_most=``."""
     try:
         if isinstance(value, str | bytes):
             raise TypeError
@@ -154,8 +155,8 @@ def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **
 def per_item(
     what: str, value: Any, n: int, *, error: type[Exception] = ParameterError, **bounds: float
 ) -> np.ndarray:
-    """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them; bounds
-    as of `number`."""
+    """Return one float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them;
+    bounds as of `number`."""
     try:
         raw = _real(np.asarray(value)).astype(np.float64)
     except Exception as cause:
@@ -169,7 +170,7 @@ def per_item(
 
 
 def vector(what: str, value: Any, *, error: type[Exception] = ParameterError) -> np.ndarray:
-    """Three finite floats."""
+    """Return three finite floats."""
     return array(what, value, (3,), error=error)
 
 
@@ -183,8 +184,9 @@ def vectors(
     error: type[Exception] = ParameterError,
     **bounds: float,
 ) -> np.ndarray:
-    """Floats, a copy that is read-only: one vector for all of n items, (size,), or one for each, (n, size); n None: one
-    vector and no more. With `or_number` one number stands for all components of one vector. Bounds as of `number`."""
+    """Return floats, a copy that is read-only: one vector for all of n items, (size,), or one for each, (n, size); n
+    None: one vector and no more. With `or_number` one number stands for all components of one vector. Bounds as of
+    `number`."""
     shapes = ["()"] * or_number + [f"({size},)"] + ([] if n is None else [f"({n}, {size})"])
     depth = dimensions(what, value, " or ".join(shapes), error=error)
     if or_number and depth == 0:
@@ -199,7 +201,7 @@ def vectors(
 def whole_number(
     what: str, value: Any, *, at_least: int = 0, at_most: int | None = None, error: type[Exception] = ParameterError
 ) -> int:
-    """An integer within its bounds; 3.0 is one, 3.5 and True are not."""
+    """Return an integer within its bounds; 3.0 is one, 3.5 and True are not."""
     ok = not isinstance(value, bool | np.bool_)
     try:
         out = int(value)
@@ -230,7 +232,7 @@ def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError)
 
 
 def plain_name(what: str, value: Any, *, error: type[Exception] = ParameterError) -> str:
-    """A name that every file can hold: text without the character NUL, and without halves of characters."""
+    """Return a name that every file can hold: text without the character NUL, and without halves of characters."""
     try:
         if isinstance(value, str) and b"\0" not in value.encode():
             return str(value)
@@ -240,7 +242,7 @@ def plain_name(what: str, value: Any, *, error: type[Exception] = ParameterError
 
 
 def thermal_energy(temperature: float | None, kT: float | None, what: str = "") -> float | None:
-    """kT in pN nm from one of the two ways of giving it; None if neither is."""
+    """Return kT in pN nm from one of the two ways of giving it; None if neither is."""
     before = f"{what}: " if what else ""
     if temperature is not None and kT is not None:
         raise ParameterError(f"{before}give temperature= (kelvin) or kT= (pN nm), not both")
@@ -250,7 +252,7 @@ def thermal_energy(temperature: float | None, kT: float | None, what: str = "") 
 
 
 def required_thermal_energy(what: str, temperature: float | None, kT: float | None) -> float:
-    """kT in pN nm from one of the two ways of giving it."""
+    """Return kT in pN nm from one of the two ways of giving it."""
     energy = thermal_energy(temperature, kT, what)
     if energy is None:
         raise ParameterError(f"{what}: give temperature= (kelvin) or kT= (pN nm)")
@@ -258,5 +260,5 @@ def required_thermal_energy(what: str, temperature: float | None, kT: float | No
 
 
 def seed(what: str, value: Any) -> int:
-    """A seed of the counter-based generator: any whole number of 64 bits."""
+    """Return a seed of the counter-based generator: any whole number of 64 bits."""
     return whole_number(what, value, at_least=0, at_most=2**64 - 1)

@@ -152,8 +152,8 @@ def with_actin(
 
 
 def _straight(feet: np.ndarray, n: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Nodes of n straight filaments in random directions inside the vesicle: the first start below the feet of their
-    ties, the others anywhere."""
+    """Draw nodes of n straight filaments in random directions inside the vesicle: the first start below the feet of
+    their ties, the others anywhere."""
     start, direction = np.empty((n, 3)), np.empty((n, 3))
     start[: len(feet)] = feet * (1.0 - TIE_LENGTH / np.linalg.norm(feet, axis=1, keepdims=True))
     length, room = N_LINKS * ACTIN.link_length, RADIUS - MARGIN

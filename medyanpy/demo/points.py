@@ -168,7 +168,7 @@ def vertex_masses(
 
 
 def _fastest(system: System, masses: np.ndarray) -> float:
-    """The largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences.
+    """Return the largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences.
 
     Points ride along. Thirty iterations from a random start come within a few percent; a tenth is added.
     """
@@ -222,7 +222,8 @@ def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, frict
 
 
 def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:
-    """Chi-square of the number of tracers on groups of faces of like size, after a flight over some ten triangles.
+    """Compute chi-square of the number of tracers on groups of faces of like size, after a flight over some ten
+    triangles.
 
     Groups of like size, since what a wrong measure or reflection gets wrong is the share of small triangles.
     """
@@ -248,7 +249,7 @@ def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:
 
 
 def _diffusion(mesh: TriangleMesh, seed: int, threads: int) -> Line:
-    """Diffusion constant of the demo's proteins without interactions, against (kT/γ) x coth x.
+    """Measure the diffusion constant of the demo's proteins without interactions, against (kT/γ) x coth x.
 
     Tracers start in the middle of some triangles. Where they are after n steps is measured in the plane, into
     which the surroundings of the triangle are unfolded: dihedral angles, however sharp, do not matter then, but
@@ -311,7 +312,7 @@ def _perimeters(mesh: TriangleMesh) -> np.ndarray:
 
 
 def _velocity_sum(c: float, n: int) -> float:
-    """<Δx²> after n steps, in units of dt² kT/m; x grows by dt (v_k + v_k+1)/2, and <v_j v_k> ~ c^|j-k|."""
+    """Return <Δx²> after n steps, in units of dt² kT/m; x grows by dt (v_k + v_k+1)/2, and <v_j v_k> ~ c^|j-k|."""
     weights = np.ones(n + 1)
     weights[[0, -1]] = 0.5
     lag = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
@@ -324,14 +325,14 @@ _LARGEST_DEFECT = 0.15
 
 
 def _unfold(mesh: TriangleMesh, start: int, reach: float) -> dict[int, np.ndarray] | None:
-    """Corners in the plane of all triangles within `reach` of the centroid of `start`, which is at the origin.
+    """Return corners in the plane of all triangles within `reach` of the centroid of `start`, which is at the origin.
 
     None where there is a border within reach, or too much curvature near.
     """
     x, faces, neighbors = mesh.vertices, mesh.faces, mesh.neighbors
 
     def flat(lengths: tuple[float, float, float], a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The third corner, to the left of a → b, at the given distances from a and b."""
+        """Return the third corner, to the left of a → b, at the given distances from a and b."""
         ab, to_a, to_b = lengths
         along = (to_a**2 - to_b**2 + ab**2) / (2.0 * ab)
         up = sqrt(max(to_a**2 - along**2, 0.0))
@@ -388,7 +389,7 @@ def _unfold(mesh: TriangleMesh, start: int, reach: float) -> dict[int, np.ndarra
 
 
 def _gap(a: np.ndarray, b: np.ndarray) -> float:
-    """Distance of the origin from the segment a, b."""
+    """Return the distance of the origin from the segment a, b."""
     e = b - a
     t = float(np.clip(-(a @ e) / (e @ e), 0.0, 1.0))
     return float(np.linalg.norm(a + t * e))

@@ -106,7 +106,7 @@ class Option:
         return whole_number(name, value, at_least=self.at_least, at_most=self.at_most)
 
     def row(self, name: str) -> str:
-        """An entry of a Parameters section."""
+        """Return an entry of a Parameters section."""
         kind = "path" if self.at_least is None else "int"
         if self.at_least is not None:
             kind += f", >= {self.at_least}" if self.at_most is None else f", {self.at_least} to {self.at_most}"
@@ -456,14 +456,14 @@ def at_temperature(system: System, integrator: SplittingIntegrator, threads: int
 
 
 def random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 4) unit quaternions, uniform over rotations."""
+    """Draw unit quaternions (n, 4), uniform over rotations."""
     q = rng.normal(size=(n, 4))
     turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
     return turns
 
 
 def sampling_interval(steps: int) -> int:
-    """Steps between samples of what the table needs."""
+    """Return the number of steps between samples of what the table needs."""
     return max(1, min(10, steps // 10))
 
 
@@ -513,7 +513,7 @@ def mean_line(quantity: str, samples: np.ndarray, expected: float, unit: str = "
 
 
 def uniformity_line(counts: np.ndarray, expected: np.ndarray) -> Line:
-    """Chi-square of counts; their sum is given."""
+    """Return chi-square of counts; their sum is given."""
     from scipy.special import gammaincc
 
     # The tail of the chi-square distribution (scipy.stats has it too, and takes seconds to import).
@@ -525,8 +525,8 @@ def uniformity_line(counts: np.ndarray, expected: np.ndarray) -> Line:
 def temperature_line(
     handle: Handle, series: np.ndarray, spacing: float, expected: float = TEMPERATURE, unit: str = "K"
 ) -> Line:
-    """Mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom, and how
-    many samples are independent."""
+    """Return the mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom,
+    and how many samples are independent."""
     name = f"temperature of {'proteins' if handle.kind == 'points' else handle.kind}"
     kept = series[len(series) // 3 :]
     # Integrated correlation time in samples: summed up to where it is lost in noise (Sokal's window).
@@ -581,7 +581,7 @@ def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
 
 
 def _decimals(error: float) -> int:
-    """Decimals that show two digits of an error."""
+    """Return the decimals that show two digits of an error."""
     return max(0, 1 - int(np.floor(np.log10(error)))) if error > 0.0 else 3
 
 

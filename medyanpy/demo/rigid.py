@@ -117,7 +117,7 @@ def _trapped(n: int, seed: int) -> System:
 
 
 def _dipoles(handle: RigidBodies, field: float) -> forces.UniformField:
-    """Dipoles of the moment 1 along the first axes of bodies, in a field along z, pN."""
+    """Make dipoles of the moment 1 along the first axes of bodies, in a field along z, pN."""
     poles = handle.sites([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]])
     return forces.UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (len(handle), 1)))
 
@@ -138,7 +138,7 @@ def _free(
 
 
 def _axes(state: State, handle: RigidBodies) -> np.ndarray:
-    """(n, 3) axes of symmetry in space."""
+    """Return axes of symmetry in space, (n, 3)."""
     return quaternions.turned(state.orientations[handle.rows], np.tile([1.0, 0.0, 0.0], (len(handle), 1)))
 
 

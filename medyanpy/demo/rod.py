@@ -176,7 +176,7 @@ def _picture(watch: _Watch, errors: list[tuple[np.ndarray, np.ndarray]], simulat
 
 
 def _errors(timestep: float) -> tuple[np.ndarray, np.ndarray]:
-    """Times of every step up to 300 t0, and ΔE/E of the circle there."""
+    """Return times of every step up to 300 t0, and ΔE/E of the circle there."""
     context, _ = _let_go(CIRCLE, timestep)
     energy = [context.get_state(energy=True).total_energy]
     for _ in range(round(SHORT / timestep)):

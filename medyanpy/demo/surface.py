@@ -183,7 +183,7 @@ def _cell(x: np.ndarray) -> np.ndarray:
 
 
 def _areas(n: int = 600) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the surface and the area that each stands for.
+    """Return points of the surface and the area that each stands for.
 
     Lines along each axis, in a square lattice of spacing h, meet a piece of the surface with the area dA and the
     normal n in |n_i| dA/h² points. Weighted with h² |n_i|, the points of all three axes add up to the sum of n_i² dA,

@@ -225,8 +225,8 @@ def _radius(places: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _tube(tension: float, pressure: float) -> float | None:
-    """nm: the radius R of a long tube on this mesh and under a pressure: where πκ/R (1 + s (a/R)²) + 2πσR - πR²p is
-    least, that is κ/2R² (1 + 3s (a/R)²) = σ - pR. None beyond the pressure that widens it without end."""
+    """Return the radius R of a long tube on this mesh and under a pressure, nm, where πκ/R (1 + s (a/R)²) + 2πσR - πR²p
+    is least, that is κ/2R² (1 + 3s (a/R)²) = σ - pR. None beyond the pressure that widens it without end."""
     roots = np.roots([pressure, -tension, 0.0, 0.5 * BENDING_MODULUS, 0.0, 1.5 * BENDING_MODULUS * STIFFER * EDGE**2])
     positive = roots[np.isreal(roots)].real
     positive = positive[positive > 0.0]
@@ -234,7 +234,8 @@ def _tube(tension: float, pressure: float) -> float | None:
 
 
 def _tension(t: dict[str, np.ndarray]) -> float:
-    """pN/nm: by Laplace's law p = 2σH where the body is; H is the same all over it, if tension and pressure are."""
+    """Return the tension, pN/nm, by Laplace's law p = 2σH where the body is; H is the same all over it, if tension and
+    pressure are."""
     return float(t["pressure"].mean() * t["body"].sum() / (2.0 * t["bent"].sum()))
 
 

@@ -90,8 +90,8 @@ class Carried(NamedTuple):
 
 
 def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> Engine:
-    """The engine compiled after an edit, with the state of the one from before it; kinetic and potential energy were
-    these, where work is measured."""
+    """Return the engine compiled after an edit, with the state of the one from before it; kinetic and potential energy
+    were these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
     store.box[:] = before.box
     # Added items are bound to the box of the start.

@@ -139,7 +139,7 @@ class Faults:
         return self._explain(fault, culprits, back, self._overlap(fault))
 
     def _overlap(self, fault: ProgramFault) -> Overlap | None:
-        """The pair that overlaps at the last good state, if what failed can come of it."""
+        """Return the pair that overlaps at the last good state, if what failed can come of it."""
         if fault.kind not in _OF_OVERLAPS:
             return None
         try:
@@ -164,7 +164,7 @@ class Faults:
     def _explain(
         self, fault: ProgramFault, culprits: list[str], back: str = "", overlap: Overlap | None = None
     ) -> SimulationError:
-        """The fault of a kernel in the user's words."""
+        """Return the fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
         bead: int | None = None
         handle: Handle | None = None
@@ -248,7 +248,7 @@ class Faults:
         return f"{energy:.3g} pN nm" + ("" if kT is None else f" = {energy / kT:.3g} kT")
 
     def _accelerated_by(self, fault: ProgramFault) -> list[str]:
-        """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.
+        """Return the strongest force on a bead that has run away; none where it was a flight that gave it its energy.
 
         From the last good state on, the step that failed is taken again, letter by letter; then the state is put back.
         """
@@ -270,12 +270,12 @@ class Faults:
         return max(names, key=lambda name: self._strength(name, place))
 
     def strongest(self, bead: int) -> str | None:
-        """The force that alone pulls most at a bead, by its number in the topology."""
+        """Return the force that alone pulls most at a bead, by its number in the topology."""
         names = list(self.schedule.bound_forces)
         return self._strongest(names, int(self.store.layout.rank[bead])) if names else None
 
     def _culprits(self, fault: ProgramFault) -> list[str]:
-        """The force that failed; or those that, computed alone, give the bead a force that is not finite."""
+        """Return the force that failed; or those that, computed alone, give the bead a force that is not finite."""
         # An operation that collects derivatives of a force fails for that force.
         failed = getattr(fault.operation, "force", fault.operation)
         names = [name for name, operation in self.schedule.bound_forces.items() if operation is failed]

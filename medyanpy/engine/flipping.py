@@ -90,8 +90,8 @@ class Flipping:
 
     @contextmanager
     def joined_as(self, what: str, faces: Mapping[str, np.ndarray]) -> Iterator[None]:
-        """A block at whose start triangles of membranes join these vertices, by the names of handles as states show
-        them; where it raises, they join those that they did.
+        """Surround a block at whose start triangles of membranes join these vertices, by the names of handles as states
+        show them; where it raises, they join those that they did.
 
         Raises
         ------

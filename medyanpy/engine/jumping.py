@@ -66,7 +66,7 @@ class Jumping:
         return np.nan if self.integrator.kT is None else self.integrator.kT
 
     def joined(self, force: Force, operation: Any) -> Any:
-        """The operation of a force, with the terms that jumps add; jumps follow its numbers."""
+        """Return the operation of a force, with the terms that jumps add; jumps follow its numbers."""
         for jump, own in zip(self.jumps, self.operations, strict=True):
             if any(force is one for one in jump.forces):
                 jump.update(own, self.kT)
@@ -79,8 +79,8 @@ class Jumping:
             jump.weigh(operation, schedule)
 
     def at(self, stage: "Stage") -> list[Jumps]:
-        """The operations of one letter J: in order, and in the later half of the word the other way round, so that the
-        word is a palindrome."""
+        """Return the operations of one letter J: in order, and in the later half of the word the other way round, so
+        that the word is a palindrome."""
         if not self.operations:
             return []
         fractions = [letter.fraction for letter in self.integrator.letters if LETTERS[letter.kind].apart]
@@ -139,7 +139,7 @@ class Jumping:
     def with_shown(
         self, arrays: Mapping[str, np.ndarray], shown: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, np.ndarray]:
-        """Arrays of a state with those of jumps of which it holds nothing but what states show, as frames do."""
+        """Return arrays of a state with those of jumps of which it holds nothing but what states show, as frames do."""
         out = dict(arrays)
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             if name in shown and not any(f"jump {name}, {key}" in arrays for key in operation.arrays()):

@@ -119,7 +119,7 @@ class Measure:
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:
-        """The virial of every force."""
+        """Return the virial of every force."""
         self.schedule.perform(self._place, changes_state=False)
         # About a bead, since places far from the origin would cost digits; then moved to the origin.
         origin = self.store.x[0].copy()
@@ -227,7 +227,7 @@ class Measure:
         )
 
     def energies(self) -> tuple[float, float]:
-        """Kinetic and potential energy, pN nm, by the forces as they are bound now."""
+        """Return kinetic and potential energy, pN nm, by the forces as they are bound now."""
         for force_sum in self.schedule.force_sums.values():
             with self.schedule.explained():
                 force_sum.refresh(self.store.program, True)

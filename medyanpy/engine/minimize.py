@@ -84,8 +84,8 @@ class Kinks:
         self._around: dict[int, np.ndarray] = {}
 
     def look(self, before: np.ndarray, drive: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """(p,) which have crossed an edge and are pushed back, from their triangles and drives before a move, and the
-        forces after it. Those that are held from now on are on their edges then."""
+        """Find the points (p,) that have crossed an edge and are pushed back, from their triangles and drives before a
+        move, and the forces after it. Those that are held from now on are on their edges then."""
         faces = self._store.faces
         crossed = np.flatnonzero(self.triangle != before)
         # A point that left its edge is free.
@@ -156,8 +156,8 @@ class Kinks:
         self._put(stopped, np.where(corners == self.at[stopped][:, None], 1.0, _INSIDE))
 
     def pulls(self, force: np.ndarray, least: float) -> np.ndarray:
-        """(p,) how much the edge that pulls most at points at vertices does, by forces in space (p, 3); those that are
-        pulled by more than `least` go that way."""
+        """Return the pull of the edge that pulls most at points at vertices, (p,), by forces in space (p, 3); those
+        that are pulled by more than `least` go that way."""
         out = np.zeros(len(self.at))
         x, faces = self._store.x, self._store.faces
         for p in np.flatnonzero(self.at >= 0).tolist():
@@ -300,13 +300,13 @@ class Relaxation:
         return out
 
     def _parts(self, v: np.ndarray) -> list[np.ndarray]:
-        """Rows of each bead: of velocities, and of other momenta."""
+        """Return rows of each bead: of velocities, and of other momenta."""
         shapes = [self._v.shape, *(p.shape for p in self._momenta)]
         ends = np.cumsum([n * width for n, width in shapes])
         return [part.reshape(shape) for part, shape in zip(np.split(v, ends[:-1]), shapes, strict=True)]
 
     def _force(self) -> np.ndarray:
-        """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
+        """Return generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
         kept = self.v
         self.v = np.zeros_like(kept)
         self._perform(self.kick)
@@ -436,8 +436,8 @@ def _where(r: Relaxation, context: "Context") -> str:
 
 
 def _default_tolerance(r: Relaxation) -> float:
-    """pN; what heat exceeds a hundred times over the shortest length. Without a temperature, a part of the forces at
-    the start, if these mean something."""
+    """Return the default tolerance, pN, which heat exceeds a hundred times over the shortest length. Without a
+    temperature, a part of the forces at the start, if these mean something."""
     force, kT = r.force, r.schedule.integrator.kT
     if kT is not None:
         return _SHARE_OF_HEAT * kT / r.shortest_length

@@ -169,8 +169,8 @@ def _worst(
 
 
 def contact(schedule: "Schedule") -> float | None:
-    """nm; how near pairs of pair forces come by heat, the least of all forces, wherever beads are; None where no pair
-    force keeps beads apart."""
+    """Return how near pairs of pair forces come by heat, nm, the least of all forces, wherever beads are; None where no
+    pair force keeps beads apart."""
     system, integrator, layout = schedule.system, schedule.integrator, schedule.store.layout
     start = Start(system.topology, integrator.overdamped)
     found = []
@@ -273,7 +273,7 @@ class _Judge:
         return self.kT is not None and not most < _HARD * self.kT
 
     def bound(self, pair: np.ndarray, size: np.ndarray, span: float = 0.0, by_heat: bool = False) -> float:
-        """The largest distance at which a pair overlaps; or at which it has kT, if there is a temperature."""
+        """Return the largest distance at which a pair overlaps; or at which it has kT, if there is a temperature."""
         end = self.profile.end
         if self.profile.axes is not None:
             end = 2.0

@@ -82,7 +82,7 @@ class Proposing:
     def compile(
         self, schedule: "Schedule", block: int, letters: Iterable[tuple[Stage, list[Any]]], flows: Sequence[Flow]
     ) -> list[Any]:
-        """One operation of the letters of a block, each with its operations."""
+        """Make one operation of the letters of a block, each with its operations."""
         store = schedule.store
         held = [flow for flow in flows if flow.tangent()]
         room = [self._copies(schedule) for _ in range(2 if held else 0)]

@@ -135,10 +135,10 @@ class Schedule:
     def coefficients(
         self, stage: Stage, formula: Callable[..., tuple[np.ndarray, np.ndarray]], of_beads: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``, in which `of_beads`
-        are inverse masses of all that may be there, 0 of those that stay; of beads with such a letter of their own as
-        without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last bits may
-        differ elsewhere."""
+        """Return c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``, in which
+        `of_beads` are inverse masses of all that may be there, 0 of those that stay; of beads with such a letter of
+        their own as without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last
+        bits may differ elsewhere."""
         key = stage.kind, stage.h
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
@@ -192,7 +192,7 @@ class Schedule:
         self.jumping.clock[:] = *self.since, self._timestep
 
     def bind(self, force: Any) -> Any:
-        """The operation of a force as it is now."""
+        """Return the operation of a force as it is now."""
         self.proposing.check_force(self.system.name_of(force), force)
         return self.jumping.joined(force, force.bind(self.layout))
 
@@ -206,7 +206,7 @@ class Schedule:
         self.jumping.weigh(self)
 
     def _of_group(self, group: int | None) -> list[Any]:
-        """The bound forces of a group; all of them for None."""
+        """Return the bound forces of a group; all of them for None."""
         return [b for b, f in zip(self.bound, self.system.forces, strict=True) if group is None or f.group == group]
 
     @property
@@ -281,7 +281,7 @@ class Schedule:
         return self.jumping.at(stage)
 
     def _instruments(self) -> list[Flow]:
-        """Flows that only measure."""
+        """Return flows that only measure."""
         return [] if self.meter is None else [self.meter]
 
     def rule(self, letter: Letter) -> Any:
@@ -292,7 +292,7 @@ class Schedule:
         return self._rules[letter.substep]
 
     def kicks(self) -> tuple[ForceSum, Any] | None:
-        """Force sum and kick rule of the first B of a step; None where kicks are explicit."""
+        """Return force sum and kick rule of the first B of a step; None where kicks are explicit."""
         letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
         if letter is None or not self.bound:
             return None
@@ -311,7 +311,7 @@ class Schedule:
         return self.around(stage, [*common, *own], flows)
 
     def around(self, stage: Stage, operations: Sequence[Any], flows: Sequence[Flow] | None = None) -> list[Any]:
-        """Operations with those of flows before and after a letter around them."""
+        """Return operations with those of flows before and after a letter around them."""
         flows = self._all_flows() if flows is None else flows
         before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
         after = [operation for flow in flows for operation in flow.after(stage)]
@@ -322,11 +322,11 @@ class Schedule:
         return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
 
     def _in_fluid(self, letter: str) -> "Sequence[Handle]":
-        """Handles whose beads do a letter together."""
+        """Return handles whose beads do a letter together."""
         return self.fluid.handles if self.fluid is not None and self.fluid.replaces(letter) else ()
 
     def make_force_sum(self, forces: list[Any]) -> ForceSum:
-        """A sum of bound forces with arrays of its own."""
+        """Return a sum of bound forces with arrays of its own."""
         passes_on = forces and self.layout.n_points and self.store.membranes_move
         return ForceSum(
             forces,
@@ -339,7 +339,7 @@ class Schedule:
     # Following changes --------------------------------------------------------------------------------------
 
     def stale(self) -> list[int]:
-        """Forces, by number, whose numbers have changed since they were bound."""
+        """Return forces, by number, whose numbers have changed since they were bound."""
         # Asked in every call of `step`: the numbers themselves, not the properties that show them.
         forces, versions = self.system._forces, self._versions
         return [i for i, force in enumerate(forces) if force._version != versions[i]]
@@ -407,8 +407,8 @@ class Schedule:
             (program or self.store.program).perform(operation, changes_state)
 
     def coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """(k,), (k,) pairs of places that the Hessians of bound forces couple, where beads were when they were added:
-        whatever has happened since, it is the same."""
+        """Return the pairs of places, (k,) and (k,), that the Hessians of bound forces couple, where beads were when
+        they were added: whatever has happened since, it is the same."""
         now = self.store.x.copy()
         try:
             self.store.place_at_start()
@@ -435,7 +435,7 @@ class Schedule:
         return arrays
 
     def dynamical_arrays(self) -> dict[str, np.ndarray]:
-        """All that a step reads and is not given by topology, forces and word: what checkpoints hold."""
+        """Return all that a step reads and is not given by topology, forces and word: what checkpoints hold."""
         return {**self.moving_arrays(), "after_o": self.store.after_o, **self.coefficient_arrays()}
 
     def take_arrays(self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int]) -> None:
@@ -484,7 +484,7 @@ class Schedule:
         self.wind()
 
     def admit_velocities(self) -> None:
-        """Velocities and momenta have been set from outside: leave of them what each kind of bead can have."""
+        """Project velocities and momenta that have been set from outside to what each kind of bead can have."""
         none = self.integrator.overdamped
         self.store.v[none | (self.store.inverse_mass == 0.0)] = 0.0
         for momenta in self.store.momenta.values():
@@ -500,7 +500,7 @@ class Schedule:
         self.perform(Flatten())
 
     def settle(self) -> None:
-        """Positions have been set from outside: bring beads to where their kinds can be."""
+        """Bring beads, whose positions have been set from outside, to where their kinds can be."""
         for flow in self.flows.values():
             for operation in flow.settle():
                 self.perform(operation)

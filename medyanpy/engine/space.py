@@ -124,7 +124,7 @@ def check_links(layout: Layout) -> None:
 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:
-    """(3,) nm, 0 in open directions: a box for a context that is periodic in the same directions; ParameterError."""
+    """Return a box for a context that is periodic in the same directions, (3,) nm, 0 in open ones; ParameterError."""
     given = box_lengths(checked_box(what, box))
     if ((given > 0.0) != (store.box > 0.0)).any():
         c = int(np.argmax((given > 0.0) != (store.box > 0.0)))
@@ -145,7 +145,7 @@ def expect_no_seam(what: str, store: Store) -> None:
 
 
 def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
-    """(n, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass;
+    """Return where beads are in a box of other lengths, (n, 3) nm by place, each unit by the centre of its mass;
     TopologyError of what cannot be moved."""
     growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
     x: np.ndarray = store.x.copy()

@@ -284,7 +284,8 @@ class Store:
                 self.x[self.layout.slice_of(handle)] = here
 
     def looked_at(self, operations: list[Any]) -> list[Any]:
-        """Operations that move vertices, with looks at the edges of membranes around them where the box has an end."""
+        """Return operations that move vertices, with looks at the edges of membranes around them where the box has an
+        end."""
         around: list[Any] = operations if self.box_edges is None else self.box_edges.around(operations)
         return around
 
@@ -308,7 +309,7 @@ class Store:
         return [moving[column.array] for column in self.layout.topology.columns if not column.is_momentum]
 
     def set_together(self) -> list[list[Column]]:
-        """The columns that not all beads have, in groups as `checked` takes them; of those that have rows."""
+        """Return the columns that not all beads have, in groups as `checked` takes them; of those that have rows."""
         groups: dict[tuple[str, str], list[Column]] = {}
         for column, handles in self._having.items():
             if handles:
@@ -345,8 +346,8 @@ class Store:
     def checked(
         self, what: str, given: dict[Column, np.ndarray], alive: np.ndarray | None = None
     ) -> dict[Column, np.ndarray]:
-        """Rows that users give for columns of one role and `of`, as memory is to hold them; TopologyError naming the
-        first bad one."""
+        """Return rows that users give for columns of one role and `of`, as memory is to hold them; TopologyError naming
+        the first bad one."""
         of = next(iter(given)).of
         n, rows, there = self.layout.n_rows(of), self.layout.shown_rows(of), self.there(of, alive)
         given = {
@@ -392,7 +393,7 @@ class Store:
     def make_program(
         self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray, momenta: list[tuple[np.ndarray, np.ndarray]]
     ) -> Program:
-        """A program that moves the beads of this context, with velocities, momenta and masses of its own."""
+        """Return a program that moves the beads of this context, with velocities, momenta and masses of its own."""
         oriented = self.layout.n_oriented > 0
         spin, inverse_inertia = momenta[0] if oriented else (None, None)
         others = list(zip(self.layout.momenta, momenta, strict=True))[oriented:]
@@ -443,8 +444,8 @@ class Store:
         return np.where(out > 0.0, out, 1.0)
 
     def radii(self, momenta: "Momenta") -> np.ndarray:
-        """(n, width) nm per unit of the coordinates that belong to momenta: how far they move mass, by the ratio of
-        generalised and plain masses; of rotations the radii of gyration."""
+        """Return how far the coordinates that belong to momenta move mass, (n, width) nm per unit of them, by the ratio
+        of generalised and plain masses; of rotations the radii of gyration."""
         mass = self.mass[momenta.places, None]
         # In inactive rows any number will do.
         radii: np.ndarray = np.sqrt(np.divide(momenta.mass, mass, out=np.ones_like(momenta.mass), where=mass > 0.0))

@@ -76,8 +76,8 @@ class WorkMeter(Flow):
         self._kinetic[0], self._potential[:] = after[0], (after[1], 0.0)
 
     def readings(self, potential: float) -> dict[str, float]:
-        """heat, shadow_work, protocol_work and chemical_work, pN nm, at the present potential energy. Reading changes
-        nothing."""
+        """Return heat, shadow_work, protocol_work and chemical_work, pN nm, at the present potential energy. Reading
+        changes nothing."""
         heat = float(self._heat.sum())
         shadow = float(self._shadow.sum() + (potential - self._potential[0] - self._potential[1]))
         if self._overdamped:

@@ -201,8 +201,8 @@ def look(
     box: np.ndarray | None = None,
     found: "Sequence[Overlap]" = (),
 ) -> Worksheet:
-    """The worksheet of a system under an integrator, with what overlaps; of a box that has changed with its lengths
-    now, (3,) nm."""
+    """Return the worksheet of a system under an integrator, with what overlaps; of a box that has changed with its
+    lengths now, (3,) nm."""
     start = Start(system.topology, integrator.overdamped, system.box if box is None else box_shown(box))
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
@@ -568,8 +568,8 @@ def _remarks_of_units(
     rates: "Sequence[np.ndarray | None]",
     beads: tuple[BeadRow, ...],
 ) -> list[_Remark]:
-    """Slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was given, they are if
-    masses and timesteps are as small as only pN s²/nm and s make them."""
+    """Return remarks on slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was
+    given, they are if masses and timesteps are as small as only pN s²/nm and s make them."""
     dt, kT = integrator.timestep, integrator.kT
     if kT is None:
         return []

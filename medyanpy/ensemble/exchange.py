@@ -313,7 +313,7 @@ def _exchange(
 
 
 def _pairs(exchange: int, n_states: int) -> list[int]:
-    """The lower states of those that are paired: of two always, of more by turns."""
+    """Return the lower states of those that are paired: of two always, of more by turns."""
     return list(range(exchange % 2 if n_states > 2 else 0, n_states - 1, 2))
 
 
@@ -370,7 +370,7 @@ def _advanced(
 
 
 def _found(common: Common, walker: Replica, held: Any) -> Simulation:
-    """The walker as it was left, or at its start."""
+    """Return the walker as it was left, or at its start."""
     if isinstance(held, Simulation):
         return held
     functions = common.functions.get()
@@ -455,8 +455,8 @@ def enter(simulation: Simulation, state: dict[str, Any]) -> None:
 def weights(
     simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
 ) -> dict[str, float | None]:
-    """Weights of a simulation in the distribution of its state, and of another one: potential energies ("own" and
-    "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
+    """Return weights of a simulation in the distribution of its state, and of another one: potential energies ("own"
+    and "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
     kT = cast(float, simulation.integrator.kT)
     here = simulation.context.get_state(positions=True, energy=True)
     if not math.isfinite(here.potential_energy):

@@ -215,7 +215,7 @@ def packed(common: Common, workers: Workers) -> None:
 
 
 def sets_of_parameters(what: str, parameters: Any, called: str = "parameters") -> list[dict[str, Any]]:
-    """Sets of parameters, checked, as they come back from a file."""
+    """Return sets of parameters, checked, as they come back from a file."""
     if isinstance(parameters, Mapping) or not hasattr(parameters, "__iter__") or isinstance(parameters, str):
         raise ParameterError(f"{what}: {called} must be a list of dicts, not {shown(parameters)}")
     sets: list[dict[str, Any]] = []

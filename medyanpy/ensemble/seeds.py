@@ -10,7 +10,7 @@ _REPLICAS, EXCHANGES = 0, 1
 
 
 def drawn(seed: int, *key: int) -> int:
-    """64 random bits of the stream with a key."""
+    """Return 64 random bits of the stream with a key."""
     # Imported late: it is a tenth of the time that importing the package takes.
     from numpy.random import SeedSequence
 
@@ -18,7 +18,7 @@ def drawn(seed: int, *key: int) -> int:
 
 
 def seed_of(seed: int, parameters: int, replica: int = 0) -> int:
-    """The seed of one replica of an ensemble.
+    """Return the seed of one replica of an ensemble.
 
     Parameters
     ----------

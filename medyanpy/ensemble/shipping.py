@@ -123,7 +123,7 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
 
 
 def text_of_values(what: str, value: Any) -> str:
-    """JSON of numbers, text, arrays, and lists and dicts of these, to the last bit.
+    """Return JSON of numbers, text, arrays, and lists and dicts of these, to the last bit.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def values_of_text(text: str) -> Any:
 
 
 def source_of(function: Callable[..., Any] | None) -> str | None:
-    """A function by its name and, where there is one, its text: another text is another function."""
+    """Return a function by its name and, where there is one, its text: another text is another function."""
     if function is None:
         return None
     import hashlib

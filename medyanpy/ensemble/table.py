@@ -110,7 +110,7 @@ class Table(Displayed):
         return Table(self.columns, [self._rows[i] for i in which], folders, [self.tracebacks[i] for i in which])
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The table as a DataFrame.
+        """Return the table as a DataFrame.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Table(Displayed):
         return pandas.DataFrame({name: list(self[name]) for name in self.columns}, columns=list(self.columns))
 
     def csv(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
-        """The table as comma-separated values, titles first.
+        """Return the table as comma-separated values, titles first.
 
         Parameters
         ----------

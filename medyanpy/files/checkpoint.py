@@ -69,7 +69,7 @@ class Checkpoint:
     reporters: list[Any] = field(default_factory=list)
 
     def rebuild(self, functions: Any = None) -> tuple[Any, Any]:
-        """The system and the integrator."""
+        """Return the system and the integrator."""
         made = rebuild(self.content, functions=functions, where=f"{self.path}: content")
         if not isinstance(made, tuple):
             raise ParameterError(f"{self.path} holds the document of a {type(made).__name__}, not of a Simulation")
@@ -208,7 +208,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_head(path: Path) -> dict[str, Any]:
-    """The text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
+    """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def read_head(path: Path) -> dict[str, Any]:
 
 
 def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
-    """A time and a step, as `Context` counts from them."""
+    """Return a time and a step, as `Context` counts from them."""
     if (
         not isinstance(given, list)
         or [type(part) for part in given] != [float, int]
@@ -382,8 +382,8 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
 
 
 def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
-    """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without jumps
-    letters that do them change nothing."""
+    """Return a word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without
+    jumps letters that do them change nothing."""
     words = [
         " ".join(w for w in i.word.split() if jumps or w.startswith("M(") or not LETTERS[w[0]].apart)
         for i in (theirs, mine)
@@ -421,7 +421,7 @@ _ABSENT = object()
 
 
 def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
-    """Sentences on where two trees differ, but for where things start and for Python functions."""
+    """Return sentences on where two trees differ, but for where things start and for Python functions."""
     if isinstance(theirs, dict) and isinstance(mine, dict):
         if "function" in theirs and "function" in mine:
             return []

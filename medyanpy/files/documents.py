@@ -159,7 +159,7 @@ def deserialize(text_or_path: PathLike, *, functions: Functions | None = None) -
 
 
 def document(what: Any) -> dict[str, Any]:
-    """The whole tree of a document."""
+    """Return the whole tree of a document."""
     return {"format": FORMAT, "version": VERSION, "medyanpy": __version__, "content": describe(what)}
 
 
@@ -189,7 +189,7 @@ def check_format(tree: Any, source: str, form: str, version: int) -> None:
 
 
 def describe(what: Any) -> dict[str, Any]:
-    """The tree of an object."""
+    """Return the tree of an object."""
     if isinstance(what, tuple) and len(what) == 2:
         system, integrator = what
     else:
@@ -218,7 +218,7 @@ def describe(what: Any) -> dict[str, Any]:
 
 
 def describe_call(cls: type[Recorded], arguments: Mapping[str, Any], topology: Topology) -> dict[str, Any]:
-    """The tree of a call of a constructor, with handles of this topology."""
+    """Return the tree of a call of a constructor, with handles of this topology."""
     return {"type": type_name(cls), "arguments": _Describer(topology)._arguments(arguments, cls.__name__)}
 
 
@@ -289,7 +289,7 @@ class _Describer:
         return out
 
     def value(self, value: Any, where: str) -> Any:
-        """The tree of an argument."""
+        """Return the tree of an argument."""
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             value = value.item()
         if value is None or isinstance(value, bool | int | str):
@@ -468,7 +468,7 @@ class _Rebuilder:
         return out
 
     def value(self, tree: Any, where: str, name: str) -> Any:
-        """An argument of the force or object `name`."""
+        """Return an argument of the force or object `name`."""
         if isinstance(tree, list):
             return [self.value(v, f"{where}[{i}]", name) for i, v in enumerate(tree)]
         if not isinstance(tree, dict):
@@ -532,7 +532,7 @@ def type_name(cls: type) -> str:
 
 
 def find_type(name: Any, base: type, where: str) -> Any:
-    """The class that a document names, among those that exist: nothing is imported."""
+    """Return the class that a document names, among those that exist: nothing is imported."""
     _expect(isinstance(name, str), where, "must be a string", name)
     candidates = [
         c
@@ -572,7 +572,7 @@ def _is_ours(cls: type) -> bool:
 
 
 def _descendants(cls: type[Any]) -> list[type[Any]]:
-    """The class and everything derived from it, each once, in the order of definition within one base."""
+    """Return the class and everything derived from it, each once, in the order of definition within one base."""
     out = [cls]
     for child in cls.__subclasses__():
         out += [c for c in _descendants(child) if c not in out]
@@ -599,7 +599,7 @@ def _check_plain(signature: inspect.Signature, arguments: Mapping[str, Any], whe
 def _members(
     tree: Any, where: str, required: tuple[str, ...], *, optional: tuple[str, ...] = (), more: bool = False
 ) -> dict[str, Any]:
-    """A dict with the keys required and, unless `more` is allowed, no others than the optional ones."""
+    """Return a dict with the keys required and, unless `more` is allowed, no others than the optional ones."""
     _expect(isinstance(tree, dict), where, "must be an object (names and values)", tree)
     for key in required:
         if key not in tree:
@@ -681,7 +681,7 @@ def _filled(array: np.ndarray, level: int) -> str:
 
 
 def tree_of(text: str, source: str) -> Any:
-    """The tree of a text, arrays still as lists."""
+    """Return the tree of a text, arrays still as lists."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
@@ -714,7 +714,7 @@ def tree_of(text: str, source: str) -> Any:
 
 
 def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
-    """The array of ``{"dtype": ..., "shape": ..., "values": ...}``, where the shape may be left out."""
+    """Return the array of ``{"dtype": ..., "shape": ..., "values": ...}``, where the shape may be left out."""
     parts = _members(tree, where, ("dtype", "values"), optional=("shape",))
     name, shape = parts["dtype"], parts.get("shape")
     _expect(name in DTYPES, f"{where}.dtype", f"must be one of {', '.join(DTYPES)}", name)
@@ -761,8 +761,8 @@ _NAMES_AND_VALUES = ("arguments", "numbers", "dict")
 
 
 def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least: int = 32) -> Any:
-    """The tree with its large arrays put into `members`, under names that tell their places, and
-    ``{"member": name}`` in their stead."""
+    """Return the tree with its large arrays put into `members`, under names that tell their places, and ``{"member":
+    name}`` in their stead."""
     if isinstance(tree, np.ndarray) and tree.size >= at_least:
         name = place
         while name in members:
@@ -777,7 +777,7 @@ def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least
 
 
 def arrays_together(tree: Any, members: Mapping[str, np.ndarray], where: str) -> Any:
-    """The tree with all its arrays as arrays: those in the text, and those in `members`."""
+    """Return the tree with all its arrays as arrays: those in the text, and those in `members`."""
     if isinstance(tree, list):
         return [arrays_together(v, members, f"{where}[{i}]") for i, v in enumerate(tree)]
     if not isinstance(tree, dict):

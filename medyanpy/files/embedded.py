@@ -52,7 +52,7 @@ def write_document(file: "h5py.File", simulation: Any) -> None:
 
 
 def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
-    """The tree of the document, with its arrays.
+    """Return the tree of the document, with its arrays.
 
     Raises
     ------

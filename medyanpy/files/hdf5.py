@@ -514,7 +514,7 @@ def is_trajectory(path: Path) -> bool:
 
 
 def element_paths(file: "h5py.File") -> list[str]:
-    """The time-dependent elements of a trajectory."""
+    """Return the time-dependent elements of a trajectory."""
     known = [POSITION, VELOCITIES.path, *(f"observables/{name}" for name in ENERGIES)]
     known += [path for path in (IDS, BOX) if f"{path}/value" in file]
     groups = {f"medyanpy/{of}": group for of, group in file["medyanpy"].items() if of != "handles"}
@@ -523,7 +523,8 @@ def element_paths(file: "h5py.File") -> list[str]:
 
 
 def energies_in(file: "h5py.File") -> dict[str, str]:
-    """The name of each force whose energy is in the frames of a file, by the path of that; in the order of forces."""
+    """Return the name of each force whose energy is in the frames of a file, by the path of that; in the order of
+    forces."""
     group = file.get(ENERGIES_AT, {})
     return {
         f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in sorted(group, key=int)
@@ -826,7 +827,7 @@ def part_of(path: Path, number: int) -> Path:
 
 
 def later_parts(path: Path, after: int = 1) -> list[Path]:
-    """Segments with higher numbers that are there."""
+    """Return segments with higher numbers that are there."""
     found: list[Path] = []
     while os.path.exists(there := part_of(path, after + 1 + len(found))):
         found.append(there)
@@ -834,7 +835,8 @@ def later_parts(path: Path, after: int = 1) -> list[Path]:
 
 
 def missing_part(path: Path, number: int, has_next: bool) -> str:
-    """A sentence on segments that are missing after the one of this number, which may know of a next; or nothing."""
+    """Return a sentence on segments that are missing after the one of this number, which may know of a next; or
+    nothing."""
     there = part_of(path, number + 1)
     if os.path.exists(there):
         return ""

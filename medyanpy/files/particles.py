@@ -104,7 +104,7 @@ class Particles:
         return whole_lengths(self.positions - self.shown_positions, self.box)
 
     def sheet(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Vertices and triangles of a membrane, as they are shown: none across a side of the box."""
+        """Return vertices and triangles of a membrane, as they are shown: none across a side of the box."""
         own, corners = np.unique(self.faces[name], return_inverse=True)
         return with_images(self.shown_positions[own], np.reshape(corners, (-1, 3)), self.box)[:2]
 
@@ -177,7 +177,7 @@ class Contents:
         return any(one.comes_and_goes or one.n_beads != segments[-1].n_beads for one in segments)
 
     def boxes(self, frames: range) -> np.ndarray:
-        """(m, 3) nm: lengths of the periodic box in frames, 0 in open directions."""
+        """Return the lengths of the periodic box in frames, (m, 3) nm, 0 in open directions."""
         return np.array([box_lengths(self.trajectory[k].box) for k in frames]).reshape(-1, 3)
 
     def particles(self, frame: Frame) -> Particles:
@@ -284,8 +284,8 @@ def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
 
 
 def linked_beads(frame: Frame, jump: str) -> np.ndarray:
-    """(k, 2) rows of the beads that links of a jump are nearest to: those with the most weight in the sites at their
-    ends. Links to places in space are left out."""
+    """Return the rows (k, 2) of the beads that links of a jump are nearest to: those with the most weight in the sites
+    at their ends. Links to places in space are left out."""
     links = frame.links(jump)
     a, b = (sites[links[:, k]] for k, sites in enumerate(frame._sites_of(jump)))
     return joined_beads(a, b)
@@ -300,7 +300,7 @@ def energies_of(frame: Frame) -> dict[str, float]:
 
 
 def edges_of(faces: np.ndarray) -> np.ndarray:
-    """(e, 2) the edges of triangles, each once."""
+    """Return the edges (e, 2) of triangles, each once."""
     if not len(faces):
         return np.empty((0, 2), np.int64)
     return np.asarray(Connectivity(np.asarray(faces, np.int64), int(faces.max()) + 1).edges, np.int64)
@@ -312,7 +312,7 @@ def chain_numbers(n: int, links: np.ndarray) -> np.ndarray:
 
 
 def lines_of(links: np.ndarray) -> list[np.ndarray]:
-    """The nodes of each line that links, one after the other, go along; rings end where they begin."""
+    """Return the nodes of each line that links, one after the other, go along; rings end where they begin."""
     if not len(links):
         return []
     ends = np.flatnonzero(links[1:, 0] != links[:-1, 1]) + 1

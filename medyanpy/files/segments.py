@@ -266,7 +266,7 @@ class Segment:
         return True
 
     def up_to_the_end(self, before: hdf5.Before) -> hdf5.Before:
-        """All frames up to its end, after those before it."""
+        """Return all frames up to its end, after those before it."""
         key = before, len(self)
         if self._end is None or self._end[0] != key:
             with foreign_errors(f"{self.path} is damaged"):
@@ -314,7 +314,7 @@ class Segment:
         return read_document(self._file, self.path)
 
     def bonds(self, k: int) -> np.ndarray:
-        """(b, 2) rows of beads that are joined in a frame."""
+        """Return the rows (b, 2) of beads that are joined in a frame."""
         ids = self.read("ids", k)
         with foreign_errors(f"{self.path} is damaged: bonds"):
             if self.holds("bonds"):
@@ -375,7 +375,7 @@ def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
 
 
 def _read_beside(dataset: Any) -> Any:
-    """An array, or the object that a document describes."""
+    """Return an array, or the object that a document describes."""
     return deserialize(dataset.asstr()[()]) if dataset.dtype.kind == "O" else dataset[()]
 
 

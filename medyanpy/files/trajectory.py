@@ -249,7 +249,8 @@ class Frame:
         return self._segment.bonds(self._own_index)
 
     def chains(self, handle: TrajectoryHandle) -> list[np.ndarray]:
-        """The rows of the nodes of each filament or rod of a handle, as they are in this frame, from start to end.
+        """Return the rows of the nodes of each filament or rod of a handle, as they are in this frame, from start to
+        end.
 
         Parameters
         ----------
@@ -694,7 +695,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         return f"the {follows.frames} frames before {self._path.name}, a later segment, are in another file"
 
     def _there_now(self) -> list[Segment]:
-        """The segments that are there; those that are open already are looked at again."""
+        """Return the segments that are there; those that are open already are looked at again."""
         for k, path in enumerate([self._path, *hdf5.later_parts(self._path)]):
             if k == len(self._segments):
                 self._segments.append(Segment(path))
@@ -837,7 +838,7 @@ class Trajectory(Displayed, Sequence[Frame]):
     def __getitem__(self, index: slice) -> Frames: ...
 
     def __getitem__(self, index: int | slice) -> Frame | Frames:
-        """A frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
+        """Return a frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
             return Frames(self, range(len(self))[index])
         _check_index(index)

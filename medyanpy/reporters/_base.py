@@ -134,7 +134,7 @@ class Reporter(Recorded):
 
 
 def _nearby(path: Any) -> str:
-    """A path from the working directory, if it is below it."""
+    """Return a path from the working directory, if it is below it."""
     try:
         return str(Path(path).relative_to(os.getcwd()))
     except (OSError, ValueError):

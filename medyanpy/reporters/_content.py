@@ -199,7 +199,7 @@ class Content:
         )
 
     def _bonds(self, state: "State | None" = None) -> np.ndarray:
-        """(b, 2) rows of beads that are joined now, or were in a state, to where nothing changes."""
+        """Return the rows (b, 2) of beads that are joined now, or were in a state, to where nothing changes."""
         found = [self._fixed_bonds]
         if state is None:
             return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
@@ -211,7 +211,8 @@ class Content:
         return np.concatenate(found)
 
     def _edges(self, faces: "dict[str, np.ndarray] | None" = None) -> np.ndarray:
-        """(e, 2) rows of vertices that edges join, of the meshes that membranes started with or of these triangles."""
+        """Return the rows (e, 2) of vertices that edges join, of the meshes that membranes started with or of these
+        triangles."""
         found = [np.empty((0, 2), np.int64)]
         for h in self._simulation.topology.membranes:
             found.append(h.beads[h.mesh.edges if faces is None else Connectivity(faces[h.name], len(h)).edges])
@@ -309,7 +310,7 @@ class Content:
         return values
 
     def _oriented_rows(self) -> np.ndarray:
-        """(n,) the row of each bead in orientations; -1 of those without."""
+        """Return the row of each bead in orientations, (n,); -1 of those without."""
         out = np.full(self._simulation.topology.n_beads, -1)
         for handle in self._simulation.topology.oriented_handles:
             out[handle.beads] = handle.row_numbers

@@ -81,7 +81,7 @@ def _goes_on(cls: type[Reporter]) -> bool:
 
 
 def _placed(value: Any, name: str, folder: Path) -> Any:
-    """A file as seen from a folder, or the name of a stream."""
+    """Return a file as seen from a folder, or the name of a stream."""
     for stream in _STREAMS:
         if any(value is there for there in (getattr(sys, stream), getattr(sys, f"__{stream}__"))):
             return {"stream": stream}

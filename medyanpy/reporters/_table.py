@@ -221,7 +221,7 @@ class TableReporter(Reporter):
         return found
 
     def _whole_rows(self) -> Iterator[bytes]:
-        """Lines below the first, but not a last one that a crash left unfinished."""
+        """Iterate over lines below the first, but not a last one that a crash left unfinished."""
         with open(self._place, "rb") as file:
             file.readline()
             for line in file:
@@ -313,7 +313,7 @@ def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
 
 
 def _titles_of(head: str) -> tuple[list[str], str]:
-    """The titles in the first line of a table, and what stands between them; none where it is another line."""
+    """Return the titles in the first line of a table, and what stands between them; none where it is another line."""
     head = head.removeprefix("#")
     one = r'"((?:[^"]|"")*)"'
     first = re.match(rf'{one}([^"]*)', head)

@@ -72,7 +72,7 @@ class CheckpointReporter(Reporter):
         simulation.save_checkpoint(self.path_at(state.step))
 
     def path_at(self, step: int) -> Path:
-        """The file of the checkpoint of a step."""
+        """Return the file of the checkpoint of a step."""
         path: Path = self._path.with_name(self._path.name.replace(_STEP, str(step)))
         return path
 
@@ -91,7 +91,7 @@ class CheckpointReporter(Reporter):
 
 
 def checkpoints_of(path: Path) -> list[Path]:
-    """The files that are at a path by now, in the order of their steps where it has a ``{step}``."""
+    """Return the files that are at a path by now, in the order of their steps where it has a ``{step}``."""
     if _STEP not in path.name:
         return [path] if path.exists() else []
     before, after = path.name.split(_STEP, 1)

@@ -150,7 +150,7 @@ class Ramp(Reporter):
         self._is_checked = True
 
     def numbers_now(self, simulation: "Simulation") -> "list[tuple[Any, dict[str, Any]]]":
-        """Targets whose numbers this changes, each with the arguments of ``set`` that keep it as it is now."""
+        """Return targets whose numbers this changes, each with the arguments of ``set`` that keep it as it is now."""
         out = []
         for _, target in self._targets(simulation):
             if isinstance(target, Parameterized | _Sides):
@@ -217,7 +217,7 @@ class Ramp(Reporter):
                 self.work = _protocol_work(simulation) - self._before
 
     def _block(self, step: int) -> tuple[int, int]:
-        """The steps around this one, all of which are made with the same numbers."""
+        """Return the steps around this one, all of which are made with the same numbers."""
         first = step - (step - self.start) % self.interval
         return first, min(first + self.interval, self.end)
 

@@ -386,7 +386,7 @@ class _Clock:
             self._step, self._marked = step, time.perf_counter()
 
     def read(self, step: int) -> tuple[float, float, float]:
-        """Steps/s since the last row, steps/s in all, seconds since the start."""
+        """Return steps/s since the last row, steps/s in all, seconds since the start."""
         now = time.perf_counter()
         steps, seconds = step - self._step, now - self._marked
         self._steps += steps

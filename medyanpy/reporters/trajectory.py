@@ -188,8 +188,8 @@ class TrajectoryReporter(Reporter):
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> Writer:
-        """The file, opened when the topology is first known; without frames that the simulation has yet to reach, and
-        of what is simulated now."""
+        """Return the file, opened when the topology is first known; without frames that the simulation has yet to
+        reach, and of what is simulated now."""
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         writer = self._writer or self._open(simulation)

@@ -321,7 +321,8 @@ def check_changes(case: ForceCase) -> None:
 
 
 def _others(force: Force, name: str, length: float) -> list[Any]:
-    """Values that a number has not: nearer to zero, where few domains end, and in every form that it may have."""
+    """Return values that a number has not: nearer to zero, where few domains end, and in every form that it may
+    have."""
     value, domain = getattr(force, name), force.domains[name]
     if value is None:
         return [length if domain.size is None else [length] * domain.size, None]
@@ -370,7 +371,7 @@ def _refusal(done: Callable[..., None], *given: Any) -> str:
 
 
 def _inside(domain: Domain) -> list[Any]:
-    """The outermost values that a number may have, all components the same, one for all."""
+    """Return the outermost values that a number may have, all components the same, one for all."""
     lowest = domain.at_least if domain.above is None else np.nextafter(domain.above, np.inf)
     highest = domain.at_most if domain.below is None else np.nextafter(domain.below, -np.inf)
     ends = [-1e300 if lowest is None else lowest, 1e300 if highest is None else highest]
@@ -430,8 +431,8 @@ class _Anywhere:
         return forces
 
     def hessian(self, x: np.ndarray, positive: bool = False) -> np.ndarray:
-        """(3n, 3n), or of the stiffness, as it comes: the mirror of every block is put in, and nothing is made
-        symmetric."""
+        """Return the Hessian (3n, 3n), or that of the stiffness, as it comes: the mirror of every block is put in, and
+        nothing is made symmetric."""
         self.go(x)
         collected = HessianBlocks(self.operation, positive)
         self.context._schedule.perform(collected, changes_state=False)
@@ -459,7 +460,7 @@ class _Anywhere:
         return along
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
-        """(n, 3, 3) of the stiffness."""
+        """Return the diagonal blocks (n, 3, 3) of the stiffness."""
         self.go(x)
         out = np.zeros((len(x), 3, 3))
         self.context._schedule.perform(DiagonalBlocks(self.operation, out), changes_state=False)

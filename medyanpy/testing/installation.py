@@ -242,7 +242,7 @@ def _slope(context: Context, of_weights: bool) -> tuple[float, float, float]:
 
 
 def _turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """(m, 4) unit quaternions, turned by rotation vectors (m, 3) in the frames of their bodies."""
+    """Return unit quaternions (m, 4), turned by rotation vectors (m, 3) in the frames of their bodies."""
     half = 0.5 * np.linalg.norm(vectors, axis=1)[:, None]
     by = np.column_stack([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors])
     out = quaternions.product(q, by)

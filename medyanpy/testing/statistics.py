@@ -249,7 +249,7 @@ def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, see
 
 
 def _usable(what: str, samples: np.ndarray, time_series: bool) -> np.ndarray:
-    """The samples that a t-test may be given, or their means over blocks."""
+    """Return the samples that a t-test may be given, or their means over blocks."""
     from scipy import stats
 
     values = np.asarray(samples, float)

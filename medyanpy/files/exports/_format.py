@@ -54,7 +54,7 @@ def features(contents: Contents) -> dict[str, str]:
 
 
 def words_of(names: Sequence[str], allowed: Callable[[str], bool]) -> dict[str, str]:
-    """A word for each name, of the letters that are allowed and _ for others; no two are the same."""
+    """Return a word for each name, of the letters that are allowed and _ for others; no two are the same."""
     out: dict[str, str] = {}
     for name in names:
         word = "".join(c if allowed(c) else "_" for c in name) or "_"
@@ -110,7 +110,7 @@ class Format(ABC):
         """
 
     def paths(self) -> list[Path]:
-        """The files it makes."""
+        """Return the files it makes."""
         return [self.out]
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Format(ABC):
         """Write each of `paths` under another name."""
 
     def left_out(self) -> list[str]:
-        """Sentences about what the files do not hold."""
+        """Return sentences about what the files do not hold."""
         there = features(self.contents)
         missing = there.keys() - self.holds
         if "bound" in missing:
@@ -151,7 +151,7 @@ class Format(ABC):
         return ", ".join(np.array(list("xyz"))[self.boxes[0] == 0.0]) if self.boxes[0].any() else ""
 
     def refuse(self, problem: str) -> ParameterError:
-        """The error of what the format cannot hold."""
+        """Return the error of what the format cannot hold."""
         return ParameterError(f"export: {self.contents.trajectory.paths[0]} {problem}")
 
 
@@ -196,7 +196,7 @@ class FormatOfEqualFrames(Format):
         return bool(self.boxes.all())
 
     def box_left_out(self, most: float = np.inf) -> list[str]:
-        """A sentence on a box that the format cannot hold, `most` (nm) being the longest side that it can."""
+        """Return a sentence on a box that the format cannot hold, `most` (nm) being the longest side that it can."""
         if not self.boxes.any() or (self.is_closed and (self.boxes <= most).all()):
             return []
         limit = f", at most {most:g} nm wide" if np.isfinite(most) else ""

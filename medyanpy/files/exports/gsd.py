@@ -91,8 +91,8 @@ class _Gsd(Format):
         _tell(frame.bonds, [there.bonds[~bound], *edges], [there.bond_types[~bound], *kinds])
 
     def _name_types(self, frame: Any) -> None:
-        """Once, in the first frame: in the others the library takes them from there. It writes names beyond ASCII only
-        where they are bytes."""
+        """Name types once, in the first frame: in the others the library takes them from there. It writes names beyond
+        ASCII only where they are bytes."""
         bonds = self.contents.bond_types
         for group, names in (
             (frame.particles, self.contents.types),
@@ -104,7 +104,7 @@ class _Gsd(Format):
                 group.types = [name.encode() for name in names]
 
     def _shapes(self, there: Particles) -> list[dict[str, Any]]:
-        """The shape of each type, as the schema of GSD has it: ellipsoids, where all of a type are alike."""
+        """Return the shape of each type, as the schema of GSD has it: ellipsoids, where all of a type are alike."""
         shapes: list[dict[str, Any]] = []
         for number in range(len(self.contents.types)):
             axes = there.semi_axes[there.types == number]
@@ -128,8 +128,8 @@ class _Gsd(Format):
 
 
 def _in_the_box(there: Particles) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) from minus to below plus half of the box, in single precision, and the numbers of images that
-    frames hold."""
+    """Return positions (n, 3) from minus to below plus half of the box, in single precision, and the numbers of images
+    that frames hold."""
     shifted = there.positions + 0.5 * there.box
     image = np.floor(np.divide(shifted, there.box, out=np.zeros_like(shifted), where=there.box > 0.0)).astype(np.int64)
     x = (there.positions - image * there.box).astype(np.float32)

@@ -113,8 +113,9 @@ class _Pdb(FormatOfEqualFrames):
 
 
 def _residues(first: int, n: int, used: dict[str, int]) -> list[str]:
-    """The chain and the number of n residues of a handle, none of which another has: in the chain of this number, and
-    in the next where it has no number left. `used` counts the residues of each chain, and is brought up to date."""
+    """Return the chain and the number of n residues of a handle, none of which another has: in the chain of this
+    number, and in the next where it has no number left. `used` counts the residues of each chain, and is brought up to
+    date."""
     out = []
     for _ in range(n):
         while used[_CHAINS[first % len(_CHAINS)]] == _MOST_RESIDUES:
@@ -126,7 +127,7 @@ def _residues(first: int, n: int, used: dict[str, int]) -> list[str]:
 
 
 def _short(names: list[str]) -> dict[str, str]:
-    """Four letters for each name, no two the same."""
+    """Return four letters for each name, no two the same."""
     out: dict[str, str] = {}
     for name in names:
         word, number = _ascii(name, 4), 1
@@ -143,7 +144,7 @@ def _eight_columns(x: float) -> str:
 
 
 def _ascii(name: str, length: int) -> str:
-    """The beginning of a name, of letters and digits."""
+    """Return the beginning of a name, of letters and digits."""
     return "".join(c for c in name if c.isascii() and c.isalnum())[:length] or "X"
 
 

@@ -58,7 +58,8 @@ class _Simularium(Format):
             file.write(f']}},\n"plotData":{json.dumps({"version": 1, "data": self._plots(times)})}}}\n')
 
     def _window(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """The centre of all that there is, or of the box (nm), how wide that is (nm), and how many nm a unit is."""
+        """Return the centre of all that there is, or of the box (nm), how wide that is (nm), and how many nm a unit
+        is."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for there in self.each():
             if len(there):

@@ -181,7 +181,7 @@ class _File:
     def _keep(
         self, data: Any, offsets: Any, name: str, parts: Iterable[np.ndarray], frames: list[int]
     ) -> None:
-        """Numbers of each bead, each part for so many frames: as long as they stay the same, steps point to one
+        """Write numbers of each bead, each part for so many frames: as long as they stay the same, steps point to one
         copy."""
         start, where, before = 0, [], None
         kept: list[np.ndarray] = []
@@ -298,7 +298,7 @@ class _File:
                 self._index(group, "Connectivity", np.zeros(0, np.int64))
 
     def _cells_in(self, k: int) -> list[np.ndarray]:
-        """The points of each cell in a frame of the trajectory, as rows of the handle."""
+        """Return the points of each cell in a frame of the trajectory, as rows of the handle."""
         frame = self._trajectory[k]
         handle = frame.handles.get(self._name)
         if handle is None:
