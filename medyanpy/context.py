@@ -506,8 +506,8 @@ class Context(Displayed, Guarded):
         Raises
         ------
         TopologyError
-            A handle that is not a membrane of this topology, a vertex that does not exist; two vertices without an
-            edge, an edge on a border, or one whose other corners have an edge already; an edge that would be longer
+            A handle that is not a membrane of this topology, a vertex that does not exist. Two vertices without an
+            edge, an edge on a border, or one whose other corners have an edge already. An edge that would be longer
             than half of the box.
         ParameterError
             A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
@@ -691,8 +691,8 @@ class Context(Displayed, Guarded):
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
         """Take over the content of a state, which must hold positions and velocities. It has orientations and angular
-        momenta, the triangles of membranes, and its step and time; which beads are there, where jumps add and remove
-        them; what jumps of the same names have bound, and how often; how often blocks M( ) of the same word were
+        momenta, the triangles of membranes, and its step and time. It has which beads are there, where jumps add and
+        remove them; what jumps of the same names have bound, and how often; how often blocks M( ) of the same word were
         accepted.
 
         Jumps that the state does not know stay as they are.

@@ -176,9 +176,8 @@ class UnitsWarning(UserWarning):
 
 
 class MeshQualityWarning(UserWarning):
-    """Triangles of a membrane that are or have become needles, that are too large for what they are to show, that
-    nothing keeps from folding onto each other, or whose normals look inward; the message names them, and what would
-    help."""
+    """Warning of triangles of a membrane that are or have become needles, are too large for what they are to show, may
+    fold onto each other, or have normals that look inward. The message names them, and what would help."""
 
 
 class OverlapWarning(UserWarning):

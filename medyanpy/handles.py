@@ -180,8 +180,8 @@ class Handle(Guarded):
         Raises
         ------
         TopologyError
-            A row or id that is not that of a bead of this handle, one named twice, or terms that name one of
-            them; a topology in use outside of an edit; a kind of bead that cannot be taken away one by one.
+            A row or id that is not that of a bead of this handle, one named twice, or terms that name one of them. A
+            topology in use outside of an edit; a kind of bead that cannot be taken away one by one.
         ParameterError
             Neither or both of beads and ids.
         """

@@ -153,7 +153,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     ------
     ParameterError
         Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is not a
-        palindrome though `symmetric`; blocks that are not closed, are not palindromes, or have letters inside or beside
+        palindrome though `symmetric`. Blocks that are not closed, are not palindromes, or have letters inside or beside
         them that cannot stand there. The message shows the word with a caret under the place.
     """
     if not isinstance(word, str):
@@ -687,9 +687,9 @@ class VerletIntegrator(SplittingIntegrator):
     Notes
     -----
     The energy error is bounded, proportional to timestep², where forces are smooth. In-triangle points that cross edges
-    of a moving mesh, or of a bent one under a force, add a random walk whose steps are proportional to the timestep and
-    which on average climbs, proportionally to timestep²: docs/parameters.md, "Points that cross edges", tells by how
-    much. With a thermostat it becomes a small rise of the temperature.
+    of a moving mesh, or of a bent one under a force, add a random walk of the energy. Its steps are proportional to the
+    timestep, and on average it climbs, proportionally to timestep²: docs/parameters.md, "Points that cross edges",
+    tells by how much. With a thermostat it becomes a small rise of the temperature.
     """
 
     def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:

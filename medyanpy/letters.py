@@ -44,7 +44,7 @@ class LetterKind:
         Whether it is a word of its own.
     apart : bool
         Whether no time passes in it for positions and momenta. Such letters stand around what is composed to a higher
-        order, also around a letter that is a word of its own, and are numbered apart: in a system in which they have
+        order, also around a letter that is a word of its own, and are numbered apart. In a system in which they have
         nothing to do, a word with them gives the same bits as without.
     reversible : bool
         Whether it leads back to where it started when all momenta are reversed, and keeps phase volume: only such

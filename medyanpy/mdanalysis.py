@@ -139,7 +139,7 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
 
     Positions of rows without a bead are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows, the
     energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
-    quaternions, scalar first) of oriented beads, and ``"links"``: by the name of each jump that binds some, (k, 2) the
+    quaternions, scalar first) of oriented beads. ``"links"`` are by the name of each jump that binds some, (k, 2) the
     rows of the beads nearest to their ends. A box that is periodic in all directions is ``ts.dimensions``; ``"box"``
     are the three lengths of any, 0 in open directions (Å). Positions are not brought into it. ``convert_units=False``
     leaves lengths in nm, times in s and velocities in nm/s.

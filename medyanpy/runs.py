@@ -161,7 +161,7 @@ def run(
     ------
     ParameterError
         A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
-        its checkpoint; a text that is not the document of a Simulation; a `make` that returns something else, or whose
+        its checkpoint. A text that is not the document of a Simulation; a `make` that returns something else, or whose
         reporters write elsewhere, or over what is there.
     WalltimeError
         A walltime too short for a single step: that one is saved nevertheless.
@@ -275,8 +275,9 @@ def resume(
 
 
 def _was_done(what: str, path: Path, until: int) -> bool:
-    """Tell whether nothing is left to do, so that no file is touched: no steps, no reports, no frames to cut off after
-    a run that was to go farther, no files left open by one that was killed after its last step.
+    """Tell whether nothing is left to do, so that no file is touched: no steps, no reports, and no frames to cut off
+    after a run that was to go farther. Files left open by a run that was killed after its last step count as work to
+    do.
 
     Raises
     ------

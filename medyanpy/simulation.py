@@ -121,9 +121,8 @@ class Simulation(Displayed, Guarded):
 
         While it is on, states with ``energy=True`` hold ``heat`` (what O has added), ``shadow_work`` (what all other
         letters have: the work of the integrator, zero for an exact one) and ``protocol_work`` (what has been changed
-        between steps: numbers of forces, positions, velocities), in pN nm, since it was switched on. Their sum is the
-        change of the total energy, to round-off. It costs a measurement of the kinetic energy per letter and changes
-        no bit of a trajectory.
+        between steps). All are in pN nm, since it was switched on. Their sum is the change of the total energy, to
+        round-off. It costs a measurement of the kinetic energy per letter and changes no bit of a trajectory.
 
         Source: Sivak, Chodera & Crooks, Phys. Rev. X 3, 011007 (2013).
         """
@@ -480,14 +479,14 @@ class Simulation(Displayed, Guarded):
         Notes
         -----
         Beads may start on top of each other: forces on single beads are cut to 1000 kT over that length until all are
-        parted (without a temperature, to a hundred times those on most beads), and beads in one place are put apart
-        first, in directions drawn with a fixed seed.
+        parted (without a temperature, to a hundred times those on most beads). Beads in one place are put apart first,
+        in directions drawn with a fixed seed.
 
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them. At edges the
-        energy of points has kinks: one that is pushed onto an edge from both of its triangles is at rest where no force
-        along the edge is larger than the tolerance, and one at a vertex where no edge there pulls by more, whatever
-        ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of points that
-        are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
+        energy of points has kinks. A point that is pushed onto an edge from both of its triangles is at rest where no
+        force along the edge is larger than the tolerance. One at a vertex is at rest where no edge there pulls by more,
+        whatever ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of
+        points that are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
             return minimize(self.context, tolerance, max_iterations, progress)
@@ -620,7 +619,7 @@ class Simulation(Displayed, Guarded):
         ------
         ParameterError
             Another process has called this for the same path, and its simulation is not closed; no reporter writes
-            checkpoints to the path; and as `resume`, also where it starts: what would not come back is refused, or
+            checkpoints to the path. And as `resume`, also where it starts: what would not come back is refused, or
             warned of, before the run.
         OutputError
             The first checkpoint cannot be written.

@@ -93,21 +93,21 @@ class State(Displayed, Named):
     temperature : float, kelvin
         2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O. In harmonic
         wells, and for points on a frozen mesh, they have the Maxwell distribution exactly there, elsewhere much more
-        nearly than at the end of the step, where a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it.
-        For words without O, and before the first step, from the velocities as they are; nan where beads move without
-        velocities (`BrownianIntegrator`).
+        nearly than at the end of the step. There a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it. For words
+        without O, and before the first step, from the velocities as they are; nan where beads move without velocities
+        (`BrownianIntegrator`).
     virials : dict of str to (3, 3) float array, pN nm
         Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
         Σ x_i ⊗ F_i over all beads. In a periodic direction the box is strained with them: only the diagonal is known
-        there, from differences of energies (to 1e-9 of these); what else has that direction in it is nan, and all
+        there, from differences of energies (to 1e-9 of these). Other elements with that direction are nan, and all are
         where beads are on surfaces, which no box strains.
     virial : (3, 3) float array, pN nm
         Their sum.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
-        Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
-        forces that keep beads on a surface (one each) and links at their lengths, g = r² - ℓ² (one for each link of
-        filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one for
-        each row and text.
+        Lagrange multipliers λ of constraints g = 0, by handle name. With these velocities and forces, -λ ∇g are the
+        forces that keep beads on a surface (one each) and links at their lengths. For links g = r² - ℓ² (one for each
+        link of filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one
+        for each row and text.
     counts : dict of str to (int, int)
         Of every jump, by its name: how often it was tried, and how often something happened.
     blocks : tuple of BlockCounts

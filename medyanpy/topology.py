@@ -249,8 +249,8 @@ class Topology(Displayed, Guarded):
         Inside, all ``add_`` methods of the topology, ``add``, ``remove`` and ``reserve`` of its handles, and
         ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. At its end the
         Context continues with all of it: step, time, positions, velocities and links of what stays are as before, to
-        the last bit, and so is what they do from then on, as far as nothing new acts on them. New beads are where they
-        were put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
+        the last bit. So is what they do from then on, as far as nothing new acts on them. New beads are where they were
+        put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
         without one. What comes and goes changes the energy by protocol work. If the block raises an error, or the
         Context cannot be made to follow, all is as it was before.
 

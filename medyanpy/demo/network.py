@@ -182,7 +182,7 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
 
 
 def _overlap(variance: float, kT: float) -> float:
-    """Return Σ_ij <exp(-U(r_ij)/kT)> of two rods whose middles are apart by a normal vector of this variance: for rods
+    """Return Σ_ij <exp(-U(r_ij)/kT)> of two rods whose middles are apart by a normal vector of this variance. For rods
     at an angle of cosine c, sites s and t from their middles are apart by that and m, m² = s² + t² - 2 s t c."""
     x, wx = np.polynomial.legendre.leggauss(100)
     half = sqrt(2.0 * REACH * kT / CROSSLINKER.stiffness)

@@ -251,11 +251,10 @@ def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:
 def _diffusion(mesh: TriangleMesh, seed: int, threads: int) -> Line:
     """Measure the diffusion constant of the demo's proteins without interactions, against (kT/γ) x coth x.
 
-    Tracers start in the middle of some triangles. Where they are after n steps is measured in the plane, into
-    which the surroundings of the triangle are unfolded: dihedral angles, however sharp, do not matter then, but
-    the angle that is missing or left over round a vertex does. So only triangles with little of it and no border
-    near them are used. The mean square displacement after n steps has a closed form, which for n → ∞ is 4 D n dt
-    with D = (kT/γ) x coth x.
+    Tracers start in the middle of some triangles. Where they are after n steps is measured in the plane, into which the
+    surroundings of the triangle are unfolded. Dihedral angles, however sharp, do not matter then, but the angle that is
+    missing or left over round a vertex does. So only triangles with little of it and no border near them are used. The
+    mean square displacement after n steps has a closed form, which for n → ∞ is 4 D n dt with D = (kT/γ) x coth x.
     """
     kT = TEMPERATURE * units.boltzmann
     friction = kT / PROTEIN_DIFFUSION

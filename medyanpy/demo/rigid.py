@@ -227,9 +227,9 @@ def _ellipse(n: int, seed: int, threads: int) -> list[Line]:
     """Measure Brownian ellipses in the plane z = 0, without units: <x²>/2t and so on of those that start at one angle
     φ.
 
-    Along the axes they start with, they diffuse by D1 and D2; later by the mean of both. With the angle spreading by
-    D3, <cos 2θ> = cos 2φ exp(-4 D3 t), and (D1 - D2)/2 of it, averaged over time, adds to the mean of both for x, is
-    taken from it for y, and with the sine is the correlation of x and y.
+    Along the axes they start with, they diffuse by D1 and D2; later by the mean of both. The angle spreads by D3: <cos
+    2θ> = cos 2φ exp(-4 D3 t). (D1 - D2)/2 of it, averaged over time, adds to the mean of both for x, is taken from it
+    for y, and with the sine is the correlation of x and y.
     """
     # Motions that would leave the plane have a friction that stops them.
     friction = np.diag([1.0 / ELLIPSE[0], 1.0 / ELLIPSE[1], 1e12, 1e12, 1e12, 1.0 / ELLIPSE[2]])

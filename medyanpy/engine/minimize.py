@@ -55,7 +55,7 @@ class Kinks:
     """In-triangle points at edges, where the energy has kinks. A point that is pushed onto an edge from both of its
     triangles is at rest across it, whatever the forces there are.
 
-    A point that crosses an edge and is pushed back stops, and is driven by half; when that has happened some times, it
+    A point that crosses an edge and is pushed back stops, and is driven by half. When that has happened some times, it
     is put onto the edge and slides along it, up to a vertex, where it is at rest if no edge pulls. Now and then it is
     let go, so that it can leave.
 
@@ -183,9 +183,9 @@ class Relaxation:
     """The beads of a store with unit masses and momenta of their own: the store keeps its own.
 
     Every coordinate is measured as a length. Directors as the lengths of their links, so that turning one by an angle
-    and moving a node as far as that carries the link's end are alike; coordinates with momenta beside m v as how far
-    they move mass, orientations as the distance of mass from the axes. The square of that length is their mass, and `v`
-    and `force` are as of such coordinates: (k,) numbers, those of the velocities first.
+    and moving a node as far as that carries the link's end are alike. Coordinates with momenta beside m v count as how
+    far they move mass, orientations as the distance of mass from the axes. The square of that length is their mass, and
+    `v` and `force` are as of such coordinates: (k,) numbers, those of the velocities first.
     """
 
     def __init__(self, schedule: Schedule) -> None:

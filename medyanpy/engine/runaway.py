@@ -33,9 +33,9 @@ class Account:
     Attributes
     ----------
     array : (5,) float array
-        The bound beyond which a bead is looked into, pN nm (negative: there is none); the potential energy at the
-        opening; what a bead may have without any being released; kT (-1: no thermostat, -2: not open); the factor, 0
-        where nothing shall be looked for.
+        The bound beyond which a bead is looked into, pN nm (negative: there is none). The potential energy at the
+        opening, and what a bead may have without any being released. kT (-1: no thermostat, -2: not open), and the
+        factor, 0 where nothing shall be looked for.
     """
 
     def __init__(self) -> None:

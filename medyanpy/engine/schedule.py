@@ -135,9 +135,9 @@ class Schedule:
     def coefficients(
         self, stage: Stage, formula: Callable[..., tuple[np.ndarray, np.ndarray]], of_beads: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``, in which
-        `of_beads` are inverse masses of all that may be there, 0 of those that stay; of beads with such a letter of
-        their own as without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last
+        """Return c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``. In it
+        `of_beads` are inverse masses of all that may be there, 0 of those that stay. Beads with such a letter of their
+        own count as without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last
         bits may differ elsewhere."""
         key = stage.kind, stage.h
         if key not in self._coefficients:

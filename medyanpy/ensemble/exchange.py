@@ -164,9 +164,9 @@ def replica_exchange(
     Raises
     ------
     ParameterError
-        A ladder of fewer than two states, or of different names, or with unknown names; a word without
-        thermostat, a linearly implicit kick, or jumps that are driven or do not tell what they weigh states by
-        (`Jump.log_weight`): there is no known distribution to exchange in. Folders and functions as of `run`.
+        A ladder of fewer than two states, or of different names, or with unknown names. A word without thermostat, a
+        linearly implicit kick, or jumps that are driven or do not tell what they weigh states by (`Jump.log_weight`):
+        there is no known distribution to exchange in. Folders and functions as of `run`.
     SimulationError
         A walker that cannot continue: it is named, and the others wait.
     ExecutorError

@@ -97,7 +97,7 @@ def run(
     Raises
     ------
     ParameterError
-        Parameters that are not dicts of what JSON holds, or that `make` does not take; two sets that are the same; a
+        Parameters that are not dicts of what JSON holds, or that `make` does not take; two sets that are the same. A
         folder that holds something else, or another ensemble, or one that is run by another process; a function that
         cannot be sent to other processes. Nothing has been run.
     ExecutorError

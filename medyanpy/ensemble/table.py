@@ -33,8 +33,9 @@ class Table(Displayed):
     parameters.
 
     Columns are the parameters; ``replica``, its number among those of the same parameters; ``seed``; ``steps`` taken;
-    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``; ``error``, the type and the
-    message of what a failed one has raised, or None; and what ``analyse`` returned: its keys, or ``result``.
+    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``. Further columns are ``error``,
+    the type and the message of what a failed one has raised, or None; and what ``analyse`` returned: its keys, or
+    ``result``.
 
     Attributes
     ----------

@@ -312,8 +312,8 @@ class Frame:
         -------
         State
             With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
-            of membranes, links that jumps have bound; with velocities and angular momenta if they were written, which
-            `Context.set_state` needs; with the energies of forces, and the kinetic energy of all beads together. What
+            of membranes, links that jumps have bound. With velocities and angular momenta if they were written, which
+            `Context.set_state` needs. With the energies of forces, and the kinetic energy of all beads together. What
             jumps have tried, and which number a link has, frames do not hold: links are bound again in their order. Of
             a run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
             where precision is double.

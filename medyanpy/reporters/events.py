@@ -22,8 +22,8 @@ class EventReporter(TableReporter):
 
     Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, two
     numbers of its place (for `LinkBinding` the rows of its sites `a` and `b`), by how much it changed the energy, and
-    the chemical energy that drives it: kT times the logarithm of the rates there and back, plus the change of the
-    energy; inf for an irreversible event. Events are in the order of time.
+    the chemical energy that drives it. The latter is kT times the logarithm of the ratio of the rates there and back,
+    plus the change of the energy; inf for an irreversible event. Events are in the order of time.
 
     Parameters
     ----------

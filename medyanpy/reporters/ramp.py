@@ -68,13 +68,13 @@ class Ramp(Reporter):
 
     .. math:: W = \sum_k U(x_k; \lambda_{k+1/2}) - U(x_k; \lambda_{k-1/2}), \qquad \lambda_{-1/2} = \lambda(0)
 
-    so that the ramp back, from λ(1) to λ(0), is this one backwards in time: Crooks' relation holds for the pair, and
+    so that the ramp back, from λ(1) to λ(0), is this one backwards in time. Crooks' relation holds for the pair, and
     Jarzynski's equality for either, at any speed and any `every`, up to the error of the timestep (add the shadow work:
     :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). All that is
     done from outside in these steps is in the work, also that of other ramps and callbacks. It is measured by
     `Simulation.report_work`, which is switched on. A temperature or timestep does no work when it changes. A box that
-    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add
-    :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
+    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add :math:`-n kT
+    \ln(V_1/V_0)` for the n that are scaled.
 
     The numbers at a step follow from the step, so that a run which resumes from a checkpoint has the same bits; the
     checkpoint holds the ramp (but not a function; :doc:`/restarts`) and where its account stood. After its end it

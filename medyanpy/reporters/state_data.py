@@ -208,8 +208,8 @@ class StateDataReporter(TableReporter):
     Raises
     ------
     ParameterError
-        No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that another
-        process is writing, or one to append to that has other columns; area without a membrane, volume without a closed
+        No columns; progress or remaining time without `total_steps`. A file that exists and has rows, that another
+        process is writing, or one to append to that has other columns. Area without a membrane, volume without a closed
         one, box without a periodic box, acceptance with a word without M( ).
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is

@@ -179,7 +179,7 @@ _OF_WEIGHTS = ("MembraneField", "CustomMembraneField", "PythonMembraneField")
 def check_installation(threads: int | None = None) -> Iterator[Finding]:
     """Check an installation, one finding after another; takes less than half a minute.
 
-    Every force against differences of its energy, along a random direction in which everything moves and turns; the
+    Every force against differences of its energy, along a random direction in which everything moves and turns. The
     same bits of a run on one thread and on several, with every instruction set that is built and that the processor
     has, and after a checkpoint.
 

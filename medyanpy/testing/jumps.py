@@ -98,7 +98,7 @@ def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
         More find smaller errors.
     sees : float
         The relative error of probabilities (root mean square over states, each weighted with its share) that is found
-        with a probability of 0.999, twice as large of the number of events; too few copies for it are refused. 10⁶
+        with a probability of 0.999; twice as large for the number of events. Too few copies for it are refused. 10⁶
         copies see 1 %.
 
     Raises

@@ -58,7 +58,7 @@ def check_mean(
     Raises
     ------
     AssertionError
-        If the mean is not the expected one; if the sample is blind (see `sees`); if samples are not finite; if fewer
+        If the mean is not the expected one; if the sample is blind (see `sees`); if samples are not finite. If fewer
         than 20 members make the spread, as after a blow-up (unless the largest deviation is one of a normal sample of
         this size, by Grubbs' test); if successive samples are correlated, without `time_series`.
     ParameterError
@@ -68,8 +68,8 @@ def check_mean(
     -----
     Shares s of the squared deviations from the mean are carried by 1/Σs² members: n/3 of a normal sample, n/15 of the
     squares of normal numbers, 1 where one copy has exploded. With m of them the standard error is known to 1 in 2√m.
-    Honest samples of squares of normal numbers are refused in one of 600 cases with n = 1000, and hardly ever from
-    n = 2000 on; with n = 100 in one of four: their t does not hold to one in a million either.
+    Honest samples of squares of normal numbers are refused in one of 600 cases with n = 1000, and hardly ever from n =
+    2000 on. With n = 100 they are refused in one of four: their t does not hold to one in a million either.
     """
     from scipy import stats
 

@@ -1,10 +1,10 @@
 """GSD, the files of HOOMD-blue: particles, bonds and angles, as many in each frame as there are.
 
-Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones, with
-the origin in the middle. In open directions it is four times as wide as the run reaches from the origin, so that no
-distance between two particles is shorter across it; in periodic ones it is that of the run, and particles are in it,
-with the numbers of their images.
-Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scalar first too.
+Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones, with the origin
+in the middle. In open directions it is four times as wide as the run reaches from the origin, so that no distance
+between two particles is shorter across it. In periodic directions it is that of the run, and particles are in it, with
+the numbers of their images. Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scalar first
+too.
 """
 
 from pathlib import Path
