@@ -119,10 +119,11 @@ class Simulation(Displayed, Guarded):
     def report_work(self) -> bool:
         """Setting of whether to tell apart where energy comes from; off by default.
 
-        While it is on, states with ``energy=True`` hold ``heat`` (what O has added), ``shadow_work`` (what all other
-        letters have: the work of the integrator, zero for an exact one) and ``protocol_work`` (what has been changed
-        between steps). All are in pN nm, since it was switched on. Their sum is the change of the total energy, to
-        round-off. It costs a measurement of the kinetic energy per letter and changes no bit of a trajectory.
+        While it is on, states with ``energy=True`` hold three sums, pN nm, since it was switched on. ``heat`` is what O
+        has added. ``shadow_work`` is what all other letters have: the work of the integrator, zero for an exact one.
+        ``protocol_work`` is that of changes between steps: numbers of forces, positions, velocities. Their sum is the
+        change of the total energy, to round-off. It costs a measurement of the kinetic energy per letter and changes no
+        bit of a trajectory.
 
         Source: Sivak, Chodera & Crooks, Phys. Rev. X 3, 011007 (2013).
         """

@@ -5,9 +5,9 @@ object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); che
 keep its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
 
 In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, a force of
-the system that jumps act on ``{"force": name}``, an array
-``{"dtype": ..., "shape": ..., "values": ...}``, a Python function ``{"function": "module:name"}``, and sites that are
-the very ones of an argument before ``{"same_as": argument}``.
+the system that jumps act on ``{"force": name}``. An array is ``{"dtype": ..., "shape": ..., "values": ...}``, a Python
+function ``{"function": "module:name"}``, and sites that are the very ones of an argument before ``{"same_as":
+argument}``.
 """
 
 import inspect
