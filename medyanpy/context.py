@@ -50,7 +50,7 @@ _PARTED = 1000
 
 
 class Context(Displayed, Guarded):
-    """One running system: its beads, its forces bound to them, and its word compiled to a program.
+    """Running system: its beads, its forces bound to them, and its word compiled to a program.
 
     Parameters
     ----------
@@ -184,12 +184,12 @@ class Context(Displayed, Guarded):
 
     @property
     def step_count(self) -> int:
-        """Steps taken so far."""
+        """Number of steps taken so far."""
         return self._store.step
 
     @property
     def time(self) -> float:
-        """s; of all steps taken, the timestep that each was taken with."""
+        """Time, s: the sum over all steps taken of the timestep that each was taken with."""
         return self._schedule.time
 
     @one_at_a_time(in_reports=False)

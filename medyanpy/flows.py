@@ -17,7 +17,7 @@ __all__ = ["Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One letter of a word, as a Context compiles it.
+    """Letter of a word, as a Context compiles it.
 
     Attributes
     ----------

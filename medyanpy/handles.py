@@ -35,7 +35,7 @@ _NOBODY.flags.writeable = False
 
 
 class Handle(Guarded):
-    """Some beads of a topology, added together.
+    """Group of beads of a topology that were added together.
 
     It describes them as they were at the start, or after the last edit of the topology. Beads that jumps have added or
     removed in a Context since are known to its states: `State.living`.
@@ -317,7 +317,7 @@ class Handle(Guarded):
 
     @property
     def row_numbers(self) -> np.ndarray:
-        """(n,) the same as numbers."""
+        """Numbers of `rows`, (n,)."""
         rows = self.rows
         return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
@@ -389,7 +389,7 @@ class Handle(Guarded):
 
     @property
     def joined(self) -> np.ndarray:
-        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        """Pairs of its beads, (e, 2), counted from its first, that are neighbours in a mesh or chain."""
         return np.empty((0, 2), np.int64)
 
     @property
@@ -407,12 +407,12 @@ class Handle(Guarded):
 
     @property
     def contents(self) -> str:
-        """Return the number of its beads and their kind."""
+        """Number of its beads and their kind."""
         return f"{len(self)} {self.kind}"
 
     @property
     def obstacle_to_constraints(self) -> str:
-        """Why constraints of a user's own cannot hold its beads; empty where they can."""
+        """Reason why constraints of a user's own cannot hold its beads; empty where they can."""
         if self.takes_constraints:
             return ""
         return "but constraints hold free beads, balls, nodes of filaments and beads on surfaces, and no others"
@@ -423,7 +423,7 @@ class Handle(Guarded):
 
     @property
     def step_lengths(self) -> float | np.ndarray:
-        """() or (n,) nm; how far a bead moves while its coordinates change by 1: 1 where these are lengths."""
+        """Distance that a bead moves while its coordinates change by 1, () or (n,) nm: 1 where these are lengths."""
         return 1.0
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:

@@ -32,7 +32,7 @@ def _letters(alone: bool) -> str:
 
 @dataclass(frozen=True)
 class Letter:
-    """One letter of a word: which flow, for which fraction of the timestep, and of which force group.
+    """Letter of a word: which flow, for which fraction of the timestep, and of which force group.
 
     `group` is None for a kick or displacement by all forces and for letters that need none. `substep` is the time
     between the kicks on both sides of a flight, as a fraction of the timestep: of ABA and BAB all of it, and of a
@@ -443,7 +443,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def version(self) -> int:
-        """Raised whenever timestep or kT changes."""
+        """Count of the changes of timestep and kT."""
         return self._version
 
     @property
@@ -471,7 +471,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def order(self) -> int:
-        """2, or 4: of the error in the timestep."""
+        """Order of the error in the timestep: 2 or 4."""
         return self._order
 
     @property
@@ -486,17 +486,17 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def timestep(self) -> float:
-        """s"""
+        """Timestep, s."""
         return self._timestep
 
     @property
     def kT(self) -> float | None:  # noqa: N802 - the symbol of the papers
-        """pN nm; None where the word needs none and none was given."""
+        """Thermal energy, pN nm; None where the word needs none and none was given."""
         return self._kT
 
     @property
     def temperature(self) -> float | None:
-        """kelvin, as kT in units of Boltzmann's constant."""
+        """Temperature, kelvin: kT in units of Boltzmann's constant."""
         return None if self._kT is None else self._kT / units.boltzmann
 
     @property

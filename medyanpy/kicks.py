@@ -84,7 +84,7 @@ class _Implicit(Kick):
 
     @property
     def beta(self) -> float:
-        """β"""
+        """Parameter β of the method."""
         return self._beta
 
     @property

@@ -23,7 +23,7 @@ __all__ = ["LETTERS", "LetterKind", "add_letter"]
 
 @dataclass(frozen=True)
 class LetterKind:
-    """One letter.
+    """Kind of letter.
 
     Attributes
     ----------

@@ -68,12 +68,12 @@ class CircularSection:
 
     @property
     def area(self) -> float:
-        """nm²"""
+        """Area, nm²."""
         return np.pi * self.radius**2
 
     @property
     def second_moment(self) -> float:
-        """nm⁴; of area, about a diameter."""
+        """Second moment of area about a diameter, nm⁴."""
         return 0.25 * np.pi * self.radius**4
 
     @property
@@ -85,12 +85,12 @@ class CircularSection:
 
     @property
     def linear_density(self) -> float:
-        """pN s²/nm²; mass per length."""
+        """Mass per length, pN s²/nm²."""
         return self.density * self.area
 
     @property
     def inertia_density(self) -> tuple[float, float, float]:
-        """pN s²; moments of inertia per length, about the principal axes of the section."""
+        """Moments of inertia per length, pN s², about the principal axes of the section."""
         moment = self.density * self.second_moment
         return moment, moment, 2.0 * moment
 

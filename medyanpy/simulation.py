@@ -112,7 +112,7 @@ class Simulation(Displayed, Guarded):
 
     @property
     def current_step(self) -> int:
-        """Steps taken since the start of the run."""
+        """Number of steps taken since the start of the run."""
         return self.context.step_count
 
     @property

@@ -407,7 +407,7 @@ class Sites:
 
     @property
     def main_beads(self) -> np.ndarray:
-        """(n,) the bead of each site with the greatest weight, the first of equal ones; -1 of anchors."""
+        """Bead, (n,), of each site with the greatest weight, the first of equal ones; -1 of anchors."""
         counts = np.diff(self._start)
         order = np.lexsort((-self._weights, np.repeat(np.arange(len(self)), counts)))
         out = np.full(len(self), -1)

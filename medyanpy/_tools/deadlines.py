@@ -72,12 +72,12 @@ class Deadline:
 
     @property
     def elapsed(self) -> float:
-        """s since it was set."""
+        """Time since it was set, s."""
         return time.perf_counter() - self._begun
 
     @property
     def left(self) -> float:
-        """s until then; negative afterwards, and infinite for as long as it takes."""
+        """Time until then, s; negative afterwards, and infinite for as long as it takes."""
         if self.stopped:
             return -math.inf
         own = self.seconds - self.elapsed

@@ -64,7 +64,7 @@ Each: TypeAlias = Given["Numbers", float | np.ndarray]
 
 
 class _Argument(NamedTuple):
-    """One declared argument."""
+    """Declaration of one argument."""
 
     head: str  # the type in a docstring
     text: str

@@ -16,7 +16,7 @@ _FEW = 6
 
 
 class Recorded(Named):
-    """Remembers the arguments of its constructor.
+    """Base class that remembers the arguments of its constructor.
 
     Subclasses need no code of their own for this, whatever the signature of their ``__init__``.
     """

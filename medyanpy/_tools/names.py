@@ -342,7 +342,7 @@ class Guarded(Named):
 
     @property
     def _called(self) -> str:
-        """Return the name of this object in messages."""
+        """Name of this object in messages."""
         name = self.__dict__.get("name")
         return type(self).__name__ if name in (None, type(self).__name__) else f"{type(self).__name__} {name!r}"
 

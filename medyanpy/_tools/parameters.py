@@ -18,7 +18,7 @@ __all__ = ["Parameterized"]
 
 
 class Parameterized(Displayed, Described, Guarded, Declared, ABC):
-    """Something with a name, and with numbers that may change while contexts use it.
+    """Base class of what has a name, and numbers that may change while contexts use it.
 
     Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
     same as `set`. Nothing else can be assigned to.
@@ -104,7 +104,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
 
     @property
     def version(self) -> int:
-        """Raised whenever a number changes."""
+        """Count of the changes of its numbers."""
         return self._version
 
     def _acts_on(self) -> str:

@@ -103,8 +103,8 @@ class Progress(Bar):
 
     @property
     def time_is_up(self) -> bool:
-        """Tell whether another step would come too late. The first never does unless told to stop, so that repeated
-        calls come to the end."""
+        """True if another step would come too late. The first never does unless told to stop, so that repeated calls
+        come to the end."""
         return self.deadline is not None and self.late_for(self.deadline)
 
     def late_for(self, deadline: Deadline) -> bool:

@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
     @property
     def numbers(self) -> list[bool]:
-        """Tell which columns are of numbers; the first is of names."""
+        """Flags of the columns that are of numbers; the first is of names."""
         columns = enumerate(zip(*self.shown, strict=True))
         return [k > 0 and bool(self.head) and all(map(_A_NUMBER.fullmatch, column)) for k, column in columns]
 

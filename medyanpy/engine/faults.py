@@ -240,7 +240,7 @@ class Faults:
 
     @property
     def _first(self) -> bool:
-        """Tell whether no step has been taken since the last change from outside."""
+        """True if no step has been taken since the last change from outside."""
         return self.store.step == self.schedule.started
 
     def _in_words(self, energy: float) -> str:

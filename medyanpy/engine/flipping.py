@@ -31,7 +31,7 @@ class Flipping:
         self._triangulation = schedule.layout.triangulation
 
     def proposal(self, what: str, membrane: Membrane, edges: np.ndarray, *moved: np.ndarray) -> Proposal:
-        """See `Triangulation.proposal`."""
+        """Make a `Triangulation.proposal`."""
         store = self._schedule.store
         return self._triangulation.proposal(what, membrane, edges, store.program, store.triangle, *moved)
 

@@ -30,7 +30,7 @@ _STRAIN = 1e-6
 
 
 class Measure:
-    """Looking at a store through the forces of a schedule; nothing here changes a later step by a bit."""
+    """Measurements on a store through the forces of a schedule; nothing here changes a later step by a bit."""
 
     def __init__(self, store: Store, schedule: Schedule) -> None:
         self.store = store
@@ -306,7 +306,7 @@ class Measure:
                 )
 
     def hessian(self, forces: Iterable[str] | None, positive: bool) -> Any:
-        """See `Context.hessian`."""
+        """Return `Context.hessian`."""
         from scipy import sparse
 
         self.schedule.perform(self._place, changes_state=False)
@@ -321,7 +321,7 @@ class Measure:
         return sparse.coo_array((values, (rows, columns)), shape=(3 * n, 3 * n)).tocsr()
 
     def third_derivative(self, a: np.ndarray, forces: Iterable[str] | None) -> np.ndarray:
-        """See `Context.third_derivative`."""
+        """Return `Context.third_derivative`."""
         self.schedule.perform(self._place, changes_state=False)
         out = np.zeros((self.store.layout.n, 3))
         by_place = np.ascontiguousarray(a[self.store.layout.order])
@@ -331,7 +331,7 @@ class Measure:
         return rows
 
     def physical_positions(self) -> np.ndarray:
-        """See `State.physical_positions`."""
+        """Return `State.physical_positions`."""
         kicks = self.schedule.kicks()
         self.schedule.perform(self._place, changes_state=False)
         x = self.store.x

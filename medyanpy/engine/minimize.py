@@ -52,7 +52,7 @@ _TRIES = 30
 
 
 class Kinks:
-    """In-triangle points at edges, where the energy has kinks. A point that is pushed onto an edge from both of its
+    """Points of triangles at edges, where the energy has kinks. A point that is pushed onto an edge from both of its
     triangles is at rest across it, whatever the forces there are.
 
     A point that crosses an edge and is pushed back stops, and is driven by half. When that has happened some times, it

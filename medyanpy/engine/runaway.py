@@ -55,7 +55,7 @@ class Account:
 
     @property
     def bound(self) -> np.ndarray:
-        """(1,) the bound beyond which a bead is looked into; followed when it changes."""
+        """Bound beyond which a bead is looked into, (1,); followed when it changes."""
         return self.array[:1]
 
     def close(self) -> None:

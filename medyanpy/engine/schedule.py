@@ -351,7 +351,7 @@ class Schedule:
 
     @property
     def follows_integrator(self) -> bool:
-        """Tell whether timestep and temperature are those that this was made for."""
+        """True if timestep and temperature are those that this was made for."""
         return self.integrator._version == self._integrator_version
 
     def take_forces(self, bound: dict[int, Any]) -> None:
@@ -382,7 +382,7 @@ class Schedule:
 
     @property
     def time(self) -> float:
-        """s; of all steps taken, the timestep that each was taken with."""
+        """Time, s: the sum over all steps taken of the timestep that each was taken with."""
         time, step = self.since
         return time + (self.store.step - step) * self._timestep
 

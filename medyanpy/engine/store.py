@@ -422,7 +422,7 @@ class Store:
 
     @property
     def step(self) -> int:
-        """Steps taken so far."""
+        """Number of steps taken so far."""
         return int(self.program.step)
 
     def positions_changed(self) -> None:

@@ -114,7 +114,7 @@ class BeadRow:
 
 @dataclass(frozen=True)
 class ForceRow:
-    """One force.
+    """Row of the worksheet for one force.
 
     Attributes
     ----------

@@ -75,18 +75,18 @@ class Exchanges:
 
     @property
     def walkers(self) -> np.ndarray:
-        """(n + 1, K) int: which walker is in each state, before each exchange and after the last."""
+        """Walker in each state, (n + 1, K) int, before each exchange and after the last."""
         return np.argsort(self.states, axis=1)
 
     @property
     def acceptance(self) -> np.ndarray:
-        """(K - 1,) float: the part of the swaps of states k and k + 1 that was accepted; nan before the first."""
+        """Part, (K - 1,) float, of the swaps of states k and k + 1 that was accepted; nan before the first."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.accepted / self.attempted)
 
     @property
     def round_trips(self) -> np.ndarray:
-        """(K,) int: how often each walker has gone from the first state to the last and back."""
+        """Number of times that each walker has gone from the first state to the last and back, (K,) int."""
         last = self.states.shape[1] - 1
         out = np.zeros(last + 1, int)
         for walker, path in enumerate(self.states.T):
@@ -99,7 +99,7 @@ class Exchanges:
 
     @property
     def table(self) -> Table:
-        """A row for each state: its numbers, mean energy, and the acceptance of swaps with the next."""
+        """Table with a row for each state: its numbers, mean energy, and the acceptance of swaps with the next."""
         rows = [
             {
                 "state": k, **numbers,

@@ -67,7 +67,7 @@ class Common:
 
     @property
     def left(self) -> float | None:
-        """s"""
+        """Time that is left, s."""
         return None if self.deadline is None else self.deadline - time.time()
 
 

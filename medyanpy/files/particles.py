@@ -95,12 +95,12 @@ class Particles:
 
     @cached_property
     def shown_positions(self) -> np.ndarray:
-        """(n, 3) nm; of the images that are shown, as pictures have them."""
+        """Positions of the images that are shown, (n, 3) nm, as pictures have them."""
         return shown_positions(self.positions, self.parts, self.box) if self.is_periodic else self.positions
 
     @property
     def images(self) -> np.ndarray:
-        """(n, 3) int: how many lengths of the box those are away that frames hold from those that are shown."""
+        """Number of box lengths from the images that are shown to those that frames hold, (n, 3) int."""
         return whole_lengths(self.positions - self.shown_positions, self.box)
 
     def sheet(self, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -243,8 +243,8 @@ class Contents:
 
     @cached_property
     def size(self) -> float:
-        """A radius (nm) for what has none, as large as looks well: by the distances of what is linked, else by that of
-        all in the first frame, else 1."""
+        """Radius (nm) for particles without one, as large as looks well: by the distances of what is linked, else by
+        that of all in the first frame, else 1."""
         first = self.particles(self.trajectory[0])
         pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
         x = first.positions

@@ -108,7 +108,7 @@ class TrajectoryHandle:
 
     @property
     def joined(self) -> np.ndarray:
-        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        """Pairs of its beads, (e, 2), counted from its first, that are neighbours in a mesh or chain."""
         if self.faces is not None:
             return sides_of(self.faces)
         return np.empty((0, 2), np.int64) if self.links is None else np.asarray(self.links, np.int64)
@@ -135,7 +135,7 @@ class TrajectoryHandle:
 
     @property
     def row_numbers(self) -> np.ndarray:
-        """(n,) `rows` as numbers; none of beads without rows there."""
+        """Numbers of `rows`, (n,); none of beads without rows there."""
         if self.rows is None:
             return np.empty(0, np.int64)
         return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows

@@ -27,7 +27,7 @@ __all__ = ["Column", "StateDataReporter"]
 
 @dataclass(frozen=True)
 class Row:
-    """All that a column may look at."""
+    """Data that a column may use."""
 
     state: "State"
     topology: Topology
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table.
+    """Column of the table.
 
     Attributes
     ----------

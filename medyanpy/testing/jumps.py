@@ -63,7 +63,7 @@ class JumpCase:
 
     @property
     def at_rest(self) -> np.ndarray:
-        """(m,) the distribution that the rates keep."""
+        """Distribution that the rates keep, (m,)."""
         m = len(self.generator)
         equations = np.vstack([self.generator.T, np.ones(m)])
         rest: np.ndarray = np.linalg.lstsq(equations, np.append(np.zeros(m), 1.0), rcond=None)[0]

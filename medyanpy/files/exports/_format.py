@@ -133,12 +133,12 @@ class Format(ABC):
 
     @cached_property
     def boxes(self) -> np.ndarray:
-        """(m, 3) nm: the lengths of the periodic box in each of the frames, 0 in open directions."""
+        """Lengths of the periodic box in each of the frames, (m, 3) nm, 0 in open directions."""
         return self.contents.boxes(self.frames)
 
     @property
     def times(self) -> np.ndarray:
-        """(m,) s, of the frames."""
+        """Times of the frames, (m,) s."""
         return np.asarray(self.contents.trajectory.times[list(self.frames)])
 
     @property
