@@ -132,7 +132,7 @@ def _names() -> list[str]:
     return [*(f"{place}.{name}" for place, module in below.items() for name in module.__all__), *__all__]
 
 
-# Says what a name that is not here probably means.
+# Tells what a name that is not here probably means.
 _missing = _module_names(__name__, _names)
 
 #: Modules that bring much of the standard library with them, and are imported when they are asked for.
@@ -140,7 +140,7 @@ _LATE = ("ensemble",)
 
 
 if not _typing.TYPE_CHECKING:
-    # Who checks types is to see that a name is not there.
+    # Type checkers are to see that a name is not there.
 
     def __getattr__(name: str) -> _typing.Any:
         if name in _LATE:

@@ -90,7 +90,7 @@ class Column:
 
     @property
     def path(self) -> str:
-        """Where it is in trajectories."""
+        """Path of the column in trajectories."""
         return f"particles/all/{self.entry}" if self.of == BEADS else f"medyanpy/{self.of}/{self.entry}"
 
     @property
@@ -107,7 +107,7 @@ class Column:
         return self.shape if self.shown is None else self.shown
 
     def empty(self, n: int) -> np.ndarray:
-        """n rows of zeros."""
+        """Return n rows of zeros."""
         return np.zeros((n, *self.shape), self.dtype)
 
 

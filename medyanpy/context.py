@@ -50,12 +50,12 @@ _PARTED = 1000
 
 
 class Context(Displayed, Guarded):
-    """One running system: its beads, its forces bound to them, and its word compiled to a program.
+    """Running system: its beads, its forces bound to them, and its word compiled to a program.
 
     Parameters
     ----------
     system : System
-        Frozen while the context lives: numbers of its forces may change (`Force.set`), their list may not.
+        Frozen while the context exists: numbers of its forces may change (`Force.set`), their list may not.
     integrator : SplittingIntegrator
         Drives this context alone. Timestep and temperature may change (`SplittingIntegrator.set`), its word may not.
     threads : int, optional
@@ -82,12 +82,12 @@ class Context(Displayed, Guarded):
             raise TopologyError("Context: the topology has no beads")
         if topology.is_edited:
             raise TopologyError("Context: the topology is being edited: make it after the block")
-        #: Who uses the context now.
+        #: The turn of using the context.
         self.turn: Turn = Turn()
         self.system = system
         self.integrator = integrator
         self._take(self._engine(choose_threads(threads)))
-        #: What users have been warned of, and need not hear again when there is more.
+        #: Warnings that users have had, and need not have again when there are more.
         self._said: set[str] = set()
         self._looked = worksheet.Looked()
         found = overlaps_now(self._schedule)
@@ -100,7 +100,7 @@ class Context(Displayed, Guarded):
         topology._contexts.add(self)
 
     def _engine(self, threads: int) -> Engine:
-        """Everything that the topology, the system and the integrator are compiled to."""
+        """Return everything that the topology, the system and the integrator are compiled to."""
         check_space(self.system)
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
@@ -118,13 +118,14 @@ class Context(Displayed, Guarded):
 
     @contextmanager
     def _following_an_edit(self) -> Iterator[None]:
-        """A block in which topology and system change, after which this goes on with them; see `Topology.edit`."""
+        """Surround a block in which topology and system change, after which this context continues with them; see
+        `Topology.edit`."""
         with self.turn.taken(EDIT, in_reports=False):
             self._refresh()
             before = Engine(self._store, self._faults, self._schedule, self._measure, self._degradation)
             energies = self._measure.energies() if self.report_work else None
             jumps = set(self.system.jumps)
-            # What has happened is told as of what there was.
+            # Events are reported with the numbers of the topology in which they happened.
             before.schedule.jumping.gather()
             with Undo(self.system, self.integrator):
                 describe_the_living(self._store)
@@ -147,7 +148,7 @@ class Context(Displayed, Guarded):
 
     @property
     def layout(self) -> Layout:
-        """Which place in memory a bead has."""
+        """Place in memory of each bead."""
         return self._store.layout
 
     def _refresh(self) -> None:
@@ -171,7 +172,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def _overlaps(self) -> list[Overlap]:
-        """Pairs that overlap where beads are now."""
+        """Return pairs that overlap where beads are now."""
         self._refresh()
         return overlaps_now(self._schedule)
 
@@ -183,12 +184,12 @@ class Context(Displayed, Guarded):
 
     @property
     def step_count(self) -> int:
-        """Steps taken so far."""
+        """Number of steps taken so far."""
         return self._store.step
 
     @property
     def time(self) -> float:
-        """s; of all steps taken, the timestep that each was taken with."""
+        """Time, s: the sum over all steps taken of the timestep that each was taken with."""
         return self._schedule.time
 
     @one_at_a_time(in_reports=False)
@@ -198,8 +199,8 @@ class Context(Displayed, Guarded):
         Raises
         ------
         SimulationError
-            The run cannot go on; it says at which step, and names bead, object and force. The Context is then at
-            the last good state and can be used: looked at, changed, and run on with the cause mended.
+            The run cannot continue; the error names step, bead, object and force. The Context is then at the last good
+            state and can be used: looked at, changed, and run on with the cause mended.
         ContextInUseError
             Called by a reporter or a `PythonForce` of this context, or while another thread uses it. So does
             everything else that looks at a context or changes it, but for reporters, which may look.
@@ -222,15 +223,13 @@ class Context(Displayed, Guarded):
 
     @property
     def runaway(self) -> float | None:
-        """How many times faster than its thermal speed √(kT/m) a bead must be to end a run; 20 where nobody says
-        otherwise, None for never.
+        """Ratio of a bead's speed to its thermal speed √(kT/m) that ends a run; 20 by default, None for never.
 
         Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
         kinetic energy) takes the place of kT. Kinetic energy that comes from potential energy released since then ends
-        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples
-        and loads that turn with a rod) are therefore not watched. A run starts anew whenever numbers of forces,
-        positions or velocities are set.
-        Checkpoints hold the number, documents do not.
+        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples and
+        loads that turn with a rod) are therefore not watched. The account is started again whenever numbers of forces,
+        positions or velocities are set. Checkpoints hold the number, documents do not.
         """
         return self._schedule.account.factor
 
@@ -240,7 +239,7 @@ class Context(Displayed, Guarded):
         self._schedule.account.factor = factor
 
     def _serve(self) -> None:
-        """Between two steps: other threads may be waiting for a look."""
+        """Let other threads that wait for a look have it, between two steps."""
         if self.turn.requests:
             self.turn.serve()
 
@@ -257,7 +256,7 @@ class Context(Displayed, Guarded):
         multipliers: bool = False,
         physical_positions: bool = False,
     ) -> State:
-        """A snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
+        """Return a snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
         Raises
         ------
@@ -270,7 +269,8 @@ class Context(Displayed, Guarded):
         return self._measure.look(positions, velocities, forces, energy, virial, multipliers, physical_positions)
 
     def snapshot(self, **what: bool) -> State:
-        """As `get_state`, from any thread, also while another one runs `step`: it is taken between two steps.
+        """Return what `get_state` does, from any thread, also while another one runs `step`: it is taken between two
+        steps.
 
         It waits for that, at most some 50 ms and a step. Where numbers of forces or of the integrator have been set
         since `step` was called, it shows what that run is made with. It costs the run the time of one look.
@@ -293,7 +293,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def hessian(self, forces: Iterable[str] | None = None, positive: bool = False) -> Any:
-        """The matrix of second derivatives of the potential energy.
+        """Return the matrix of second derivatives of the potential energy.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A force that offers no second derivatives (it is named), or a name that is no force's.
+            A force that offers no second derivatives (it is named), or a name that is not that of a force.
         SimulationError
             A force that cannot be computed at the present positions.
         """
@@ -320,7 +320,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def third_derivative(self, direction: Any, forces: Iterable[str] | None = None) -> np.ndarray:
-        r"""The third derivative of the potential energy, twice along a direction a:
+        r"""Return the third derivative of the potential energy, twice along a direction a:
         :math:`g_k = \sum_{ij} a_i a_j\, \partial^3 U / \partial x_i \partial x_j \partial x_k`.
 
         Parameters
@@ -338,7 +338,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A force that offers no third derivatives (it is named), or a name that is no force's.
+            A force that offers no third derivatives (it is named), or a name that is not that of a force.
         TopologyError
             A direction of the wrong shape.
         """
@@ -348,7 +348,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def physical_positions(self) -> np.ndarray:
-        """As ``get_state(physical_positions=True).physical_positions``, which is the name to use.
+        """Return ``get_state(physical_positions=True).physical_positions``, which is the name to use.
 
         Raises
         ------
@@ -362,8 +362,8 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def set_positions(self, positions: Any) -> None:
-        """Move all Cartesian beads; in-triangle points follow their triangles, and their rows are ignored, like those
-        that are asleep.
+        """Move all Cartesian beads; in-triangle points follow their triangles. Rows of these points and inactive rows
+        are ignored.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class Context(Displayed, Guarded):
         self._place(places, self._store.box)
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
-        """Beads are at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
+        """Put beads at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
         before = self._store.x.copy(), self._store.box.copy()
         with self._counted_as_protocol():
             self._store.x[:], self._store.box[:] = x, box
@@ -422,8 +422,8 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            What is no box; directions that were open and are not, or the other way round; a box smaller than twice the
-            range of what acts in it, or the length of what joins beads in it.
+            A value that is not a box; directions that were open and are not, or the other way round; a box smaller than
+            twice the range of what acts in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
             or one with an edge longer than half of the new box, with ``scale=False``.
@@ -437,7 +437,7 @@ class Context(Displayed, Guarded):
         self._place(x, lengths)
 
     def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """(3,) lengths of a box and (n, 3) places in it, as `set_box` takes them; nothing changes."""
+        """Check a box and return its lengths (3,) and places in it (n, 3), as `set_box` takes them; nothing changes."""
         lengths = expect_lengths(what, box, self._store)
         self.layout.check_widths(lengths)
         if scale:
@@ -453,7 +453,7 @@ class Context(Displayed, Guarded):
         worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
-        """The box of a state."""
+        """Take the box of a state."""
         if box is not None or self._store.is_periodic:
             lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
             self.layout.check_widths(lengths)
@@ -487,7 +487,7 @@ class Context(Displayed, Guarded):
         their place, and flipping the new edge brings back the old ones as they were.
 
         Forces on the membrane, pictures and states follow (`State.faces`), and so do checkpoints; the mesh of the
-        handle, and documents, say how it started. Other contexts of the same system do not see it. A `PythonForce` is
+        handle, and documents, hold how it started. Other contexts of the same system do not see it. A `PythonForce` is
         called with positions, and knows of no triangles.
 
         Parameters
@@ -506,8 +506,8 @@ class Context(Displayed, Guarded):
         Raises
         ------
         TopologyError
-            A handle that is none of this topology's membranes, a vertex that does not exist; two vertices without an
-            edge, an edge on a border, or one whose other corners have an edge already; an edge that would be longer
+            A handle that is not a membrane of this topology, a vertex that does not exist. Two vertices without an
+            edge, an edge on a border, or one whose other corners have an edge already. An edge that would be longer
             than half of the box.
         ParameterError
             A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
@@ -551,8 +551,8 @@ class Context(Displayed, Guarded):
     def set_velocities(self, velocities: Any) -> None:
         """Set the velocity of every bead.
 
-        Rows of in-triangle points are velocities relative to their triangles and are projected into their
-        planes; rows of fixed beads are taken as zero, and those that are asleep are ignored.
+        Rows of in-triangle points are velocities relative to their triangles and are projected into their planes; rows
+        of fixed beads are taken as zero, and inactive rows are ignored.
 
         Parameters
         ----------
@@ -618,7 +618,7 @@ class Context(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A name that is none.
+            An unknown name.
         TopologyError
             Wrong shape, or a number that is not finite or that the kind refuses.
         """
@@ -690,16 +690,17 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
-        """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
-        momenta; the triangles of membranes; who is alive, of what jumps bear and kill; what jumps of the same names
-        have bound, and how often; how often blocks M( ) of the same word were accepted; and its step and time.
+        """Take over the content of a state, which must hold positions and velocities. It has orientations and angular
+        momenta, the triangles of membranes, and its step and time. It has which beads are there, where jumps add and
+        remove them; what jumps of the same names have bound, and how often; how often blocks M( ) of the same word were
+        accepted.
 
         Jumps that the state does not know stay as they are.
 
         Raises
         ------
         ParameterError
-            What is no State, or one without positions or velocities.
+            A value that is not a State, or one without positions or velocities.
         TopologyError
             A state of another topology, or of a jump of the same name between other sites.
 
@@ -723,7 +724,7 @@ class Context(Displayed, Guarded):
                 self._take_box("set_state", state.box)
                 self.set_positions(x)
                 if self._store.is_periodic:
-                    # Those that points are to be next to.
+                    # The images that points are to be next to.
                     points = slice(self.layout.n_cartesian, None)
                     self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
                 for given in groups:
@@ -741,7 +742,7 @@ class Context(Displayed, Guarded):
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
-        """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
+        """Return all that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
         return self._schedule.dynamical_arrays()
 
@@ -749,7 +750,7 @@ class Context(Displayed, Guarded):
     def _set_dynamical_arrays(
         self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int] = (0.0, 0)
     ) -> None:
-        """Take over the content of a checkpoint; work goes on being measured if it was measured there.
+        """Take over the content of a checkpoint; work is still measured if it was measured there.
 
         Parameters
         ----------
@@ -778,7 +779,7 @@ class Context(Displayed, Guarded):
 
     @property
     def report_work(self) -> bool:
-        """Whether heat, shadow work and protocol work are measured; see `Simulation.report_work`."""
+        """True if heat, shadow work and protocol work are measured; see `Simulation.report_work`."""
         return self._schedule.meter is not None
 
     @report_work.setter
@@ -797,13 +798,13 @@ class Context(Displayed, Guarded):
 
     @property
     def _meter(self) -> WorkMeter:
-        """Where work is measured."""
+        """Meter of work."""
         assert self._schedule.meter is not None
         return self._schedule.meter
 
     @contextmanager
     def _counted_as_protocol(self) -> Iterator[None]:
-        """What the block does to the energy is protocol work; and steps start from another account of it."""
+        """Count what the block does to the energy as protocol work; steps start from another account of it."""
         self._schedule.account.close()
         self._faults.overlapping = None
         if self._schedule.meter is None:

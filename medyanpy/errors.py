@@ -56,7 +56,8 @@ class WalltimeError(ParameterError):
 
 
 class PublicNameError(ParameterError, AttributeError):
-    """An attribute that does not exist, or that cannot be assigned to; the message says what to do instead."""
+    """Error of an attribute that does not exist, or that cannot be assigned to; the message tells what to do
+    instead."""
 
 
 class UnknownNameError(TopologyError, KeyError):
@@ -68,7 +69,7 @@ class UnknownNameError(TopologyError, KeyError):
 
 
 class SimulationError(MedyanError, RuntimeError):
-    """A run that cannot go on.
+    """Error of a run that cannot continue.
 
     Attributes
     ----------
@@ -107,18 +108,19 @@ class SimulationError(MedyanError, RuntimeError):
 
 
 class ContextInUseError(MedyanError, RuntimeError):
-    """A context that somebody else uses now, in another thread or further out in this one; the message says who."""
+    """Error of a context that is in use, by another thread or further out in this one; the message names the user."""
 
 
 class ExecutorError(MedyanError, RuntimeError):
-    """An executor that cannot do the work of an ensemble: its processes do not start, or it has died or was shut down.
+    """Error of an executor that cannot do the work of an ensemble: its processes do not start, it has ended or was shut
+    down.
     """
 
 
 class OutputError(MedyanError, OSError):
-    """A file that cannot be written while a run goes on: a full disk, a folder that is gone.
+    """Error of a file that cannot be written during a run: a full disk, a folder that is gone.
 
-    What was to be written is kept, as far as the message says nothing else: with the cause mended, the run goes on.
+    What was to be written is kept unless the message tells otherwise: with the cause mended, the run can continue.
 
     Attributes
     ----------
@@ -146,7 +148,8 @@ class TimestepWarning(UserWarning):
 
 
 class ConvergenceWarning(UserWarning):
-    """A minimisation that stopped before forces were as small as asked; the message says what is left and why."""
+    """Warning of a minimisation that stopped before forces were as small as asked; the message tells how far and
+    why."""
 
 
 class SitesWarning(UserWarning):
@@ -155,7 +158,7 @@ class SitesWarning(UserWarning):
 
 
 class StatisticsWarning(UserWarning):
-    """An estimate whose error is not a number, as of a run that is too short; the message says why."""
+    """Warning of an estimate whose error is not a number, as of a run that is too short; the message tells why."""
 
 
 class ThermostatWarning(UserWarning):
@@ -163,17 +166,18 @@ class ThermostatWarning(UserWarning):
 
 
 class StructureWarning(UserWarning):
-    """A file of a structure with other numbers than its columns promise; the message says which, and what follows."""
+    """Warning of a structure file with other numbers than its columns promise; the message tells which, and what
+    follows."""
 
 
 class UnitsWarning(UserWarning):
-    """Numbers that nobody can mean together, as after a slip of units; the message says what was probably meant."""
+    """Warning of numbers that cannot be meant together, as after a slip of units; the message tells what was probably
+    meant."""
 
 
 class MeshQualityWarning(UserWarning):
-    """Triangles of a membrane that are or have become needles, that are too large for what they are to show, that
-    nothing keeps from folding onto each other, or whose normals look inward; the message names them, and what would
-    help."""
+    """Warning of triangles of a membrane that are or have become needles, are too large for what they are to show, may
+    fold onto each other, or have normals that look inward. The message names them, and what would help."""
 
 
 class OverlapWarning(UserWarning):
@@ -182,7 +186,7 @@ class OverlapWarning(UserWarning):
 
 
 class ReporterWarning(UserWarning):
-    """Reporters that a checkpoint does not bring back; the message names them, and says why."""
+    """Warning of reporters that a checkpoint does not bring back; the message names them, and tells why."""
 
 
 class TrajectoryWarning(UserWarning):
@@ -200,7 +204,7 @@ def warn_outside(text: str, kind: type[Warning]) -> None:
 
 @contextmanager
 def foreign_errors(problem: str, kind: type[MedyanError] = ParameterError) -> Iterator[None]:
-    """Whatever Python and libraries raise inside is one error of ours: the problem, and what they said.
+    """Turn whatever Python and libraries raise inside into one error of ours: the problem, and their message.
 
     For what reads files and texts of others, where anything can be wrong. Errors of ours pass as they are.
     """
@@ -213,12 +217,12 @@ def foreign_errors(problem: str, kind: type[MedyanError] = ParameterError) -> It
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """Text for a message: the beginning of it, where it is long."""
+    """Return text for a message: the beginning of it, where it is long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def shown(value: Any) -> str:
-    """A value for a message: what Python shows of it, on one line and not at length."""
+    """Return a value for a message: what Python shows of it, on one line and not at length."""
     try:
         return shortened(repr(value).replace("\n", ""), 80)
     except Exception:  # Whole numbers of thousands of digits, and objects of others.

@@ -17,7 +17,7 @@ __all__ = ["Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One letter of a word, as a Context compiles it.
+    """Letter of a word, as a Context compiles it.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Stage:
 def ornstein_uhlenbeck(
     friction: np.ndarray, h: float, kT: float, inverse_mass: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """c1 and c2 of O for a time h; 1 and 0 where the inverse mass is 0, as without friction."""
+    """Return c1 and c2 of O for a time h; 1 and 0 where the inverse mass is 0, as without friction."""
     exponent = friction * (h * inverse_mass)
     # 1 - c1^2, without cancellation where friction is small.
     return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (kT * inverse_mass))
@@ -48,7 +48,8 @@ def ornstein_uhlenbeck(
 def euler_maruyama(
     friction: np.ndarray, h: float, kT: float, movable: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """c1 and c2 of D for a time h, x <- x + c1 F + c2 xi; 0 without friction, and for beads that are not movable."""
+    """Return c1 and c2 of D for a time h, x <- x + c1 F + c2 xi; 0 without friction, and for beads that are not
+    movable."""
     moves = movable & (friction > 0.0)
     c1 = np.divide(h, friction, out=np.zeros(len(friction)), where=moves)
     return c1, np.sqrt(2.0 * kT * c1)
@@ -77,19 +78,19 @@ class Flow:
     mixed = False
 
     def before(self, stage: Stage) -> Sequence["Operation"]:
-        """Operations to run before a letter."""
+        """Return operations to run before a letter."""
         return self._own("before", stage)
 
     def after(self, stage: Stage) -> Sequence["Operation"]:
-        """Operations to run after a letter."""
+        """Return operations to run after a letter."""
         return self._own("after", stage)
 
     def in_place(self, stage: Stage, *given: "ForceSum") -> Sequence["Operation"]:
-        """Operations that are the letter for these beads, after those that are it for all others."""
+        """Return operations that are the letter for these beads, after those that are it for all others."""
         return self._own("in_place_of", stage, *given)
 
     def replaces(self, letter: str) -> bool:
-        """Whether these beads have a letter of their own, which the common one leaves to them."""
+        """Tell whether these beads have a letter of their own, which the common one leaves to them."""
         return hasattr(self, f"in_place_of_{letter.lower()}")
 
     def _own(self, when: str, stage: Stage, *given: "ForceSum") -> Sequence["Operation"]:
@@ -97,22 +98,23 @@ class Flow:
         return () if method is None else method(stage, *given)
 
     def tangent(self) -> Sequence["Operation"]:
-        """Operations that take out of velocities what these beads cannot have: run when velocities come from
+        """Return operations that take out of velocities what these beads cannot have: run when velocities come from
         outside."""
         return ()
 
     def settle(self) -> Sequence["Operation"]:
-        """Operations that bring positions which come from outside to where these beads can be."""
+        """Return operations that bring positions which come from outside to where these beads can be."""
         return ()
 
     def carry(self, before: "Flow", then: np.ndarray, now: np.ndarray) -> None:
-        """The topology has been edited: take over what `arrays` holds from the flow of the same handle before that. Of
-        the beads that have stayed, (k,), `then` are their numbers in the handle before, and `now` after.
+        """Take over, after an edit of the topology, what `arrays` holds from the flow of the same handle before that.
+        Of the beads that have stayed, (k,), `then` are their numbers in the handle before, and `now` after.
 
         Raises
         ------
         TopologyError
-            Beads have come or gone, and this kind does not say whose its arrays are: it has no method of its own.
+            Beads have come or gone, and this kind does not tell which beads its arrays are of: it has no method of its
+            own.
         """
         theirs, own = before.arrays(), self.arrays()
         for name, array in own.items():
@@ -126,6 +128,6 @@ class Flow:
             array[...] = theirs[name]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What steps change beyond positions and velocities: C-contiguous arrays, written in place. They are part of
-        the last good state and of checkpoints; names are unique in a Context."""
+        """Return what steps change beyond positions and velocities: C-contiguous arrays, written in place. They are
+        part of the last good state and of checkpoints; names are unique in a Context."""
         return {}

@@ -29,16 +29,16 @@ MAX_BEADS = 2**31 - 1
 MAX_IDS = 2**48
 
 
-#: What no handle has.
+#: Rows of a handle that has none.
 _NOBODY = np.empty(0, np.int64)
 _NOBODY.flags.writeable = False
 
 
 class Handle(Guarded):
-    """Some beads of a topology, added together.
+    """Group of beads of a topology that were added together.
 
-    It describes them as they were at the start, or after the last edit of the topology. What has been born or has died
-    in a Context since, its states know: `State.living`.
+    It describes them as they were at the start, or after the last edit of the topology. Beads that jumps have added or
+    removed in a Context since are known to its states: `State.living`.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class Handle(Guarded):
         Beads of one kind share a row in reports: ``"beads"``, ``"balls"``, ``"vertices"`` or ``"points"``.
     beads : (n,) int array
         Indices of its beads, in topology order: rows of all arrays with a row per bead. A bead keeps its row for as
-        long as it lives; one that is added later may have any row that is free.
+        long as it is there; one that is added later may have any row that is free.
     ids : (n,) int array
         Their permanent ids, which no other bead ever has: one that takes the row of another has an id of its own.
     capacity : int
-        How many rows there are for its beads, those asleep included.
+        How many rows there are for its beads, inactive ones included.
     mass : (n,) float array, pN s²/nm
     friction : (n,) float array, pN s/nm
     fixed : bool
@@ -69,12 +69,12 @@ class Handle(Guarded):
     in_space = True
     #: The arrays that beads of this kind have.
     columns: tuple[Column, ...] = (POSITIONS, VELOCITIES)
-    #: What a kind defined elsewhere was given besides positions, mass and friction.
+    #: Arguments that a kind defined elsewhere was given besides positions, mass and friction.
     _own: Mapping[str, Any] = MappingProxyType({})
     #: The attributes that hold something of every bead. Kinds defined elsewhere name theirs here, if they are arguments
     #: too; without, beads of such a kind cannot be added to a handle, nor be taken away.
     per_bead: tuple[str, ...] = ("mass", "friction")
-    #: Whether nothing joins one bead to another, so that jumps may bear and kill single ones.
+    #: Whether nothing joins one bead to another, so that jumps may add and remove single ones.
     comes_and_goes = False
     #: Whether all that holds its beads is in `constraint_rows`, so that constraints of a user's own can hold them too.
     takes_constraints = False
@@ -83,7 +83,7 @@ class Handle(Guarded):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # Said of one class, these do not hold for those derived from it.
+        # Set for one class, these do not hold for those derived from it.
         for name in ("comes_and_goes", "takes_constraints"):
             setattr(cls, name, vars(cls).get(name, False))
 
@@ -94,7 +94,7 @@ class Handle(Guarded):
         self.mass = mass
         self.friction = friction
         self.fixed = False
-        #: Rows of its beads and their ids, where these are not simply counted from the first; and rows asleep.
+        #: Rows of its beads and their ids, where these are not simply counted from the first; and inactive rows.
         self._rows: np.ndarray | None = None
         self._ids: np.ndarray | None = None
         self._asleep = _NOBODY
@@ -140,12 +140,12 @@ class Handle(Guarded):
 
     @property
     def with_room(self) -> np.ndarray:
-        """(m,) rows of its beads, and of those that jumps may bear: what forces act on as they come."""
+        """Rows of its beads, and of those that jumps may add, (m,): what forces act on as they come."""
         return np.append(self.beads, self._asleep) if self.comes_and_goes else self.beads
 
     @property
     def all_rows(self) -> np.ndarray:
-        """(m,) rows of its beads and rows asleep, ascending."""
+        """Rows of its beads and inactive rows, (m,) ascending."""
         return np.sort(np.append(self.beads, self._asleep))
 
     @property
@@ -154,7 +154,7 @@ class Handle(Guarded):
 
     @property
     def keeps_momentum(self) -> bool:
-        """Whether what holds its beads keeps their total momentum."""
+        """True if what holds its beads keeps their total momentum."""
         return True
 
     # Coming and going ----------------------------------------------------------------------------------------
@@ -162,9 +162,10 @@ class Handle(Guarded):
     def remove(
         self, beads: Numbers | None = None, *, ids: Numbers | None = None, terms: Literal["refuse", "remove"] = "refuse"
     ) -> None:
-        """Take beads away: their rows are asleep from then on, until others take them.
+        """Remove beads: their rows are inactive from then on, until others take them.
 
-        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on what is left.
+        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on the beads that
+        stay.
 
         Parameters
         ----------
@@ -173,14 +174,14 @@ class Handle(Guarded):
         ids : (k,) int or int
             Instead of rows: permanent ids.
         terms : "refuse" or "remove"
-            What becomes of terms that name such a bead themselves, such as the bonds of `HarmonicBonds`, `Links`,
+            What to do with terms that name such a bead themselves, such as the bonds of `HarmonicBonds`, `Links`,
             exclusions, sites of `LinkBinding`: an error, or they go with it.
 
         Raises
         ------
         TopologyError
-            A row or id that is none of a bead of this handle that is there, one named twice, or terms that name one of
-            them; a topology in use outside of an edit; a kind of bead that cannot be taken away one by one.
+            A row or id that is not that of a bead of this handle, one named twice, or terms that name one of them. A
+            topology in use outside of an edit; a kind of bead that cannot be taken away one by one.
         ParameterError
             Neither or both of beads and ids.
         """
@@ -195,9 +196,9 @@ class Handle(Guarded):
         self.topology._shrink(what, {self: keep}, terms)
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many beads in all: rows asleep, which those that are added or born later take.
+        """Make room for so many beads in all: inactive rows, which beads take that are added later, also by jumps.
 
-        Files go on as they are for as long as there is room; beyond, they start a new segment.
+        Files continue as they are for as long as there is room; beyond, they start a new segment.
 
         Parameters
         ----------
@@ -214,11 +215,12 @@ class Handle(Guarded):
         self.topology._reserve(f"{self.name}.reserve", self, capacity)
 
     def _why_whole(self) -> str:
-        """Why single beads cannot be taken away; empty where they can."""
+        """Return why single beads cannot be removed; empty where they can."""
         return ""
 
     def _among_its_beads(self, what: str, rows: Any) -> np.ndarray:
-        """(k,) which of its beads are in rows that a user names; TopologyError for the first that is none of them."""
+        """Return which of its beads are in rows that a user names, (k,); TopologyError for the first that is not one of
+        them."""
         wanted = one_or_many(f"{what}: beads", rows, dtype=np.int64, error=TopologyError)
         number = np.full(self.topology.n_beads, -1)
         number[self.beads] = np.arange(len(self))
@@ -234,7 +236,7 @@ class Handle(Guarded):
         return found
 
     def _why_missing(self, row: int) -> str:
-        """What is wrong with a row that is none of a bead of this handle."""
+        """Return the reason why a row is not that of a bead of this handle."""
         if not 0 <= row < self.topology.n_beads:
             return f"there is none: beads are 0 to {self.topology.n_beads - 1}"
         if row in self._asleep:
@@ -242,32 +244,33 @@ class Handle(Guarded):
         return f"that is a row of {self.topology.handle_of(row)!r}"
 
     def _has_row(self, bead: int) -> bool:
-        """Whether a row is of these beads, or of what there is room for."""
+        """Tell whether a row is of these beads, or of what there is room for."""
         if self._rows is None and self._first <= bead < self._first + len(self):
             return True
         return (self._rows is not None and bead in self._rows) or bead in self._asleep
 
     def newborn(self, columns: dict[Column, np.ndarray]) -> "Handle":
-        """A handle in no topology of beads that jumps have borne, from the rows (k, ...) of columns that memory has of
-        them: of kinds that come and go."""
+        """Make a handle, in no topology, of beads that jumps have added, from the rows (k, ...) of columns that memory
+        has of them: of kinds that come and go."""
         raise TopologyError(f"{self.name}: jumps cannot bear {self.kind}")
 
     def of_all(self, name: str) -> Any:
-        """The one number that all its beads have, and one that is added or born takes; None where they differ."""
+        """Return the one number that all its beads have, and that an added bead takes; None where they differ."""
         values = getattr(self, name)
         if values is None or not len(values):
             return self._of_all.get(name)
         return values[0] if (values == values[0]).all() else None
 
     def differs(self) -> str | None:
-        """Which number its beads do not all have the same, so that those that are born have none; None without any."""
+        """Return the name of a number that differs between its beads, so that added ones have none; None without
+        any."""
         numbers = {name: getattr(self, name) for name in self.per_bead}
         of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)
 
     def _number_for(self, what: str, name: str, given: Any, prefix: str = "") -> Any:
-        """What new beads get: what is given, or else the number that all have; `prefix` stands before the name in the
-        arguments of the call."""
+        """Return the number for new beads: what is given, or else the number that all have; `prefix` stands before the
+        name in the arguments of the call."""
         if given is not None:
             return given
         if self.of_all(name) is None:
@@ -292,18 +295,18 @@ class Handle(Guarded):
         self._version += 1
 
     def _merged(self, other: "Handle") -> dict[str, Any]:
-        """Attributes with those of more beads, of the same kind, after its own."""
+        """Return attributes with those of more beads, of the same kind, after its own."""
         return {name: together(getattr(self, name), getattr(other, name)) for name in self.per_bead}
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
-        """Attributes of the beads (n,) that are kept."""
+        """Return attributes of the beads (n,) that are kept."""
         return {name: chosen(getattr(self, name), keep) for name in self.per_bead}
 
     # Columns of its own --------------------------------------------------------------------------------------
 
     @classmethod
     def rows_of(cls) -> str:
-        """The `of` of the columns that not all beads have; empty without any."""
+        """Return the `of` of the columns that not all beads have; empty without any."""
         return next((column.of for column in cls.columns if column.of != BEADS), "")
 
     @property
@@ -314,48 +317,49 @@ class Handle(Guarded):
 
     @property
     def row_numbers(self) -> np.ndarray:
-        """(n,) the same as numbers."""
+        """Numbers of `rows`, (n,)."""
         rows = self.rows
         return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
     @property
     def rows_with_room(self) -> np.ndarray:
-        """(m,) the same, and behind them those of rows that were asleep."""
+        """Rows of its beads (m,), and behind them those that were inactive."""
         rows = self.topology.rows_in(self.rows_of(), np.append(self.beads, self._asleep))
         return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
     def asleep(self, column: Column) -> Any:
-        """What memory holds in rows asleep: something of which letters can do nothing wrong."""
+        """Return what memory holds in inactive rows: something with which letters can do nothing wrong."""
         return 0
 
     def start_of(self, column: Column) -> np.ndarray:
-        """Where the beads start in a column, as memory holds it: by default what the attribute of this name holds;
-        momenta start at 0."""
+        """Return the start of the beads in a column, as memory holds it: by default what the attribute of this name
+        holds; momenta start at 0."""
         return np.zeros(column.shape) if column.is_momentum else getattr(self, column.name)
 
     def moves(self, column: Column) -> np.ndarray:
-        """(n, ...) of momenta, which may be other than 0."""
+        """Tell which momenta may be other than 0, (n, ...)."""
         return ~self.fixed_beads.reshape(-1, *(1 for _ in column.shape))
 
     def shown(self, column: Column, rows: np.ndarray) -> np.ndarray:
-        """Rows of a column, in topology order, as users see them, where the column says that these are others."""
+        """Return rows of a column, in topology order, as users see them, where the column tells that these are
+        others."""
         return rows
 
     def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        """Rows that users give for columns of one role, as memory holds them; of right shapes and finite, the rest is
-        checked here. TopologyError naming the first bad row."""
+        """Return rows that users give for columns of one role, as memory holds them; of right shapes and finite, the
+        rest is checked here. TopologyError naming the first bad row."""
         return given
 
     def beside_frames(self) -> dict[str, Any]:
-        """What a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or an array
-        and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where chains begin and end, have
-        a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
+        """Return what a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or
+        an array and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where chains begin and
+        end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
         return {"fixed": self.fixed, "in_space": self.in_space}
 
     def beside_rows(self) -> dict[str, Any]:
-        """`beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these; where these are
-        not simply its beads, chains begin and end where links do, and there are no starts. Of rows asleep what bead is
-        born there or is added without more words is known where all beads have the same; the others are masked."""
+        """Return `beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these. Where
+        these are not simply its beads, chains begin and end where links do, and there are no starts. Inactive rows have
+        the numbers of a bead that is added there by default, where all beads have the same; the others are masked."""
         beside = {"mass": (self.mass, "pN s+2 nm-1"), **self.beside_frames()}
         if not len(self._asleep) and self._rows is None:
             return beside
@@ -385,7 +389,7 @@ class Handle(Guarded):
 
     @property
     def joined(self) -> np.ndarray:
-        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        """Pairs of its beads, (e, 2), counted from its first, that are neighbours in a mesh or chain."""
         return np.empty((0, 2), np.int64)
 
     @property
@@ -403,78 +407,78 @@ class Handle(Guarded):
 
     @property
     def contents(self) -> str:
-        """How many beads of which kind it has."""
+        """Number of its beads and their kind."""
         return f"{len(self)} {self.kind}"
 
     @property
     def obstacle_to_constraints(self) -> str:
-        """Why constraints of a user's own cannot hold its beads; empty where they can."""
+        """Reason why constraints of a user's own cannot hold its beads; empty where they can."""
         if self.takes_constraints:
             return ""
         return "but constraints hold free beads, balls, nodes of filaments and beads on surfaces, and no others"
 
     def constraint_rows(self) -> "list[Rows]":
-        """The constraints that its beads have, for joint solves; see `medyanpy.beads.joint`."""
+        """Return the constraints that its beads have, for joint solves; see `medyanpy.beads.joint`."""
         return []
 
     @property
     def step_lengths(self) -> float | np.ndarray:
-        """() or (n,) nm; how far a bead moves while its coordinates change by 1: 1 where these are lengths."""
+        """Distance that a bead moves while its coordinates change by 1, () or (n,) nm: 1 where these are lengths."""
         return 1.0
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
-        """Lagrange multipliers of the constraints on these beads, from the rows of (n, 3) arrays in their order; None
-        where there are none or none are offered. SimulationError where they are not determined."""
+        """Return Lagrange multipliers of the constraints on these beads, from the rows of (n, 3) arrays in their order;
+        None where there are none or none are offered. SimulationError where they are not determined."""
         return None
 
     def with_joint_multipliers(
         self, own: np.ndarray | None, parts: "list[tuple[np.ndarray, np.ndarray]]"
     ) -> np.ndarray | None:
-        """Its multipliers, `own`, with those of the constraints that are solved jointly with others in their places;
-        `parts` are numbers and values for each of its forms (see `constraint_rows`)."""
+        """Return its multipliers, `own`, with those of the constraints that are solved jointly with others in their
+        places; `parts` are numbers and values for each of its forms (see `constraint_rows`)."""
         if own is not None:
             (number, values), *_ = parts
             own[number] = values
         return own
 
     def describe(self, bead: int) -> str:
-        """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
+        """Describe a bead of the topology within this handle, for messages; empty where there is nothing to tell."""
         return ""
 
     @property
     def has_friction(self) -> bool:
-        """Whether the letter O does anything to any of these beads."""
+        """True if the letter O changes any of these beads."""
         return bool(self.friction.any())
 
     def bind(self, layout: "Layout") -> "Flow | None":
-        """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
+        """Return what the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
         return None
 
     @classmethod
     def adder(cls, topology: "Topology") -> Callable[..., "Handle"]:
-        """The method of a topology that makes handles of this class, for documents and copies."""
+        """Return the method of a topology that makes handles of this class, for documents and copies."""
         if "added_by" not in vars(cls):
             return partial(topology.add, cast("type[Beads]", cls))
         adder: Callable[..., Handle] = getattr(topology, cls.added_by)
         return adder
 
     def _arguments_now(self) -> dict[str, Any]:
-        """What `adder` is given to make these beads anew, to the bit."""
+        """Return what `adder` needs to make these beads again, to the bit."""
         return {**self._numbers_now("mass", "friction"), **self._own, "name": self.name, **self._room_now()}
 
     def _numbers_now(self, *names: str) -> dict[str, Any]:
-        """Numbers of beads as an adder takes them: one where all have the same, also where there are none."""
+        """Return numbers of beads as an adder takes them: one where all have the same, also where there are none."""
         return {
             name: scalar_if_one(getattr(self, name)) if len(self) else self._of_all.get(name, getattr(self, name))
             for name in names
         }
 
     def _room_now(self) -> dict[str, int]:
-        """What an adder is given for room, where there is any."""
+        """Return the arguments of an adder for room, where there is any."""
         return {"capacity": self.capacity} if len(self._asleep) else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By its number, so that handles and their topology stay together in pickles and copies.
+        # It is stored by its number, so that handles and their topology stay together in pickles and copies.
         return _handle, (self.topology, self.topology.handles.index(self))
 
     @property
@@ -487,7 +491,7 @@ class Handle(Guarded):
 
 
 def handles_in(beads: Any) -> tuple[Handle, ...]:
-    """The handles among what names beads: a handle, several, or bead numbers."""
+    """Return the handles among what names beads: a handle, several, or bead numbers."""
     if isinstance(beads, Handle):
         return (beads,)
     if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
@@ -496,7 +500,7 @@ def handles_in(beads: Any) -> tuple[Handle, ...]:
 
 
 def together(a: Any, b: Any) -> Any:
-    """Values of beads and of more of them: one number that all have stays one; None, where neither has any."""
+    """Return values of beads and of more of them: one number that all have stays one; None, where neither has any."""
     if a is None and b is None:
         return None
     if a.ndim == 1 and len(a) and len(b) and a.strides == b.strides == (0,) and a[0] == b[0]:
@@ -507,7 +511,7 @@ def together(a: Any, b: Any) -> Any:
 
 
 def chosen(values: Any, keep: np.ndarray) -> Any:
-    """Values of the beads that are kept, by a mask or by their numbers; one number that all have stays one."""
+    """Return values of the beads that are kept, by a mask or by their numbers; one number that all have stays one."""
     if values is None:
         return None
     if values.ndim == 1 and values.strides == (0,) and len(values):
@@ -517,8 +521,8 @@ def chosen(values: Any, keep: np.ndarray) -> Any:
 
 
 def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int | None) -> np.ndarray:
-    """(k,) where in `known` (n,), with -1 of those that are nobody's, permanent ids are; those that have been are below
-    `next_id`, where that is known.
+    """Return the places (k,) of permanent ids in `known` (n,), which has -1 where there is no bead. Ids that have been
+    given are below `next_id`, where that is known.
 
     Raises
     ------
@@ -542,7 +546,7 @@ def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int | N
 
 
 def bead_numbers(beads: Any) -> Any:
-    """Those of the beads of handles, in the order in which these are given; bead numbers as they are."""
+    """Return the numbers of the beads of handles, in the order in which these are given; bead numbers as they are."""
     handles = handles_in(beads)
     return np.concatenate([handle.beads for handle in handles]) if handles else beads
 

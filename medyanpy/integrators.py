@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["BAGOGABIntegrator", "BrownianIntegrator", "Letter", "SplittingIntegrator", "VerletIntegrator"]
 
 def _letters(alone: bool) -> str:
-    """Symbols of letters that stand alone, or with others."""
+    """Return symbols of letters that stand alone, or with others."""
     return "".join(sorted(symbol for symbol, kind in LETTERS.items() if kind.alone == alone))
 
 
 @dataclass(frozen=True)
 class Letter:
-    """One letter of a word: which flow, for which fraction of the timestep, and of which force group.
+    """Letter of a word: which flow, for which fraction of the timestep, and of which force group.
 
     `group` is None for a kick or displacement by all forces and for letters that need none. `substep` is the time
     between the kicks on both sides of a flight, as a fraction of the timestep: of ABA and BAB all of it, and of a
@@ -48,11 +48,11 @@ class Letter:
 
     @property
     def name(self) -> str:
-        """As words write it."""
+        """Name of the letter in words."""
         return self.kind if self.group is None else f"{self.kind}{self.group}"
 
     def kicks(self, group: int | None) -> bool:
-        """Whether it kicks by the forces of a group; None: by any."""
+        """Tell whether it kicks by the forces of a group; None: by any."""
         return self.kind == "B" and (group is None or self.group in (None, group))
 
 
@@ -75,7 +75,7 @@ class _Word:
         return ParameterError(f"{problem}\n    {self.text}\n    {' ' * place}^")
 
     def tokens(self) -> Iterator[_Token]:
-        """Its letters, one after another."""
+        """Return its letters, one after another."""
         text, upper = self.text, self.text.upper()
         token = re.compile(rf"B\d+|[{_letters(False)}{_letters(True)}]")
         opens = re.compile(r"M\s*\(")
@@ -146,14 +146,14 @@ def _name(token: _Token) -> str:
 
 
 def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
-    """Letters of a word, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``), with blocks
+    """Read a word into letters, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``), with blocks
     (``"M(BAGAB) O"``).
 
     Raises
     ------
     ParameterError
-        Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is no
-        palindrome though `symmetric`; blocks that are not closed, are no palindromes, or have letters inside or beside
+        Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is not a
+        palindrome though `symmetric`. Blocks that are not closed, are not palindromes, or have letters inside or beside
         them that cannot stand there. The message shows the word with a caret under the place.
     """
     if not isinstance(word, str):
@@ -181,7 +181,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
             raise refuse(t.place, f"{t.name} names a force group that does not exist: groups are 0 to 31")
     names = [_name(t) for t in tokens]
     if any(t.block is not None for t in tokens):
-        # What stands beside blocks leaves the distribution as it is, in whatever order.
+        # Letters beside blocks leave the distribution as it is, in whatever order.
         text.check_blocks(tokens)
     elif symmetric:
         text.check_palindrome(
@@ -196,12 +196,12 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
 
 
 def _in_parts(letters: Iterable[Letter]) -> list[tuple[int | None, tuple[Letter, ...]]]:
-    """Letters that follow each other in one block, or outside of all, with the number of the block."""
+    """Group letters that follow each other in one block, or outside of all, with the number of the block."""
     return [(block, tuple(own)) for block, own in groupby(letters, lambda letter: letter.block)]
 
 
 def _three_times(letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
-    """Letters three times over, with Yoshida's weights."""
+    """Return letters three times over, with Yoshida's weights."""
     return tuple(
         replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in letters
     )
@@ -213,8 +213,8 @@ _WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)
 
 
 def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
-    """The word three times over, with Yoshida's weights; O before and after all of it. Of a word with blocks each
-    block.
+    """Return the word three times over, with Yoshida's weights; O before and after all of it. Of a word with blocks
+    each block.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
 
 @functools.cache
 def _highest_stable(letters: tuple[Letter, ...], group: int | None, beyond: float) -> float:
-    """ωh up to which a word keeps a harmonic mode of frequency ω bounded; `beyond`, if it is all that way.
+    """Return the ωh up to which a word keeps a harmonic mode of frequency ω bounded; `beyond`, if it is all that way.
 
     That is where the trace of a step first leaves -2 to 2. Kicks by a group act on the mode (None: all).
     """
@@ -312,7 +312,7 @@ class SplittingIntegrator(Described, Guarded):
         4 composes the word of three of its kind (Yoshida), one of them back in time, for all kinds of beads: of words
         without O, or with O at both ends only; of blocks M( ), each by itself. Errors then fall as the fourth power of
         the timestep where forces are smooth. Where their second derivatives jump (soft contacts, forces with a cutoff),
-        or in-triangle points cross edges, errors are no smaller than of order 2, at three times the cost.
+        or in-triangle points cross edges, errors are not smaller than of order 2, at three times the cost.
 
     Raises
     ------
@@ -377,7 +377,7 @@ class SplittingIntegrator(Described, Guarded):
         self._seed = check_seed("seed", seed)
         self._kick.check_word(self)
         self._context: weakref.ref[Context] | None = None
-        #: Of timestep and kT, those that are not what the constructor was given.
+        #: Timestep and kT, where they are not what the constructor was given.
         self._changed: dict[str, float] = {}
         self._version = 0
 
@@ -386,8 +386,8 @@ class SplittingIntegrator(Described, Guarded):
     ) -> None:
         """Change the timestep, the temperature, or both; the Context follows at its next step or state.
 
-        Positions and velocities stay as they are: heat or cool by steps, or draw velocities anew with
-        ``context.set_velocities_to_temperature``. The time of a Context goes on from where it is. Setting what is
+        Positions and velocities stay as they are: heat or cool by steps, or draw velocities again with
+        ``context.set_velocities_to_temperature``. The time of a Context continues from where it is. Setting what is
         there already changes nothing.
 
         Parameters
@@ -406,7 +406,7 @@ class SplittingIntegrator(Described, Guarded):
         Notes
         -----
         Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h. The kT
-        of a `FixmanPotential` is a number of that force: set it too (a `ThermostatWarning` says so).
+        of a `FixmanPotential` is a number of that force: set it too (a `ThermostatWarning` reminds of it).
 
         Examples
         --------
@@ -443,7 +443,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def version(self) -> int:
-        """Raised whenever timestep or kT changes."""
+        """Count of the changes of timestep and kT."""
         return self._version
 
     @property
@@ -466,12 +466,12 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def kick(self) -> Kick:
-        """What B kicks by."""
+        """Kick of the letter B."""
         return self._kick
 
     @property
     def order(self) -> int:
-        """2, or 4: of the error in the timestep."""
+        """Order of the error in the timestep: 2 or 4."""
         return self._order
 
     @property
@@ -481,27 +481,27 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def overdamped(self) -> bool:
-        """Whether beads move without velocities: whether the word is D."""
+        """True if beads move without velocities: if the word is D."""
         return any(letter.kind == "D" for letter in self._letters)
 
     @property
     def timestep(self) -> float:
-        """s"""
+        """Timestep, s."""
         return self._timestep
 
     @property
     def kT(self) -> float | None:  # noqa: N802 - the symbol of the papers
-        """pN nm; None where the word needs none and none was given."""
+        """Thermal energy, pN nm; None where the word needs none and none was given."""
         return self._kT
 
     @property
     def temperature(self) -> float | None:
-        """kelvin, as kT in units of Boltzmann's constant."""
+        """Temperature, kelvin: kT in units of Boltzmann's constant."""
         return None if self._kT is None else self._kT / units.boltzmann
 
     @property
     def in_kelvin(self) -> bool:
-        """Whether a temperature was given, so that numbers have units; with kT they need none."""
+        """True if a temperature was given, so that numbers have units; with kT they need none."""
         return self._in_kelvin
 
     @property
@@ -509,17 +509,17 @@ class SplittingIntegrator(Described, Guarded):
         return self._seed
 
     def longest_flight(self, group: int | None = None) -> float:
-        """The longest way of beads between two kicks by a group of forces (None: by any), in units of the timestep: 1
-        of ABA, BAB and BAOAB, which ask for forces once in a step; 0 of D. Harmonic modes of these forces are stable
-        below 2 over their frequency and this way. Of order 4, whose ways go back and forth, it is the one of which that
-        holds: 1.27 of ABA and BAB."""
+        """Return the longest way of beads between two kicks by a group of forces (None: by any), in units of the
+        timestep: 1 of ABA, BAB and BAOAB, which ask for forces once in a step; 0 of D. Harmonic modes of these forces
+        are stable below 2 over their frequency and this way. Of order 4, whose ways go back and forth, it is the one of
+        which that holds: 1.27 of ABA and BAB."""
         longest = max(self._flights(lambda letter: letter.kicks(group)), default=0.0)
         if self._order == 2 or longest == 0.0:
             return longest
         return 2.0 / _highest_stable(self._letters, group, 2.0 / longest)
 
     def _flights(self, kicks: Callable[[Letter], bool]) -> list[float]:
-        """The ways between successive kicks of some kind, around the word."""
+        """Return the ways between successive kicks of some kind, around the word."""
         kicked = [kicks(letter) for letter in self._base]
         if not any(kicked):
             return []
@@ -541,13 +541,14 @@ class SplittingIntegrator(Described, Guarded):
         context.step(n)
 
     def bind(self, context: "Context") -> None:
-        """Called by the Context that this integrator is to drive."""
+        """Bind this integrator to the Context that it is to drive, which calls this."""
         if self._context is not None and self._context() is not None:
             raise ParameterError("this integrator already drives a Context: make one integrator for each")
         self._context = weakref.ref(context)
 
     def _arguments_now(self) -> dict[str, Any]:
-        """The arguments that make it as it is now; kT in place of the temperature, so that no rounding is repeated."""
+        """Return the arguments that make it as it is now; kT in place of the temperature, so that no rounding is
+        repeated."""
         arguments = super()._arguments_now()
         arguments |= {name: value for name, value in self._changed.items() if name in arguments}
         if self._kT is not None and {"temperature", "kT"} <= arguments.keys():
@@ -556,7 +557,7 @@ class SplittingIntegrator(Described, Guarded):
         return arguments
 
     def _rest_now(self) -> dict[str, Any]:
-        """What was set and the constructor of this class does not take."""
+        """Return what was set and the constructor of this class does not take."""
         return {name: value for name, value in self._changed.items() if name not in self._arguments}
 
     def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
@@ -686,9 +687,9 @@ class VerletIntegrator(SplittingIntegrator):
     Notes
     -----
     The energy error is bounded, proportional to timestep², where forces are smooth. In-triangle points that cross edges
-    of a moving mesh, or of a bent one under a force, add a random walk whose steps are proportional to the timestep and
-    which on average climbs, proportionally to timestep²: docs/parameters.md, "Points that cross edges", tells by how
-    much. With a thermostat it becomes a small rise of the temperature.
+    of a moving mesh, or of a bent one under a force, add a random walk of the energy. Its steps are proportional to the
+    timestep, and on average it climbs, proportionally to timestep²: docs/parameters.md, "Points that cross edges",
+    tells by how much. With a thermostat it becomes a small rise of the temperature.
     """
 
     def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:

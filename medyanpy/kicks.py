@@ -23,16 +23,16 @@ __all__ = [
 
 # Up to this many beads before it may the equations of a bead reach, before conjugate gradients are faster.
 _WIDEST_BAND = 24
-# Of kicks found by conjugate gradients, relative to them: docs/theory/implicit.md.
+# Tolerance of kicks found by conjugate gradients, relative to them: docs/theory/implicit.md.
 _TOLERANCE = 1e-10
-# With less friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
+# Below this friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
 _LEAST_DAMPING = 1e-3
-# Of √(βh²kT/m) over the length of a stiff link, where runs of ZhangSkeel were not lost (docs/theory/implicit.md).
+# Bound of √(βh²kT/m) over the length of a stiff link, below which runs of ZhangSkeel lasted (docs/theory/implicit.md).
 _FURTHEST = 0.01
 
 
 class Kick(Described, Guarded):
-    """What the letter B kicks by: a function of where beads are.
+    """Rule by which the letter B kicks: a function of where beads are.
 
     Attributes
     ----------
@@ -50,16 +50,16 @@ class Kick(Described, Guarded):
         """Warn, when a Context is made, of what is known to go wrong in it."""
 
     def softens(self, force: str) -> bool:
-        """Whether the force of this name, however stiff, sets the timestep no limit."""
+        """Tell whether the force of this name, however stiff, sets the timestep no limit."""
         return False
 
     def bind(self, schedule: "Schedule", h: float) -> Any:
-        """The rule that turns the forces of a Context into the force of kicks that are h apart; None for explicit
-        kicks."""
+        """Return the rule that turns the forces of a Context into the force of kicks that are h apart; None for
+        explicit kicks."""
         return None
 
     def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
-        """What runs around the letters of a word."""
+        """Return what runs around the letters of a word."""
         return []
 
 
@@ -84,19 +84,19 @@ class _Implicit(Kick):
 
     @property
     def beta(self) -> float:
-        """β"""
+        """Parameter β of the method."""
         return self._beta
 
     @property
     def tolerance(self) -> float:
-        """Of a kick that conjugate gradients find, relative to it."""
+        """Tolerance of a kick that conjugate gradients find, relative to it."""
         return self._tolerance
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._said())})"
 
     def _said(self) -> list[str]:
-        """Arguments, as they are written in a call; tolerances if another one is asked for."""
+        """Return arguments, as they are written in a call; tolerances if another one is asked for."""
         return [f"beta={self._beta:g}"] + [f"tolerance={self._tolerance:g}"] * (self._tolerance != _TOLERANCE)
 
     def softens(self, force: str) -> bool:
@@ -121,13 +121,13 @@ class _Implicit(Kick):
             )
 
     def _scale(self, integrator: "SplittingIntegrator", h: float) -> float:
-        """βh² of kicks, s², where the letters B share h."""
+        """Return the βh² of kicks, s², where the letters B share h."""
         return self._beta * (min(integrator.flights) * h) ** 2
 
-    # What is solved for -------------------------------------------------------------------------------------
+    # Equations to solve -------------------------------------------------------------------------------------
 
     def _solved(self, schedule: "Schedule") -> np.ndarray:
-        """(m,) places of plain beads that move; others are refused."""
+        """Return the places of plain beads that move, (m,); others are refused."""
         refused = [h for h, plain in zip(schedule.layout.handles, _plain(schedule), strict=True) if not plain]
         if refused:
             raise ParameterError(
@@ -137,7 +137,7 @@ class _Implicit(Kick):
         return np.flatnonzero(schedule.store.movable_beads())
 
     def _stiff(self, schedule: "Schedule") -> list[Any]:
-        """The operations whose second derivatives go into the equations."""
+        """Return the operations whose second derivatives go into the equations."""
         return list(schedule.bound_forces.values())
 
     def bind(self, schedule: "Schedule", h: float) -> Any:
@@ -164,7 +164,7 @@ class _Implicit(Kick):
 
 
 class _Choice(_Implicit):
-    """With second derivatives in the equations, or stiffnesses without negative eigenvalues."""
+    """Kicks with second derivatives in the equations, or with stiffnesses without negative eigenvalues."""
 
     def __init__(self, beta: float, positive_definite: bool, tolerance: float) -> None:
         super().__init__(beta, tolerance)
@@ -172,7 +172,7 @@ class _Choice(_Implicit):
 
     @property
     def positive_definite(self) -> bool:
-        """Whether stiffnesses without negative eigenvalues are used in place of second derivatives."""
+        """True if stiffnesses without negative eigenvalues are used in place of second derivatives."""
         return self._positive_definite
 
     def _said(self) -> list[str]:
@@ -208,7 +208,7 @@ class ZhangSkeel(_Choice):
         times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is no larger.
+        masses, is not larger.
 
     Raises
     ------
@@ -239,7 +239,7 @@ class ZhangSkeel(_Choice):
             return
         scale = self._scale(integrator, integrator.timestep)
         for force in schedule.system.forces:
-            # Of soft links the method changes little.
+            # The method changes little for soft links.
             pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.store.box, 1.0 / scale)
             moved = np.sqrt(scale * integrator.kT) * nearness
             if not (moved > _FURTHEST).any():
@@ -275,7 +275,7 @@ class ZhangSkeelSimplified(_Choice):
         not heat.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is no larger.
+        masses, is not larger.
 
     Raises
     ------
@@ -340,12 +340,12 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         As of `ZhangSkeelSimplified`.
     tolerance : float, > 0, <= 0.01
         Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is no larger.
+        masses, is not larger.
 
     Raises
     ------
     ParameterError
-        As `ZhangSkeelSimplified`; a name that is no force's, or a force that acts on beads that are not plain.
+        As `ZhangSkeelSimplified`; a name that is not that of a force, or a force that acts on beads that are not plain.
 
     References
     ----------
@@ -513,7 +513,7 @@ class _Conjugation(Flow):
 
 
 def _plain(schedule: "Schedule") -> list[bool]:
-    """Whether the beads of each handle, in internal order, are moved by positions, velocities and masses alone."""
+    """Tell, for the handles in internal order, whether positions, velocities and masses alone move their beads."""
     layout = schedule.layout
     carriers = {p.membrane for p in layout.topology.point_handles}
     joint = layout.topology.joint
@@ -526,8 +526,8 @@ def _plain(schedule: "Schedule") -> list[bool]:
 
 
 def _band(place: np.ndarray, i: np.ndarray, j: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An order of solution of beads that are coupled in pairs (i, j): places (m,), where each molecule starts, and the
-    width of its band (m,), -1 in molecules where it would be too wide."""
+    """Return an order of solution of beads that are coupled in pairs (i, j): places (m,), where each molecule starts,
+    and the width of its band (m,), -1 in molecules where it would be too wide."""
     from scipy import sparse
     from scipy.sparse import csgraph
 

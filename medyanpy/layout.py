@@ -19,11 +19,11 @@ __all__ = ["Layout"]
 
 
 class Layout:
-    """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, the last of which
-    are oriented beads and then directors, and points. Each handle has a block of places: first those of its beads, then
-    the rows that are asleep.
+    """Order of the beads of a topology in the arrays of a Context: vertices, other Cartesian beads, points. The last of
+    the Cartesian beads are oriented beads and then directors. Each handle has a block of places: first those of its
+    beads, then inactive rows.
 
-    It is of the topology as it was when this was made: of an edit there is one before and one after.
+    It describes the topology as it was when this was made: of an edit there is one before and one after.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class Layout:
     threads : int
         For which kernels must have work space.
     n, n_vertices, n_cartesian, n_points : int
-        Places, those asleep included. The first `n_cartesian` are of Cartesian beads, the first `n_vertices` of them
-        of vertices of membranes.
+        Places, those of inactive rows included. The first `n_cartesian` are of Cartesian beads, the first `n_vertices`
+        of them of vertices of membranes.
     first_oriented, n_oriented : int
         The oriented beads are those from place `first_oriented` on.
     directors : slice
@@ -46,13 +46,13 @@ class Layout:
     rank : (n,) int32 array
         The inverse: place of every row.
     ids : (n,) int64 array
-        Permanent ids by place, -1 of rows asleep.
+        Permanent ids by place, -1 of inactive rows.
     """
 
     def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
         self.topology: Topology = topology
         self.box: np.ndarray = np.zeros(3) if box is None else box
-        #: How wide the box has to be (nm), by what asks for it, and why.
+        #: Width that the box must have (nm), by what asks for it, and why.
         self._widths: dict[str, tuple[float, str]] = {}
         #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
         self.least_width: np.ndarray = np.zeros(1)
@@ -64,7 +64,7 @@ class Layout:
         #: Handles of oriented beads, in topology order.
         self.oriented: list[OrientedBeads] = list(topology.oriented_handles)
         others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
-        # Those with columns of their own follow each other: rows of a column are places, counted from its first.
+        # Handles with columns of their own follow each other: rows of a column are places, counted from its first.
         others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
         #: Handles in internal order.
         self.handles: list[Handle] = [*vertices, *others, *self.oriented, *directors, *points]
@@ -80,19 +80,19 @@ class Layout:
         self.n_oriented: int = room(self.oriented)
         self.first_oriented: int = self.directors.start - self.n_oriented
         ends = np.cumsum([0, *(h.capacity for h in self.handles)]).tolist()
-        #: Of every handle the first place, behind those of its beads, and behind those of its room.
+        #: Places of every handle: the first, behind those of its beads, and behind those of its room.
         self._bounds: dict[Handle, tuple[int, int, int]] = {
             h: (a, a + len(h), b) for h, a, b in zip(self.handles, ends, ends[1:], strict=False)
         }
-        #: Of points, which of the handle's is at each place.
+        #: Numbers, within their handle, of the points at each place.
         self._sorted = {h: np.argsort(h.triangles, kind="stable") for h in points}
         self.order: np.ndarray = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank: np.ndarray = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
-        #: Whether any row is asleep, or any id is another number than the row.
+        #: Whether any row is inactive, or any id is another number than the row.
         self.has_room: bool = topology.has_room
         self.is_renumbered: bool = any(h._ids is not None for h in handles)
-        #: By the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
+        #: For the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
         #: order in which users see them.
         self._first_places = {BEADS: 0} | {h.rows_of(): self._bounds[h][0] for h in reversed(self.handles)}
         self._n_rows = {BEADS: self.n} | topology.row_counts
@@ -103,7 +103,7 @@ class Layout:
         self.momenta: tuple[Column, ...] = tuple(
             c for c in topology.columns if c.is_momentum and c.of != BEADS and self.n_rows(c.of)
         )
-        #: Who is there, where beads may come and go; the store makes it.
+        #: Which beads are there, where they may come and go; the store makes it.
         self.room: Room | None = None
         self.triangulation: Triangulation = Triangulation({m: self.slice_of(m).start for m in vertices})
         self._geometries: dict[Membrane, Geometry] = {}
@@ -114,12 +114,12 @@ class Layout:
 
     @property
     def is_on_surfaces(self) -> bool:
-        """Whether any beads are."""
+        """True if any beads are on surfaces."""
         return any(isinstance(handle, SurfacePoints) for handle in self.handles)
 
     def expect_width(self, what: str, reach: float, said: str = "") -> None:
-        """Whatever `what` names acts on nearest images alone, and over this distance, nm: it needs a box of twice that,
-        from now on. Messages begin with `said`.
+        """Demand, from now on, a box of twice the distance `reach`, nm, over which `what` acts on nearest images alone.
+        Messages begin with `said`.
 
         Raises
         ------
@@ -131,7 +131,8 @@ class Layout:
         self.check_widths(self.box)
 
     def expect_lengths(self, what: str, noun: str, lengths: np.ndarray, numbers: np.ndarray | None = None) -> None:
-        """The same of terms that are so long at rest, or at most, (n,) nm, and have these numbers, or those from 0."""
+        """Demand the box for terms that are so long at rest, or at most, (n,) nm, and have these numbers, or those from
+        0."""
         self._widths.pop(what, None)
         self._take_widths()
         if len(lengths):
@@ -158,7 +159,7 @@ class Layout:
         return slice(self.first_oriented, self.first_oriented + self.n_oriented)
 
     def _order_of(self, handle: Handle) -> np.ndarray:
-        """The rows of one handle as they follow each other in memory.
+        """Return the rows of one handle as they follow each other in memory.
 
         Points start sorted by triangle: neighbours in memory then read and push the same vertices, which spares
         a third of the time of G. No result depends on it: sums over points have no order, and random numbers
@@ -168,7 +169,7 @@ class Layout:
         return rows.astype(np.int32)
 
     def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n_vertices,) and (n_points,) int32 of which membrane, counted from 0, a vertex is, and on which a point, by
+        """Return the membrane of each vertex and each point, counted from 0, (n_vertices,) and (n_points,) int32, by
         place."""
         number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if isinstance(h, Membrane)}
         out = np.zeros(self.n, np.int32)
@@ -184,58 +185,58 @@ class Layout:
         return out
 
     def internal(self, beads: np.ndarray) -> np.ndarray:
-        """Places of beads given by their topology numbers."""
+        """Return places of beads given by their topology numbers."""
         places: np.ndarray = self.rank[beads]
         return places
 
     def slice_of(self, handle: Handle) -> slice:
-        """The places of a handle's beads: they are contiguous."""
+        """Return the places of a handle's beads: they are contiguous."""
         return slice(*self._bounds[handle][:2])
 
     def block_of(self, handle: Handle) -> slice:
-        """The places of a handle's beads, and behind them those of rows that were asleep."""
+        """Return the places of a handle's beads, and behind them those of inactive rows."""
         start, _, end = self._bounds[handle]
         return slice(start, end)
 
     def places_by_row(self, handle: Handle) -> np.ndarray:
-        """(m,) int32 places of a handle's beads and of its rows asleep, in ascending order of rows: what jumps go over,
-        so that it does not matter where in memory beads are."""
+        """Return the places (m,) int32 of a handle's beads and of its inactive rows, in ascending order of rows. Jumps
+        go over these, so that it does not matter where in memory beads are."""
         return self.internal(np.sort(self.order[self.block_of(handle)]))
 
     def first_place(self, of: str) -> int:
-        """The place of the bead that has the first row in the columns of an `of`."""
+        """Return the place of the bead that has the first row in the columns of an `of`."""
         return self._first_places.get(of, 0)
 
     def n_rows(self, of: str) -> int:
-        """How many rows the columns of an `of` have."""
+        """Return how many rows the columns of an `of` have."""
         return self._n_rows.get(of, 0)
 
     def rows_of(self, handle: Handle) -> slice:
-        """A handle's rows in the columns that not all beads have, in the order of places."""
+        """Return a handle's rows in the columns that not all beads have, in the order of places."""
         places, first = self.slice_of(handle), self.first_place(handle.rows_of())
         return slice(places.start - first, places.stop - first)
 
     def shown_rows(self, of: str) -> np.ndarray:
-        """Rows of the columns of an `of`, in topology order."""
+        """Return rows of the columns of an `of`, in topology order."""
         if of not in self._shown_rows:
             first = self.first_place(of)
             self._shown_rows[of] = np.argsort(self.order[first : first + self.n_rows(of)], kind="stable")
         return self._shown_rows[of]
 
     def number_of(self, column: Column) -> int:
-        """Of a column of momenta, in `World.momenta`."""
+        """Return the number of a column of momenta in `World.momenta`."""
         return self.momenta.index(column)
 
     def in_order(self, handle: Handle, values: np.ndarray) -> np.ndarray:
-        """A handle's numbers, one for each of its beads, in the order of their places."""
+        """Return a handle's numbers, one for each of its beads, in the order of their places."""
         return values[self._sorted[handle]] if handle in self._sorted else values
 
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
-        """Faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
+        """Return faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
         return self.triangulation.connectivity(membrane)
 
     def geometry(self, membrane: Membrane) -> Geometry:
-        """What is measured of a membrane as its vertices move: one for all forces on it."""
+        """Return what is measured of a membrane as its vertices move: one for all forces on it."""
         if membrane not in self._geometries:
             self._geometries[membrane] = Geometry(
                 self.slice_of(membrane).start, membrane.first_face, len(membrane), len(membrane.mesh.faces),
@@ -244,7 +245,7 @@ class Layout:
         return self._geometries[membrane]
 
     def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:
-        """A per-bead number of every handle, by place; 0 of some handles, and of rows asleep."""
+        """Return a per-bead number of every handle, by place; 0 for some handles, and for inactive rows."""
         out = np.zeros(self.n)
         for handle in self.handles:
             if handle not in zero:

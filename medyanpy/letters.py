@@ -23,7 +23,7 @@ __all__ = ["LETTERS", "LetterKind", "add_letter"]
 
 @dataclass(frozen=True)
 class LetterKind:
-    """One letter.
+    """Kind of letter.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class LetterKind:
         Whether it is a word of its own.
     apart : bool
         Whether no time passes in it for positions and momenta. Such letters stand around what is composed to a higher
-        order, also around a letter that is a word of its own, and are numbered apart: in a system in which they have
+        order, also around a letter that is a word of its own, and are numbered apart. In a system in which they have
         nothing to do, a word with them gives the same bits as without.
     reversible : bool
         Whether it leads back to where it started when all momenta are reversed, and keeps phase volume: only such
@@ -71,7 +71,7 @@ def add_letter(kind: LetterKind) -> LetterKind:
     Raises
     ------
     ParameterError
-        A symbol that is no capital letter of A to Z, or that is taken.
+        A symbol that is not a capital letter of A to Z, or that is taken.
     """
     symbol = kind.symbol
     if not (isinstance(symbol, str) and len(symbol) == 1 and "A" <= symbol <= "Z"):
@@ -101,7 +101,7 @@ def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
 
 
 def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
-    """By forces: first they are added up."""
+    """Return the operations of a displacement by forces, which are first added up."""
     forces = schedule.force_sums[letter.group]
     coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.inverse_of_the_living > 0.0)
     plain = (c[: schedule.layout.first_oriented] for c in coefficients)

@@ -29,7 +29,7 @@ _PICOSECOND = 1.0 / (1e-3 * units.nanosecond)
 
 
 def _is_ours(what: Any) -> bool:
-    """Whether MDAnalysis is to leave a file to this module."""
+    """Tell whether MDAnalysis is to leave a file to this module."""
     try:
         return hdf5.is_trajectory(what)
     except TypeError:  # Arrays, lists and open files.
@@ -37,12 +37,12 @@ def _is_ours(what: Any) -> bool:
 
 
 class TopologyParser(TopologyReaderBase):  # type: ignore[misc]
-    """What a trajectory holds beside its frames.
+    """Parser of what a trajectory holds beside its frames.
 
-    Every row of beads is an atom, those included in which nobody is at times, and directors of filaments, which are
-    directions: ``u.select_atoms("not segid directors*")`` leaves these out. Atoms have the name of their handle as name
-    and type, masses, radii, and the kind of their handle (``"filament nodes"``) as resname. Handles are segments. Each
-    filament, each rod and each membrane is a residue; so is every other bead.
+    Every row of beads is an atom, those included that are without a bead at times, and directors of filaments, which
+    are directions: ``u.select_atoms("not segid directors*")`` leaves these out. Atoms have the name of their handle as
+    name and type, masses, radii, and the kind of their handle (``"filament nodes"``) as resname. Handles are segments.
+    Each filament, each rod and each membrane is a residue; so is every other bead.
 
     Bonds are links of filaments and rods and edges of triangles, as in the first frame, with the name of the handle as
     type, and what forces join, of type ``"bonds"``. What jumps bind comes and goes, which bonds of MDAnalysis cannot:
@@ -56,7 +56,7 @@ class TopologyParser(TopologyReaderBase):  # type: ignore[misc]
         return _is_ours(thing)
 
     def parse(self, **options: Any) -> Any:
-        """What MDAnalysis calls a Topology.
+        """Return what MDAnalysis calls a Topology.
 
         Raises
         ------
@@ -77,7 +77,7 @@ def _opened(filename: Any) -> Trajectory:
 
 def _topology_of(trajectory: Trajectory) -> Topology:
     n, first = trajectory.n_beads, trajectory[0]
-    # Of the last segment, where all rows are: those of before are the first of them.
+    # Handles of the last segment, where all rows are: those of earlier segments are the first of them.
     handles = list(trajectory.handles.values())
     names, masses, radii = np.empty(n, object), np.full(n, np.nan), np.zeros(n)
     residues = np.empty(n, np.int64)
@@ -114,7 +114,7 @@ def _topology_of(trajectory: Trajectory) -> Topology:
 
 
 def _residues_of(frame: Frame, handle: Any) -> np.ndarray:
-    """(n,) which residue of a handle each of its beads is in, from 0; by links as they are in a frame."""
+    """Return the residue of a handle that each of its beads is in, (n,), from 0; by links as they are in a frame."""
     n = len(handle)
     if handle.links is not None:
         return chain_numbers(n, frame.beside(frame.handles[handle.name])["links"])
@@ -122,8 +122,8 @@ def _residues_of(frame: Frame, handle: Any) -> np.ndarray:
 
 
 def _bonds_of(contents: Contents) -> tuple[np.ndarray, list[str]]:
-    """(b, 2) rows, and the handle of each, or that it is of a force; without those that jumps have bound, which come
-    and go, as bonds of MDAnalysis do not."""
+    """Return the rows (b, 2) of bonds, and the handle of each, or that it is of a force; without those that jumps have
+    bound, which come and go, as bonds of MDAnalysis do not."""
     there = contents.particles(contents.trajectory[0])
     stays = ~np.isin(there.bond_types, contents.numbers_of_jumps)
     pairs = [there.bonds[stays]]
@@ -137,13 +137,12 @@ def _bonds_of(contents: Contents) -> tuple[np.ndarray, list[str]]:
 class TrajectoryReader(ReaderBase):  # type: ignore[misc]
     """The frames of a trajectory, with all segments.
 
-    Positions of rows in which nobody is are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows,
-    the energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
-    quaternions, scalar first) of oriented beads, and ``"links"``: by the name of each jump that binds some, (k, 2) the
-    rows of the beads nearest to their ends. A box that is periodic in all
-    directions is ``ts.dimensions``; ``"box"`` are the three lengths of any, 0 in open directions (Å). Positions are not
-    brought into it. ``convert_units=False`` leaves lengths in nm, times in s
-    and velocities in nm/s.
+    Positions of rows without a bead are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows, the
+    energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
+    quaternions, scalar first) of oriented beads. ``"links"`` are by the name of each jump that binds some, (k, 2) the
+    rows of the beads nearest to their ends. A box that is periodic in all directions is ``ts.dimensions``; ``"box"``
+    are the three lengths of any, 0 in open directions (Å). Positions are not brought into it. ``convert_units=False``
+    leaves lengths in nm, times in s and velocities in nm/s.
     """
 
     format = "MEDYANPY"
@@ -155,7 +154,7 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
 
     @staticmethod
     def parse_n_atoms(filename: Any, **options: Any) -> int:
-        """How many rows of beads a file has."""
+        """Return the number of rows of beads in a file."""
         with Trajectory(filename) as trajectory:
             return int(trajectory.n_beads)
 
@@ -180,7 +179,7 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
         return len(self._trajectory)
 
     def _get_dt(self) -> float:
-        """Between the first two frames, in ps; 0 where there is one."""
+        """Return the time between the first two frames, in ps; 0 where there is one."""
         times = self._trajectory.times
         return float(times[1] - times[0]) * self._time_unit if len(times) > 1 else 0.0
 

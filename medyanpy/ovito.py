@@ -50,7 +50,8 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
 
     @staticmethod
     def detect(filename: str) -> bool:
-        """Whether a file is a trajectory of this package, of whatever version: `scan` says what is wrong with it."""
+        """Tell whether a file is a trajectory of this package, of whatever version: `scan` reports what is wrong with
+        it."""
         return hdf5.is_trajectory(Path(filename))
 
     @staticmethod
@@ -100,14 +101,14 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
             data.attributes[f"energy of {name}"] = energy
 
     def _opened(self, filename: str) -> Contents:
-        """What a file holds, looked into once for all frames that are read one after the other."""
+        """Return the content of a file, opened once for all frames that are read one after the other."""
         kept: Contents | None = self.__dict__.get("_kept")
         if kept is None or kept.trajectory.paths[0] != Path(filename):
             if kept is not None:
                 kept.trajectory.close()
             kept = Contents(Trajectory(filename))
         else:
-            # Its writer may have gone on, or begun anew.
+            # Its writer may have continued, or begun another.
             kept.trajectory.refresh()
             if kept.read_from is not kept.trajectory.handles:
                 kept = Contents(kept.trajectory)
@@ -166,7 +167,7 @@ def _fill_bonds(data: DataCollection, contents: Contents, there: Particles) -> N
 
 def _fill_meshes(data: DataCollection, contents: Contents, there: Particles) -> None:
     for name in contents.membranes:
-        # A membrane that is added later is none before.
+        # A membrane that is added later is empty before.
         vertices, faces = there.sheet(name) if name in there.faces else (np.empty((0, 3)), np.empty((0, 3), np.int64))
         mesh = data.triangle_meshes.create(identifier=name, vis_params={"title": name, "transparency": 0.4})
         mesh.set_vertices(vertices)

@@ -68,12 +68,12 @@ class CircularSection:
 
     @property
     def area(self) -> float:
-        """nm²"""
+        """Area, nm²."""
         return np.pi * self.radius**2
 
     @property
     def second_moment(self) -> float:
-        """nm⁴; of area, about a diameter."""
+        """Second moment of area about a diameter, nm⁴."""
         return 0.25 * np.pi * self.radius**4
 
     @property
@@ -85,19 +85,19 @@ class CircularSection:
 
     @property
     def linear_density(self) -> float:
-        """pN s²/nm²; mass per length."""
+        """Mass per length, pN s²/nm²."""
         return self.density * self.area
 
     @property
     def inertia_density(self) -> tuple[float, float, float]:
-        """pN s²; moments of inertia per length, about the principal axes of the section."""
+        """Moments of inertia per length, pN s², about the principal axes of the section."""
         moment = self.density * self.second_moment
         return moment, moment, 2.0 * moment
 
 
 @plainly_called
 def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
-    """Orientations of the nodes of a rod along a curve, without twist.
+    """Return orientations of the nodes of a rod along a curve, without twist.
 
     The third axis is along the curve, halfway between the two segments that meet; the first is carried along by the
     smallest rotations. Of a ring, what is needed to close it is spread evenly.
@@ -140,7 +140,7 @@ def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
 def uniform(
     n: int, segment_length: float, curvature: Numbers = (0.0, 0.0, 0.0), strain: Numbers = (0.0, 0.0, 1.0)
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Nodes and orientations of a rod whose strains are the same everywhere: a line, a circle or a helix.
+    r"""Return nodes and orientations of a rod whose strains are the same everywhere: a line, a circle or a helix.
 
     .. math:: R' = R\,[\Omega]_\times,\quad r' = R\,\Gamma,\qquad R(0) = 1,\ r(0) = 0
 

@@ -33,7 +33,7 @@ _PART = 0.01
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a call of `run` ended.
+    """Outcome of a call of `run`.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RunOutcome:
     directory : Path
         The folder of the run.
     action : {"started", "resumed", "was done"}
-        What the call did: began a run, went on with one, or found that nothing was left to do.
+        What the call did: began a run, resumed one, or found that nothing was left to do.
     """
 
     finished: bool
@@ -55,8 +55,8 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class FromDocument:
-    """Makes simulations from a document, with reporters of the usual names; for `run`, and for whoever wants others of
-    it than ``run(directory, document)`` has.
+    """Makes simulations from a document, with reporters of the usual names; for `run`, also where other reporters are
+    wanted than ``run(directory, document)`` has.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class FromDocument:
 
 
 class _TimeUpError(BaseException):
-    """Time is up before there is anything to save. Not an Exception, which somebody might take for a failure."""
+    """End of the time before there is anything to save. It is not an Exception, which could be taken for a failure."""
 
 
 @plainly_called
@@ -129,7 +129,7 @@ def run(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     progress: bool | None = None,
 ) -> RunOutcome:
-    """Start a run in a folder of its own, go on with it, or find that it is done: the same call, as often as it takes.
+    """Start a run in a folder of its own, resume it, or find that it is done: the same call, as often as it takes.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ def run(
         keeps that to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
         ``FromDocument(document)``.
     until : int, >= 0
-        The `Simulation.current_step` at which the run is done. To go on, call with a larger one.
+        The `Simulation.current_step` at which the run is done. To continue, call with a larger one.
     walltime : float, s, > 0, or str, optional
         How long this call may take, by the clock on the wall, as of `Simulation.run_until`. Building counts; saving
         the last checkpoint does not: leave it a moment.
     threads : int, optional
-        As of `Simulation`, where `make` says nothing; any number gives the same bits.
+        As of `Simulation`, where `make` does not set it; any number gives the same bits.
     functions : dict of str to callable, optional
         Of Python forces, as of `Simulation.resume`: no file holds code.
     progress : bool, optional
@@ -161,12 +161,12 @@ def run(
     ------
     ParameterError
         A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
-        its checkpoint; what is no document of a Simulation; a `make` that returns something else, or whose reporters
-        write elsewhere, or over what is there.
+        its checkpoint. A text that is not the document of a Simulation; a `make` that returns something else, or whose
+        reporters write elsewhere, or over what is there.
     WalltimeError
         A walltime too short for a single step: that one is saved nevertheless.
     SimulationError
-        The run cannot go on. The checkpoint is the last that was saved.
+        The run cannot continue. The checkpoint is the last that was saved.
     OutputError
         A file cannot be written.
 
@@ -231,7 +231,7 @@ def resume(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     progress: bool | None = None,
 ) -> RunOutcome:
-    """Go on from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
+    """Resume from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def resume(
     Raises
     ------
     ParameterError
-        What is no checkpoint, or one of a later step; and as `Simulation.resume`.
+        A file that is not a checkpoint, or one of a later step; and as `Simulation.resume`.
     SimulationError, OutputError
         As of `run`.
     """
@@ -275,8 +275,9 @@ def resume(
 
 
 def _was_done(what: str, path: Path, until: int) -> bool:
-    """Whether nothing is left to do, so that no file is touched: neither steps, nor reports, nor frames to cut off that
-    a run which was to go farther has left, nor files that one which was killed after its last step has not closed.
+    """Tell whether nothing is left to do, so that no file is touched: no steps, no reports, and no frames to cut off
+    after a run that was to go farther. Files left open by a run that was killed after its last step count as work to
+    do.
 
     Raises
     ------
@@ -291,13 +292,13 @@ def _was_done(what: str, path: Path, until: int) -> bool:
     newest = os.stat(path).st_mtime_ns
     there = [os.path.join(folder, name) for folder, _, names in os.walk(path.parent) for name in names]
     if any(is_lock(name) for name in there):
-        # Who closes a file removes its lock. Other programs refuse an HDF5 file that was not closed.
+        # A writer that closes a file removes its lock. Other programs refuse an HDF5 file that was not closed.
         return False
     return all(os.stat(name).st_mtime_ns < newest for name in there if name != str(path))
 
 
 def _come_last(path: Path, outcome: RunOutcome) -> None:
-    """Of a run that is done the checkpoint is the newest file, also when the others have been closed after it."""
+    """Make the checkpoint of a run that is done its newest file, also when the others have been closed after it."""
     if outcome.finished:
         now = time.time_ns()
         with suppress(OSError):
@@ -305,7 +306,7 @@ def _come_last(path: Path, outcome: RunOutcome) -> None:
 
 
 def _folder(directory: Any) -> Path:
-    """The folder of a run, which is there when this returns."""
+    """Make the folder of a run, and return it."""
     folder = folder_path("run", directory, "the folder of a run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -318,7 +319,7 @@ def _folder(directory: Any) -> Path:
 
 
 def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
-    """A simulation that writes into the folder."""
+    """Make a simulation that writes into the folder."""
     simulation = make(folder)
     if not isinstance(simulation, Simulation):
         raise ParameterError(f"run: make must return a Simulation, not {shown(simulation)}")
@@ -358,12 +359,12 @@ def _go(
     before = simulation.current_step
     if before > until:
         raise _past(what, path, before, until)
-    # Of a checkpoint that was written when not all had reported, the rest is to come.
+    # After a checkpoint that was written when not all had reported, the rest is to come.
     whole = before == until and not simulation._owed.plans
     if whole:
         return RunOutcome(True, before, path.parent, "was done" if action == "resumed" else action)
     reporters = [r for r in simulation.reporters if isinstance(r, CheckpointReporter)]
-    # Whose checkpoint it is; of a name with {step}, the one of another step is elsewhere.
+    # The reporter of the checkpoint; with {step} in the name, a checkpoint of another step is elsewhere.
     writer = next((r for r in reporters if _same(r.path_at(before), path)), None)
     by_clock, cost = writer is None, 0.0
 
@@ -400,8 +401,8 @@ def _same(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _sigterm(deadline: Deadline) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """A block in which SIGTERM is time that is up. Where it gives a block to be impatient in, that is raised at once:
-    there is nothing to save yet, and building may take long."""
+    """Surround a block in which SIGTERM is time that is up. Where it gives a block to be impatient in, that is raised
+    at once: there is nothing to save yet, and building may take long."""
     raising = False
 
     def stop(number: int, frame: Any) -> None:
@@ -423,7 +424,7 @@ def _sigterm(deadline: Deadline) -> Iterator[Callable[[], AbstractContextManager
     before = None
     if threading.current_thread() is threading.main_thread():
         before = signal.getsignal(signal.SIGTERM)
-    # One that was not installed by Python (None) could not be put back; who ignores it means it.
+    # A handler that was not set in Python (None) could not be put back; a process that ignores the signal means it.
     taken = before is not None and before != signal.SIG_IGN
     try:
         if taken:

@@ -38,7 +38,7 @@ _MOST = 2**63 - 1
 
 @dataclass
 class _Owed:
-    """Who is to report at a step, and what they need; those who have reported are taken off."""
+    """Reporters that are to report at a step, and what they need; those that have reported are taken off."""
 
     at: int = -1
     plans: list[tuple[Reporter, dict[str, Any]]] = field(default_factory=list)
@@ -112,18 +112,18 @@ class Simulation(Displayed, Guarded):
 
     @property
     def current_step(self) -> int:
-        """Steps taken since the start of the run."""
+        """Number of steps taken since the start of the run."""
         return self.context.step_count
 
     @property
     def report_work(self) -> bool:
-        """Whether to tell apart where energy comes from; off where nobody says otherwise.
+        """Setting of whether to tell apart where energy comes from; off by default.
 
-        While it is on, states with ``energy=True`` hold ``heat`` (what O has added), ``shadow_work`` (what all other
-        letters have: the work of the integrator, zero for an exact one) and ``protocol_work`` (what has been changed
-        between steps: numbers of forces, positions, velocities), in pN nm, since it was switched on. Their sum is the
-        change of the total energy, to round-off. It costs a measurement of the kinetic energy per letter and changes
-        no bit of a trajectory.
+        While it is on, states with ``energy=True`` hold three sums, pN nm, since it was switched on. ``heat`` is what O
+        has added. ``shadow_work`` is what all other letters have: the work of the integrator, zero for an exact one.
+        ``protocol_work`` is that of changes between steps: numbers of forces, positions, velocities. Their sum is the
+        change of the total energy, to round-off. It costs a measurement of the kinetic energy per letter and changes no
+        bit of a trajectory.
 
         Source: Sivak, Chodera & Crooks, Phys. Rev. X 3, 011007 (2013).
         """
@@ -145,17 +145,18 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         SimulationError
-            The run cannot go on. All reporters have been flushed by then, and the simulation is back at the last
+            The run cannot continue. All reporters have been flushed by then, and the simulation is back at the last
             good state: with the cause mended (numbers of a force, velocities, positions, or a smaller timestep:
             ``integrator.set(timestep=...)``) it can be run on.
         OutputError
-            A reporter cannot write. What it holds waits in memory; with the cause mended the run goes on.
+            A reporter cannot write. What it holds waits in memory; with the cause mended the run can continue.
 
         Notes
         -----
         Where a reporter raises, whatever it is, the others report nevertheless before the error comes out (checkpoints
-        wait, as they say what the others have written). Who has not reported at this step is asked again before the
-        next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at work.
+        wait, as they tell what the others have written). A reporter that has not reported at this step is asked again
+        before the next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at
+        work.
         """
         n = whole_number("step: n", n, at_least=0)
         with Progress(n, progress) as bar:
@@ -178,12 +179,12 @@ class Simulation(Displayed, Guarded):
         -------
         bool
             Whether the step has been reached. If not, all reporters that were due have reported nevertheless, and the
-            run can go on: with `run_until` again, or from a checkpoint in another process.
+            run can be resumed: with `run_until` again, or from a checkpoint in another process.
 
         Raises
         ------
         ParameterError
-            A step that is past, or a walltime that is none.
+            A step that is past, or a walltime that cannot be read.
         WalltimeError
             A walltime shorter than a single step with its reports: that step has been taken and reported by then.
         SimulationError, OutputError
@@ -252,8 +253,8 @@ class Simulation(Displayed, Guarded):
             How many steps it takes.
         start : int, >= 0, optional
             The `current_step` at which it starts, or started; now where none is given. With it the call can be made
-            again when the run has gone on from a checkpoint: it takes the steps that are left, and returns the work of
-            all.
+            again when the run has been resumed from a checkpoint: it takes the steps that are left, and returns the
+            work of all.
         every : int, >= 1
             Steps for which numbers stay as they are: a change costs as much as some steps (`Ramp`).
         progress : bool, optional
@@ -271,13 +272,13 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A target that is none of the simulation's, names and values that it does not take; then no step is taken.
+            A target that the simulation does not have, names and values that it does not take; then no step is taken.
         SimulationError, OutputError
             As of `step`. The same call with `start` takes the steps that are left.
 
         Notes
         -----
-        `Ramp` says what work is, and how steps and numbers follow each other.
+        `Ramp` defines the work, and how steps and numbers follow each other.
 
         Examples
         --------
@@ -304,7 +305,7 @@ class Simulation(Displayed, Guarded):
         return self._run_ramp(there[0], progress)
 
     def _ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
-        """The steps of a ramp that has just been added; refused before the first, it leaves nothing behind."""
+        """Take the steps of a ramp that has just been added; if it is refused before the first, nothing of it stays."""
         before, numbers = self.current_step, ramp.numbers_now(self)
         try:
             return self._run_ramp(ramp, progress)
@@ -324,7 +325,7 @@ class Simulation(Displayed, Guarded):
         return ramp
 
     def _name_of(self, target: Any) -> str:
-        """Under which a force, a jump or the integrator is known."""
+        """Return the name of a force, a jump or the integrator."""
         if target is self.integrator:
             return INTEGRATOR
         for name, one in self.system._named():
@@ -370,7 +371,7 @@ class Simulation(Displayed, Guarded):
                 raise
 
     def _plan(self, target: int) -> None:
-        """Find who reports next, and at which step."""
+        """Find the reporters that are due next, and at which step."""
         for k, reporter in enumerate(self.reporters):
             if not hasattr(reporter, "describe_next_report"):
                 raise ParameterError(f"reporters[{k}] must be a Reporter, not {shown(reporter)}")
@@ -380,7 +381,7 @@ class Simulation(Displayed, Guarded):
         self._owed.at = self.current_step + due_in
 
     def _report(self) -> None:
-        """One state for all reporters that are due now and have not reported, with the union of what they want."""
+        """Make one state for all reporters that are due now and have not reported, with the union of what they want."""
         if not self._owed.plans or self._owed.at != self.current_step:
             return
         there = {id(reporter) for reporter in self.reporters}
@@ -388,7 +389,7 @@ class Simulation(Displayed, Guarded):
         try:
             self.context._measure.check_finite()
         except SimulationError:
-            # The step after it says what has happened, and goes back to the last good state.
+            # The step after it reports what has happened, and goes back to the last good state.
             self.context.step(1)
             raise
         wanted = {keyword for _, plan in owed for keyword in plan["include"]}
@@ -404,7 +405,7 @@ class Simulation(Displayed, Guarded):
         coming = sorted(owed, key=lambda pair: pair[0].reports_last)
         while coming:
             reporter, plan = coming.pop(0)
-            # A checkpoint that is written now says who has yet to report.
+            # A checkpoint that is written now holds which reporters have yet to report.
             self._owed.plans = [*left, *coming]
             if first is not None and reporter.reports_last:
                 left.append((reporter, plan))
@@ -423,14 +424,15 @@ class Simulation(Displayed, Guarded):
             raise first
 
     def _flush(self) -> None:
-        """On the way out with an error, which others are not to hide: what cannot be written now is kept."""
+        """Flush all reporters on the way out with an error, which others are not to hide: what cannot be written now is
+        kept."""
         for reporter in self.reporters:
             with suppress(Exception):
                 reporter.flush()
 
     def check(self) -> Worksheet:
-        """What the numbers of this simulation mean for each other: diffusion, relaxation times and thermal steps of
-        each kind of bead, and the longest timestep that each force bears, where beads start.
+        """Make the worksheet of this simulation: diffusion, relaxation times and thermal steps of each kind of bead,
+        and the longest timestep that each force bears, where beads start.
 
         Returns
         -------
@@ -478,24 +480,24 @@ class Simulation(Displayed, Guarded):
         Notes
         -----
         Beads may start on top of each other: forces on single beads are cut to 1000 kT over that length until all are
-        parted (without a temperature, to a hundred times those on most beads), and beads in one place are put apart
-        first, in directions drawn with a fixed seed.
+        parted (without a temperature, to a hundred times those on most beads). Beads in one place are put apart first,
+        in directions drawn with a fixed seed.
 
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them. At edges the
-        energy of points has kinks: one that is pushed onto an edge from both of its triangles is at rest where no force
-        along the edge is larger than the tolerance, and one at a vertex where no edge there pulls by more, whatever
-        ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of points that
-        are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
+        energy of points has kinks. A point that is pushed onto an edge from both of its triangles is at rest where no
+        force along the edge is larger than the tolerance. One at a vertex is at rest where no edge there pulls by more,
+        whatever ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of
+        points that are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
             return minimize(self.context, tolerance, max_iterations, progress)
 
     def save_checkpoint(self, path: Any) -> None:
-        """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
+        """Write all that is needed to resume with the same bits, on any number of threads, here or elsewhere.
 
-        The file holds the description as well as the state, and how far reporters are: `resume` needs nothing else.
-        All reporters are flushed before it is written. It is written beside its final name and then renamed: a crash
-        leaves the old one whole.
+        The file holds the description as well as the state, and how far reporters are: `resume` needs nothing else. All
+        reporters are flushed before it is written. It is written under another name and then renamed: a crash leaves
+        the old one whole.
 
         Raises
         ------
@@ -514,13 +516,13 @@ class Simulation(Displayed, Guarded):
             write_checkpoint(self.context, path, written_down(self, path.parent, owing))
 
     def load_checkpoint(self, path: Any) -> None:
-        """Go on from a checkpoint of the same topology, forces and integrator.
+        """Resume from a checkpoint of the same topology, forces and integrator.
 
         Raises
         ------
         ParameterError
-            A file that is not a checkpoint, is damaged, or belongs to another simulation: the message says in what
-            they differ. The simulation is left as it was.
+            A file that is not a checkpoint, is damaged, or belongs to another simulation: the message tells how they
+            differ. The simulation is left as it was.
         """
         with self.context.turn.taken("load_checkpoint", in_reports=False):
             load_into(self.context, file_path("load_checkpoint: path", path))
@@ -534,7 +536,8 @@ class Simulation(Displayed, Guarded):
         functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
     ) -> "Simulation":
-        """Make a simulation from a checkpoint alone, and go on with the same bits, also in the files of its reporters.
+        """Make a simulation from a checkpoint alone, and continue with the same bits, also in the files of its
+        reporters.
 
         Parameters
         ----------
@@ -558,7 +561,7 @@ class Simulation(Displayed, Guarded):
         ParameterError
             A file that is not a checkpoint, is damaged, or has another version; a function that is missing;
             a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
-            shorter than it was or another, or that somebody is writing: then no file is changed.
+            shorter than it was or another, or that another process is writing: then no file is changed.
         OutputError
             A file of a reporter cannot be written.
 
@@ -566,7 +569,7 @@ class Simulation(Displayed, Guarded):
         -----
         ReporterWarning
             Reporters that a file cannot hold: those with streams other than ``sys.stdout`` and ``sys.stderr``, and
-            those whose class does not say how it goes on (:doc:`/add_a_reporter`).
+            those whose class does not tell how to resume (:doc:`/add_a_reporter`).
 
         Notes
         -----
@@ -595,13 +598,13 @@ class Simulation(Displayed, Guarded):
         functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
     ) -> "Simulation":
-        """Go on from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
+        """Resume from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
 
         Parameters
         ----------
         path : path
             Of the checkpoints that a `CheckpointReporter` of the simulation writes; with ``{step}``, if that has it:
-            then the run goes on from the newest.
+            then the run resumes from the newest.
         start : callable
             Called without arguments where there is no checkpoint yet; returns a simulation that has its reporters.
             Their first checkpoint is written at once.
@@ -611,13 +614,13 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Simulation
-            Its `current_step` says how far the run is: ``simulation.step(total - simulation.current_step)``.
+            Its `current_step` tells how far the run is: ``simulation.step(total - simulation.current_step)``.
 
         Raises
         ------
         ParameterError
             Another process has called this for the same path, and its simulation is not closed; no reporter writes
-            checkpoints to the path; and as `resume`, also where it starts: what would not come back is refused, or
+            checkpoints to the path. And as `resume`, also where it starts: what would not come back is refused, or
             warned of, before the run.
         OutputError
             The first checkpoint cannot be written.
@@ -635,7 +638,7 @@ class Simulation(Displayed, Guarded):
         reporters: bool | None,
         writer_needed: bool = True,
     ) -> "Simulation":
-        """`resume_or_start`, also for who writes checkpoints without a reporter."""
+        """Do what `resume_or_start` does, also for callers that write checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)
         with ExitStack() as stack:
@@ -656,7 +659,7 @@ class Simulation(Displayed, Guarded):
                 first = writers[0].path_at(simulation.current_step) if writers else path
                 simulation.save_checkpoint(first)
                 try:
-                    # What would be refused when the script is started again is refused now.
+                    # Reporters that would be refused when the script is started again are refused now.
                     calls_of(read_checkpoint(first), bool(reporters))
                 except BaseException:
                     first.unlink()
@@ -667,7 +670,7 @@ class Simulation(Displayed, Guarded):
 
     def _page(self) -> Page:
         tables, notes = tables_of(self.context)
-        # Those of others may have been made without the constructor of theirs.
+        # Reporter classes of others may not have called the constructor of their base class.
         reporters = [
             (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None)))
             for r in self._reporters
@@ -686,7 +689,7 @@ class Simulation(Displayed, Guarded):
         )
 
     def close(self) -> None:
-        """Close all reporters; those that cannot be closed say so when the others are, and can be closed again."""
+        """Close all reporters; those that cannot be closed raise when the others are, and can be closed again."""
         with Interrupts(), ExitStack() as stack:
             stack.callback(self._free)
             for reporter in reversed(self.reporters):
@@ -694,7 +697,7 @@ class Simulation(Displayed, Guarded):
                     stack.callback(reporter.close)
 
     def _close_quietly(self) -> None:
-        """On the way out with an error."""
+        """Close on the way out with an error."""
         with suppress(Exception):
             self.close()
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Sites"]
 
-# Of Sites.anchors, in this process.
+# Calls of Sites.anchors, in this process.
 _CALLS = itertools.count()
-# How far the weights of a site may miss their sum 1, relative to the sum of their sizes.
+# Bound of how far the weights of a site may miss their sum 1, relative to the sum of their sizes.
 _SUM_TOLERANCE = 1e-12
 
 
@@ -86,7 +86,8 @@ class Sites:
         arms: np.ndarray | None = None,
         made: np.ndarray | None = None,
     ) -> "Sites":
-        """From arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where none."""
+        """Make sites from arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where
+        none."""
         self = object.__new__(cls)
         self._handles = tuple(dict.fromkeys(handles))
         topologies = list(dict.fromkeys(h.topology for h in self._handles))
@@ -105,7 +106,7 @@ class Sites:
 
     @classmethod
     def beads(cls, beads: Numbers | Handle | Sequence[Handle]) -> "Sites":
-        """A site at each of some beads.
+        """Make a site at each of some beads.
 
         Parameters
         ----------
@@ -128,7 +129,7 @@ class Sites:
 
     @classmethod
     def weighted(cls, beads: Numbers, weights: Numbers) -> "Sites":
-        """Sites at weighted means of beads: x = Σ w_k x_k.
+        """Make sites at weighted means of beads: x = Σ w_k x_k.
 
         Parameters
         ----------
@@ -163,7 +164,7 @@ class Sites:
 
     @classmethod
     def anchors(cls, positions: Numbers) -> "Sites":
-        """Places that do not move.
+        """Make sites at places that do not move.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class Sites:
         arms: Numbers | None = None,
         handles: Sequence[Handle] = (),
     ) -> "Sites":
-        """Sites from the arrays that describe them, as documents keep them.
+        """Make sites from the arrays that describe them, as documents keep them.
 
         Parameters
         ----------
@@ -242,7 +243,7 @@ class Sites:
 
     @classmethod
     def concatenate(cls, parts: Sequence["Sites"]) -> "Sites":
-        """The sites of several objects, one after another; ``a + b`` is ``Sites.concatenate([a, b])``.
+        """Join the sites of several objects, one after another; ``a + b`` is ``Sites.concatenate([a, b])``.
 
         Raises
         ------
@@ -299,7 +300,7 @@ class Sites:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """What `from_arrays` makes these sites of again, but for handles."""
+        """Arrays of which `from_arrays` makes these sites again, but for handles."""
         found = {name: getattr(self, name) for name in ("start", "bead_numbers", "weights", "anchor_positions", "arms")}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -307,7 +308,7 @@ class Sites:
         return len(self._start) - 1
 
     def __getitem__(self, index: Any) -> "Sites":
-        """Some of the sites: by an int, a slice, an array of ints or a mask."""
+        """Return some of these sites: by an int, a slice, an array of ints or a mask."""
         try:
             chosen = np.atleast_1d(np.arange(len(self))[index])
         except IndexError as cause:
@@ -346,7 +347,7 @@ class Sites:
         return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
 
     def positions(self, state: "State") -> np.ndarray:
-        """Where the sites are in a state.
+        """Return the positions of the sites in a state.
 
         Parameters
         ----------
@@ -372,7 +373,7 @@ class Sites:
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:
-        """As `positions`, of anything with positions, orientations and a box; `row` is that of each bead in the
+        """Return `positions` for anything with positions, orientations and a box; `row` is that of each bead in the
         orientations."""
         x, counts = state.positions, np.diff(self._start)
         if len(self._beads) and self._beads.max() >= len(x):
@@ -392,11 +393,11 @@ class Sites:
             out[with_arm] += turned(state.orientations[rows], self._arms[with_arm])
         return out
 
-    # For forces ---------------------------------------------------------------------------------------------
+    # Methods for forces -------------------------------------------------------------------------------------
 
     @property
     def single_beads(self) -> np.ndarray:
-        """(n,) the bead that each site is, -1 where it is none, but a mean or an anchor."""
+        """Bead of each site, (n,); -1 where it is not a single bead, but a mean or an anchor."""
         alone = np.diff(self._start) == 1
         if self._arms is not None:
             alone &= ~self._arms.any(axis=1)
@@ -406,7 +407,7 @@ class Sites:
 
     @property
     def main_beads(self) -> np.ndarray:
-        """(n,) the bead of each site with the greatest weight, the first of equal ones; -1 of anchors."""
+        """Bead, (n,), of each site with the greatest weight, the first of equal ones; -1 of anchors."""
         counts = np.diff(self._start)
         order = np.lexsort((-self._weights, np.repeat(np.arange(len(self)), counts)))
         out = np.full(len(self), -1)
@@ -414,11 +415,11 @@ class Sites:
         return out
 
     def is_same(self, arrays: Mapping[str, np.ndarray]) -> bool:
-        """Whether `from_arrays` makes the same sites of these."""
+        """Tell whether `from_arrays` makes the same sites of these."""
         return self.arrays.keys() == arrays.keys() and all(np.array_equal(a, arrays[k]) for k, a in self.arrays.items())
 
     def naming(self, gone: np.ndarray) -> np.ndarray:
-        """(n,) which sites name a bead of some, (rows,) bool."""
+        """Tell which sites name a bead of some, (n,); these beads are given as (rows,) bool."""
         out = np.zeros(len(self), bool)
         np.logical_or.at(out, np.repeat(np.arange(len(self)), np.diff(self._start)), gone[self._beads])
         return out
@@ -448,7 +449,7 @@ class Sites:
                 raise TopologyError(f"{what}[{with_arm[k]}] has an arm on bead {body[k]}, which has no orientation")
 
     def bind(self, layout: "Layout") -> SiteTable:
-        """The table of these sites on the arrays of one Context; `check` has been passed."""
+        """Return the table of these sites on the arrays of one Context; `check` has been passed."""
         counts = np.diff(self._start)
         has_beads = counts > 0
         weights = self._weights.copy()
@@ -467,20 +468,20 @@ class Sites:
         return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms)
 
     def on_points(self, layout: "Layout") -> bool:
-        """Whether any in-triangle point takes part."""
+        """Tell whether any in-triangle point takes part."""
         return bool((layout.internal(self._beads) >= layout.n_cartesian).any())
 
 
 def joined_beads(a: Sites, b: Sites) -> np.ndarray:
-    """(k, 2) the beads that links between sites (n,) join, each the main one of its site; without those between a site
-    and an anchor, or sites with the same main bead."""
+    """Return the beads (k, 2) that links between sites (n,) join, each the main one of its site; without those between
+    a site and an anchor, or sites with the same main bead."""
     pairs = np.column_stack([a.main_beads, b.main_beads])
     joined: np.ndarray = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
     return joined
 
 
 def as_sites(what: str, value: Any) -> Sites:
-    """Sites as they are; anything else names beads."""
+    """Return sites as they are; anything else names beads."""
     if isinstance(value, Sites):
         return value
     try:
@@ -503,12 +504,12 @@ def _not_negative(what: str, number: np.ndarray) -> None:
 
 
 def _over_sites(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Sums of the values of each site, one after another; sites have so many each."""
+    """Return sums of the values of each site, one after another; sites have so many each."""
     return np.bincount(np.repeat(np.arange(len(counts)), counts), values, len(counts))
 
 
 def _sum_to_one(what: str, weights: np.ndarray, start: np.ndarray) -> None:
-    """Over each site that has beads."""
+    """Refuse weights that do not sum to 1 over each site that has beads."""
     has_beads = np.flatnonzero(np.diff(start))
     if not len(has_beads):
         return

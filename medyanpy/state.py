@@ -24,7 +24,7 @@ _WORK = ("heat", "shadow_work", "protocol_work", "chemical_work")
 
 
 class BlockCounts(NamedTuple):
-    """How often a block M( ) of the word was tried and accepted, and how often it could not be carried out, which is a
+    """Counts of a block M( ) of the word: how often it was tried, accepted, and could not be carried out, which is a
     rejection too: a triangle was lost, or constraints were not found."""
 
     block: str
@@ -35,15 +35,15 @@ class BlockCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class InTriangle:
-    """Where the in-triangle points of all handles are, in topology order; ``handle.rows`` are the rows of one handle.
+    """Places of the in-triangle points of all handles, in topology order; ``handle.rows`` are the rows of one handle.
 
     Attributes
     ----------
     triangles : (n,) int32 array
-        Faces, numbered as in the mesh of the point's own membrane; -1 in rows that are asleep. Those of one handle:
+        Faces, numbered as in the mesh of the point's own membrane; -1 in inactive rows. Those of one handle:
         ``triangles[proteins.rows]``.
     barycentric : (n, 3) float array
-        Weights of the face's corners: all >= 0, sum 1; nan in rows that are asleep.
+        Weights of the face's corners: all >= 0, sum 1; nan in inactive rows.
     """
 
     triangles: np.ndarray
@@ -52,7 +52,7 @@ class InTriangle:
 
 @dataclass(frozen=True)
 class State(Displayed, Named):
-    """A snapshot; its arrays are read-only and have a row per bead, in topology order.
+    """Snapshot of a context; its arrays are read-only and have a row per bead, in topology order.
 
     What `Context.get_state` was not asked for raises ParameterError when it is looked at.
 
@@ -61,9 +61,9 @@ class State(Displayed, Named):
     step : int
     time : float, s
     ids : (n,) int64 array
-        Permanent ids of beads; -1 of rows in which nobody is. `rows_of_ids` is the other way round.
+        Permanent ids of beads; -1 in rows without a bead. `rows_of_ids` is the inverse.
     alive : (n,) bool array
-        In which rows somebody is; the others are asleep, and nan in all arrays of numbers.
+        Which rows have a bead; the others are inactive, and nan in all arrays of numbers.
     box : (3,) tuple of float, nm, or None; or None
         Lengths of the periodic box, None in open directions; None where space is open.
     positions : (n, 3) float array, nm
@@ -93,21 +93,21 @@ class State(Displayed, Named):
     temperature : float, kelvin
         2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O. In harmonic
         wells, and for points on a frozen mesh, they have the Maxwell distribution exactly there, elsewhere much more
-        nearly than at the end of the step, where a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it.
-        For words without O, and before the first step, from the velocities as they are; nan where beads move without
-        velocities (`BrownianIntegrator`).
+        nearly than at the end of the step. There a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it. For words
+        without O, and before the first step, from the velocities as they are; nan where beads move without velocities
+        (`BrownianIntegrator`).
     virials : dict of str to (3, 3) float array, pN nm
         Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
         Σ x_i ⊗ F_i over all beads. In a periodic direction the box is strained with them: only the diagonal is known
-        there, from differences of energies (to 1e-9 of these); what else has that direction in it is nan, and all
+        there, from differences of energies (to 1e-9 of these). Other elements with that direction are nan, and all are
         where beads are on surfaces, which no box strains.
     virial : (3, 3) float array, pN nm
         Their sum.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
-        Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
-        forces that keep beads on a surface (one each) and links at their lengths, g = r² - ℓ² (one for each link of
-        filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one for
-        each row and text.
+        Lagrange multipliers λ of constraints g = 0, by handle name. With these velocities and forces, -λ ∇g are the
+        forces that keep beads on a surface (one each) and links at their lengths. For links g = r² - ℓ² (one for each
+        link of filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one
+        for each row and text.
     counts : dict of str to (int, int)
         Of every jump, by its name: how often it was tried, and how often something happened.
     blocks : tuple of BlockCounts
@@ -148,7 +148,8 @@ class State(Displayed, Named):
 
     @property
     def _who(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
-        """Rows; ids and who is alive, where that is not everybody under the number of the row; the next id."""
+        """Number of rows; ids and a mask of beads that are there, None where all are under the numbers of their rows;
+        the next id."""
         who: tuple[int, np.ndarray | None, np.ndarray | None, int] = self._parts["who"]
         return who
 
@@ -164,20 +165,21 @@ class State(Displayed, Named):
 
     @property
     def next_id(self) -> int:
-        """The id that the next bead gets which is born or added."""
+        """Id of the next bead that is added."""
         return self._who[3]
 
     def living(self, handle: "Handle") -> np.ndarray:
-        """(k,) rows of the beads of a handle that are alive here, ascending: ``state.positions[state.living(handle)]``.
+        """Return the rows of the beads of a handle that are there, (k,), ascending:
+        ``state.positions[state.living(handle)]``.
 
-        Where jumps bear and kill beads these are others than ``handle.beads``, which were there at the start.
+        Where jumps add and remove beads these are others than ``handle.beads``, which were there at the start.
         """
         rows: np.ndarray = np.sort(np.append(handle.beads, handle._asleep))
         rows = rows[rows < self._who[0]]
         return np.asarray(rows[self.alive[rows]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Rows of beads by their permanent ids.
+        """Return rows of beads by their permanent ids.
 
         Parameters
         ----------
@@ -190,19 +192,19 @@ class State(Displayed, Named):
         Raises
         ------
         TopologyError
-            An id that nobody has had, or whose bead is gone.
+            An id that no bead has had, or whose bead is gone.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
         rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
         return rows
 
     def column(self, name: str) -> np.ndarray:
-        """What a kind of bead declares under a name, a row for each bead that has it, in topology order.
+        """Return what a kind of bead declares under a name, a row for each bead that has it, in topology order.
 
         Raises
         ------
         ParameterError
-            A name that is none, or that `get_state` was not asked for: positions or velocities (momenta).
+            An unknown name, or one that `get_state` was not asked for: positions or velocities (momenta).
         """
         held = self._parts.get(name)
         if not isinstance(held, np.ndarray):
@@ -296,7 +298,7 @@ class State(Displayed, Named):
         return dict(self._part("faces", "positions"))
 
     def links(self, force: "Links") -> "LinkEnds":
-        """The links of a force as they are here: those that it was given, and those that jumps have bound.
+        """Return the links of a force as they are here: those that it was given, and those that jumps have bound.
 
         Raises
         ------
@@ -343,7 +345,7 @@ class State(Displayed, Named):
     @property
     def kinetic_energy(self) -> float:
         if "kinetic_energy" in self._parts:
-            # Of a frame, which holds the sum alone.
+            # A frame holds the sum alone.
             return float(self._parts["kinetic_energy"])
         return sum(self.kinetic_energies.values())
 
@@ -396,7 +398,7 @@ class State(Displayed, Named):
         return Page("State", f"step {self.step:,}, {self.time:.6g} s, {self._who[0]:,} beads{box}", tables)
 
     def has(self, name: str) -> bool:
-        """Whether `name` (positions, velocities, forces, energies) was asked for."""
+        """Tell whether `name` (positions, velocities, forces, energies) was asked for."""
         return name in self._parts
 
 

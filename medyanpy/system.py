@@ -16,7 +16,7 @@ from medyanpy.topology import Topology
 
 __all__ = ["System"]
 
-# What was given is given back as what it is.
+# The argument is returned with its own type.
 _Force = TypeVar("_Force", bound=Force)
 _Jump = TypeVar("_Jump", bound=Jump)
 
@@ -38,7 +38,7 @@ class System(Displayed, Guarded):
     Raises
     ------
     ParameterError
-        A box that is none.
+        A value that is not a box.
     TopologyError
         No topology; or a mesh that was made for another box, or is too large for this one.
 
@@ -111,7 +111,7 @@ class System(Displayed, Guarded):
         return self._hydrodynamics
 
     def name_of(self, what: Force | Jump) -> str:
-        """The unique name of a force or jump of this system.
+        """Return the unique name of a force or jump of this system.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class System(Displayed, Guarded):
         ]
 
     def __getitem__(self, name: str) -> Force | Jump:
-        """The force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
+        """Return the force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
         ``system["MembraneBending"]``.
 
         Raises
@@ -145,7 +145,7 @@ class System(Displayed, Guarded):
         return iter(self.forces)
 
     def __contains__(self, what: Any) -> bool:
-        """Whether a force or jump, or one of this name, is part of it."""
+        """Tell whether a force or jump, or one of this name, is part of it."""
         return any(what is one or what == name for name, one in self._named())
 
     def add_force(self, force: _Force) -> _Force:
@@ -175,7 +175,8 @@ class System(Displayed, Guarded):
         return force
 
     def _unique_name(self, what: Force | Jump, given: str | None) -> str:
-        """Among forces and jumps; `given`: what it was called in the system this one is made after."""
+        """Return a name that is unique among forces and jumps; `given`: its name in the system this one is made
+        after."""
         taken = (*self._names, *self._jump_names)
         if given in taken:
             raise ParameterError(f"two forces have the name {given!r}")
@@ -296,7 +297,7 @@ class System(Displayed, Guarded):
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle or copy is in use by no Context."""
+        """Support pickles and copies, which are in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
             tuple(self._jump_names), self._hydrodynamics, self._box,

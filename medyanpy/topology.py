@@ -1,4 +1,4 @@
-"""What is there: beads of every kind, and the membranes that carry points."""
+"""Topology: beads of every kind, and the membranes that carry points."""
 
 import gc
 import weakref
@@ -37,7 +37,7 @@ from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
-# With kinds of beads, which were all in this file in 0.1.
+# Kinds of beads are exported too, which were all in this file in 0.1.
 __all__ = [
     "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads",
     "RigidBodies", "Rods", "SurfacePoints", "Topology",
@@ -85,23 +85,23 @@ class Topology(Displayed, Guarded):
         self._n_beads = 0
         self._next_id = 0
         self._columns = {column.name: column for column in COLUMNS}
-        #: How many rows the columns have that not all beads have, by their `of`.
+        #: Number of rows of the columns that not all beads have, by their `of`.
         self.row_counts: dict[str, int] = {}
-        #: By the same: the beads that have them, ascending; looked up when asked for.
+        #: Beads that have these, ascending, by the same; looked up when asked for.
         self._beads_with: dict[str, np.ndarray] = {}
         self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
-        #: What names beads by their rows is asked before some go away.
+        #: Systems, whose terms that name beads by rows are asked before some beads are removed.
         self._systems: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_edited = False
-        #: What is solved jointly, once it has been asked for, until handles change.
+        #: Handles that are solved jointly, once asked for, until handles change.
         self._joint: tuple[Joint | None] | None = None
 
     @property
     def is_edited(self) -> bool:
-        """Whether this is inside `edit`: the context that uses it follows what is added now."""
+        """True inside `edit`: the context that uses it follows what is added now."""
         return self._is_edited
 
-    # What is there ------------------------------------------------------------------------------------------
+    # Content ------------------------------------------------------------------------------------------------
 
     @property
     def n_beads(self) -> int:
@@ -110,7 +110,7 @@ class Topology(Displayed, Guarded):
 
     @property
     def has_room(self) -> bool:
-        """Whether any row is asleep."""
+        """True if any row is inactive."""
         return any(len(handle._asleep) for handle in self._handles)
 
     @property
@@ -131,7 +131,7 @@ class Topology(Displayed, Guarded):
         return tuple(h for h in self._handles if isinstance(h, OrientedBeads))
 
     def __getitem__(self, name: str) -> Handle:
-        """The handle of a name: ``topology["proteins"]``.
+        """Return the handle of a name: ``topology["proteins"]``.
 
         Raises
         ------
@@ -145,11 +145,11 @@ class Topology(Displayed, Guarded):
         return iter(self.handles)
 
     def __contains__(self, what: Any) -> bool:
-        """Whether a handle, or one of this name, is part of it."""
+        """Tell whether a handle, or one of this name, is part of it."""
         return any(what is handle or what == handle.name for handle in self._handles)
 
     def handle_of(self, bead: int) -> Handle:
-        """The handle that a bead belongs to; TopologyError where there is no such bead."""
+        """Return the handle that a bead belongs to; TopologyError where the bead does not exist."""
         bead = whole_number("handle_of: bead", bead, error=TopologyError)
         for handle in self._handles:
             if handle._has_row(bead):
@@ -165,7 +165,7 @@ class Topology(Displayed, Guarded):
         return self._joint[0]
 
     def start_positions(self, beads: np.ndarray) -> np.ndarray:
-        """(..., 3) nm; where beads start, of handles that take constraints."""
+        """Return where beads start, of handles that take constraints, (..., 3) nm."""
         x = np.zeros((self._n_beads, 3))
         for handle in self._handles:
             if handle.takes_constraints:
@@ -174,12 +174,12 @@ class Topology(Displayed, Guarded):
         return start
 
     def plain_rows(self, beads: np.ndarray) -> np.ndarray:
-        """What rows of beads would be if handles were added anew, in their order, before `number`."""
+        """Return the rows that beads would have if handles were added again, in their order, before `number`."""
         rows: np.ndarray = self._plain_numbers()[beads]
         return rows
 
     def _plain_numbers(self) -> np.ndarray:
-        """(n,) of every row."""
+        """Return the plain number of every row, (n,)."""
         out, first = np.arange(self._n_beads), 0
         for handle in self._handles:
             rows = np.append(handle.beads, handle._asleep)
@@ -188,8 +188,8 @@ class Topology(Displayed, Guarded):
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle or copy is in use by no Context. Handles among arguments go by their numbers: while the
-        topology is being made anew there are none yet to point to."""
+        """Support pickles and copies, which are in use by no Context. Handles among arguments go by their numbers:
+        while the topology is being made again there are none yet to point to."""
         number = {handle: i for i, handle in enumerate(self._handles)}
         objects = []
         for handle in self._handles:
@@ -205,7 +205,7 @@ class Topology(Displayed, Guarded):
         return Page("Topology", f"{self._n_beads:,} beads", [self._table()])
 
     def _table(self) -> Table:
-        """A row for each handle."""
+        """Return a row for each handle."""
         head = ("beads", "kind", "number", "mass (pN s²/nm)", "friction (pN s/nm)", "fixed")
         rows = [
             (h.name, h.kind, amount(len(h)), of_all(h.mass), of_all(h.friction), amount(int(h.fixed_beads.sum())))
@@ -223,18 +223,18 @@ class Topology(Displayed, Guarded):
         return tuple(self._columns.values())
 
     def n_rows(self, of: str) -> int:
-        """How many rows the columns of an `of` have."""
+        """Return how many rows the columns of an `of` have."""
         return self._n_beads if of == BEADS else self.row_counts.get(of, 0)
 
     def beads_with(self, of: str) -> np.ndarray:
-        """(m,) rows of all that have columns of an `of`, ascending: the order of rows in these."""
+        """Return the rows (m,) of all that have columns of an `of`, ascending: the order of rows in these."""
         if of not in self._beads_with:
             rows = [np.append(h.beads, h._asleep) for h in self._handles if h.rows_of() == of]
             self._beads_with[of] = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
         return self._beads_with[of]
 
     def rows_in(self, of: str, beads: np.ndarray) -> slice | np.ndarray:
-        """The rows of beads in the columns of an `of`: a slice where they follow each other."""
+        """Return the rows of beads in the columns of an `of`: a slice where they follow each other."""
         if not of or not len(beads):
             return slice(0, len(beads) if not of else 0)
         rows = np.searchsorted(self.beads_with(of), beads)
@@ -244,12 +244,12 @@ class Topology(Displayed, Guarded):
 
     @contextmanager
     def edit(self) -> Iterator[None]:
-        """A block in which beads are added to a running simulation and taken away, with forces and jumps on them.
+        """Surround a block in which beads are added to a running simulation and removed, with forces and jumps on them.
 
         Inside, all ``add_`` methods of the topology, ``add``, ``remove`` and ``reserve`` of its handles, and
         ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. At its end the
-        Context goes on with all of it: step, time, positions, velocities and links of what stays are as before, to the
-        last bit, and so is what they do from then on, as far as nothing new acts on them. New beads are where they were
+        Context continues with all of it: step, time, positions, velocities and links of what stays are as before, to
+        the last bit. So is what they do from then on, as far as nothing new acts on them. New beads are where they were
         put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
         without one. What comes and goes changes the energy by protocol work. If the block raises an error, or the
         Context cannot be made to follow, all is as it was before.
@@ -301,11 +301,11 @@ class Topology(Displayed, Guarded):
     # Adding -------------------------------------------------------------------------------------------------
 
     def _capacity(self, what: str, n: int, capacity: Any) -> int:
-        """Rows for n beads, and for as many more as a user asks for."""
+        """Return the number of rows for n beads, and for as many more as a user asks for."""
         return n if capacity is None else whole_number(f"{what}: capacity", capacity, at_least=n, at_most=MAX_BEADS)
 
     def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
-        """The first row of n that are to be added, and the name of their handle."""
+        """Return the first row of n that are to be added, and the name of their handle."""
         self._refuse_if_in_use(what)
         if n == 0:
             raise TopologyError(f"{what}: there is nothing to add (0 beads)")
@@ -313,7 +313,7 @@ class Topology(Displayed, Guarded):
         return self._n_beads, self._name(what, name, default)
 
     def _name(self, what: str, name: str | None, default: str) -> str:
-        """The name of a handle that is to be added: the one given, or the default with a number."""
+        """Return the name of a handle that is to be added: the one given, or the default with a number."""
         taken = {h.name for h in self._handles}
         if name is not None:
             name = plain_name(f"{what}: name", name, error=TopologyError)
@@ -336,7 +336,7 @@ class Topology(Displayed, Guarded):
         `given` as one number for all is that of those that come later, too."""
         for name, value in vars(handle).items():
             if isinstance(value, np.ndarray) and not name.startswith("_"):
-                # Nothing would follow if somebody wrote into it.
+                # Nothing would follow a change of it.
                 value.flags.writeable = False
         if not len(handle):
             numbers = {name: value for name, value in given.items() if value is not None and not np.ndim(value)}
@@ -382,8 +382,8 @@ class Topology(Displayed, Guarded):
             )
 
     def _grow(self, handle: Handle, other: Handle) -> np.ndarray:
-        """Let the beads of another handle, which is in no topology, be more of those of a handle; returns their rows.
-        Rows asleep are taken first, and new ones come behind all others."""
+        """Add the beads of another handle, which is in no topology, to a handle, and return their rows. Inactive rows
+        are taken first, and new ones come behind all others."""
         n = len(other)
         room = min(n, len(handle._asleep))
         rows = np.concatenate([handle._asleep[:room], np.arange(self._n_beads, self._n_beads + n - room)])
@@ -429,7 +429,7 @@ class Topology(Displayed, Guarded):
     def _become(
         self, handle: Handle, keep: np.ndarray, born: Handle, rows: np.ndarray, ids: np.ndarray
     ) -> None:
-        """A handle is left with some of its beads (n,), and gets others, which jumps have borne in these rows."""
+        """Keep some beads (n,) of a handle, and give it others, which jumps have added in these rows."""
         room = np.append(handle.beads[~keep], handle._asleep)
         beads, own = np.append(handle.beads[keep], rows), np.append(handle.ids[keep], ids)
         handle._take(**handle._chosen(keep))
@@ -459,8 +459,8 @@ class Topology(Displayed, Guarded):
         handle._asleep = asleep
 
     def numbering(self) -> dict[str, Any] | None:
-        """Which rows and ids beads have, where an edit has made them others than those in the order in which handles
-        are added: for documents and copies, and `number`."""
+        """Return which rows and ids beads have, where an edit has made them others than those in the order in which
+        handles are added: for documents and copies, and `number`."""
         first, plain = 0, True
         for handle in self._handles:
             rows = np.arange(first, first + handle.capacity)
@@ -508,7 +508,7 @@ class Topology(Displayed, Guarded):
             raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
         now = np.empty(self._n_beads, np.int64)
         for handle, beads, _, _ in taken:
-            # Of rows asleep there may be others: directors have as many as links have gone.
+            # Inactive rows may be others: directors have as many as links have been removed.
             now[handle.beads] = beads
         self._n_beads, self._next_id, self._beads_with = n, next_id, {}
         for handle, beads, own, asleep in taken:
@@ -520,7 +520,7 @@ class Topology(Displayed, Guarded):
             self.row_counts[of] = sum(h.capacity for h in self._handles if h.rows_of() == of)
 
     def _check_size(self, what: str, more: int, ids: int | None = None) -> None:
-        """Refuse more rows, and ids, than there can be; an id for each row where nothing is said."""
+        """Refuse more rows, and ids, than there can be; an id for each row by default."""
         if self._n_beads + more > MAX_BEADS:
             raise TopologyError(f"{what}: {self._n_beads + more} beads are more than {MAX_BEADS}")
         last = self._next_id + (more if ids is None else ids)
@@ -528,7 +528,7 @@ class Topology(Displayed, Guarded):
             raise TopologyError(f"{what}: {last} permanent ids are more than {MAX_IDS}, and none is used twice")
 
     def rows_of_ids(self, ids: Numbers) -> np.ndarray:
-        """Rows of beads by their permanent ids.
+        """Return rows of beads by their permanent ids.
 
         Parameters
         ----------
@@ -541,7 +541,7 @@ class Topology(Displayed, Guarded):
         Raises
         ------
         TopologyError
-            An id that no bead has, or whose bead is gone. `State.rows_of_ids` knows what jumps have borne.
+            An id that no bead has, or whose bead is gone. `State.rows_of_ids` knows the beads that jumps have added.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
         beads, known = (
@@ -552,7 +552,7 @@ class Topology(Displayed, Guarded):
         return rows
 
     def expect_awake(self, what: str, beads: np.ndarray) -> None:
-        """Refuse rows in which nobody is, among beads that exist.
+        """Refuse rows without a bead, among beads that exist.
 
         Raises
         ------
@@ -582,13 +582,13 @@ class Topology(Displayed, Guarded):
                     )
 
     def bead_indices(self, what: str, beads: Any) -> np.ndarray:
-        """Rows of beads: of a handle or several, with those that jumps may bear, or given as they are; sorted, each
-        once.
+        """Return rows of beads: of a handle or several, with those that jumps may add, or given as they are; sorted,
+        each once.
 
         Raises
         ------
         TopologyError
-            A foreign handle, or a bead that does not exist, is asleep or is named twice.
+            A foreign handle, or a bead that does not exist, is inactive or is named twice.
         """
         if isinstance(beads, Iterable) and not isinstance(beads, np.ndarray):
             beads = list(beads)

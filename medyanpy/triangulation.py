@@ -1,4 +1,4 @@
-"""The triangles of the membranes of one Context: who neighbours whom, while edges are flipped."""
+"""Triangles of the membranes of one Context: which vertices are neighbours, while edges are flipped."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from medyanpy.mesh.connectivity import Connectivity
 
 __all__ = ["Triangulation"]
 
-#: What a `Proposal` finds, in the user's words.
+#: Results of a `Proposal`, in the user's words.
 _REASONS = {
     1: "{0} and {1} have no edge in common",
     2: "the edge of {0} and {1} is on a border, with one triangle",
@@ -27,7 +27,7 @@ _NO_BEADS, _NOWHERE = np.empty(0, np.int32), np.empty((0, 3))
 
 
 class Triangulation:
-    """Faces of all membranes together, numbered as `Membrane.first_face` says, and what follows from them.
+    """Faces of all membranes together, numbered as by `Membrane.first_face`, and what follows from them.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class Triangulation:
     def __init__(self, first_places: Mapping[Membrane, int]) -> None:
         self._first_places = dict(first_places)
         self.may_change: bool = False
-        #: Of membranes whose faces are not those of their meshes, once asked for, and at which count of flips that was.
+        #: Connectivities of membranes whose faces are not those of their meshes, once asked for, with the count of
+        #: flips then.
         self._now: dict[Membrane, tuple[int, Connectivity]] = {}
         self._changed: set[Membrane] = set()
         self.faces: np.ndarray = self.at_first()
@@ -52,11 +53,11 @@ class Triangulation:
 
     @staticmethod
     def rows_of(membrane: Membrane) -> slice:
-        """Those of a membrane, among all faces."""
+        """Return the rows of a membrane among all faces."""
         return slice(membrane.first_face, membrane.first_face + len(membrane.mesh.faces))
 
     def _joined(self) -> tuple[np.ndarray, np.ndarray]:
-        """The corners of each vertex, of all membranes; opposite corners are set."""
+        """Return the corners of each vertex, of all membranes; opposite corners are set."""
         starts, corners = [np.zeros(1, np.int32)], [np.zeros(0, np.int32)]
         for membrane in self._first_places:
             own, first = self.connectivity(membrane), np.int32(3 * membrane.first_face)
@@ -68,7 +69,7 @@ class Triangulation:
         return np.concatenate(starts), np.concatenate(corners)
 
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
-        """Faces, edges and neighbours of a membrane, by the numbers of its own vertices."""
+        """Return faces, edges and neighbours of a membrane, by the numbers of its own vertices."""
         if membrane not in self._changed:
             mesh: TriangleMesh = membrane.mesh
             return mesh
@@ -93,14 +94,14 @@ class Triangulation:
         beads: np.ndarray = _NO_BEADS,
         x: np.ndarray = _NOWHERE,
     ) -> Proposal:
-        """The flips of some edges of a membrane, (k, 2) vertices, one after the other, with the points of the program,
-        which are in faces (p,); and a few beads, by place, to be at x (n, 3). Nothing changes before it is swapped, and
-        `changed` is called where edges are flipped.
+        """Return the flips of some edges of a membrane, (k, 2) vertices, one after the other, with the points of the
+        program, which are in faces (p,); and a few beads, by place, to be at x (n, 3). Nothing changes before it is
+        swapped, and `changed` is called where edges are flipped.
 
         Raises
         ------
         TopologyError
-            An edge that is none, or that cannot be flipped.
+            An edge that does not exist, or that cannot be flipped.
         """
         first = self._first_places[membrane]
         # The first flip that changes a face finds it at one of these vertices.
@@ -117,7 +118,7 @@ class Triangulation:
             raise TopologyError(f"{what}: edges[{number}] = {given} cannot be flipped: {reason}") from None
 
     def changed(self, membrane: Membrane) -> None:
-        """Edges of it have been flipped, or may be from now on."""
+        """Mark that edges of it have been flipped, or may be from now on."""
         self.may_change = True
         self._changed.add(membrane)
         self._now.pop(membrane, None)
@@ -132,12 +133,13 @@ class Triangulation:
                 raise TopologyError(f"{what}: the triangles of {membrane.name!r} are none: {cause}") from None
 
     def at_first(self) -> np.ndarray:
-        """(F, 3) the faces of the meshes, by place."""
+        """Return the faces (F, 3) of the meshes, by place."""
         parts = [m.mesh.faces + np.int32(first) for m, first in self._first_places.items()]
         return np.concatenate([np.empty((0, 3), np.int32), *parts])
 
     def take(self, faces: np.ndarray) -> list[Membrane]:
-        """Triangles join these vertices, by place, from now on. Returns the membranes whose triangles are others."""
+        """Let triangles join these vertices, by place, from now on. Returns the membranes whose triangles are
+        others."""
         rows = {membrane: self.rows_of(membrane) for membrane in self._first_places}
         changed = [membrane for membrane, own in rows.items() if (self.faces[own] != faces[own]).any()]
         self.faces[...] = faces

@@ -1,4 +1,4 @@
-"""How long work may take, as schedulers and people write it, and when it is over."""
+"""Limits on the time of work, as schedulers and people write them, and when they are over."""
 
 import math
 import re
@@ -16,7 +16,7 @@ _CLOCK = re.compile(r"(?:(?P<d>\d+)-)?(?P<h>\d+):(?P<m>[0-5]\d):(?P<s>[0-5]\d)")
 
 
 def seconds_of(what: str, value: float | str) -> float:
-    """A time, s, > 0: a number of seconds, or text such as ``"90"``, ``"50m"``, ``"1h30m"`` or ``"1-02:30:00"``.
+    """Read a time, s, > 0: a number of seconds, or text such as ``"90"``, ``"50m"``, ``"1h30m"`` or ``"1-02:30:00"``.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def seconds_of(what: str, value: float | str) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """A time for a message."""
+    """Return a time for a message."""
     return f"{seconds:.3g} s" if seconds < 1000.0 else f"{round(seconds)} s"
 
 
 class Deadline:
-    """A moment at which work is to be over: so many seconds from now, or when somebody says so.
+    """Moment at which work is to be over: so many seconds from now, or when it is told to stop.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Deadline:
         self._stopped = False
 
     def stop(self) -> None:
-        """It is now; may be called by a signal handler."""
+        """End the time now; may be called by a signal handler."""
         self._stopped = True
 
     @property
@@ -72,12 +72,12 @@ class Deadline:
 
     @property
     def elapsed(self) -> float:
-        """s since it was set."""
+        """Time since it was set, s."""
         return time.perf_counter() - self._begun
 
     @property
     def left(self) -> float:
-        """s until then; negative afterwards, and infinite for as long as it takes."""
+        """Time until then, s; negative afterwards, and infinite for as long as it takes."""
         if self.stopped:
             return -math.inf
         own = self.seconds - self.elapsed

@@ -64,7 +64,7 @@ Each: TypeAlias = Given["Numbers", float | np.ndarray]
 
 
 class _Argument(NamedTuple):
-    """One declared argument."""
+    """Declaration of one argument."""
 
     head: str  # the type in a docstring
     text: str
@@ -79,7 +79,7 @@ class _Argument(NamedTuple):
 def argument(
     head: str = "", text: str = "", *, default: Any = _NONE, kw_only: bool = False, attribute: str = ""
 ) -> Any:
-    """An argument that is not a number which can be set.
+    """Declare an argument that is not a number which can be set.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def number(
     or_number: bool = False,
     optional: bool | None = None,
 ) -> Any:
-    """A number that can be set: of `Domain` and `argument`.
+    """Declare a number that can be set: of `Domain` and `argument`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Declared:
 
     #: The numbers that can be set, and which values each may have.
     domains: Mapping[str, Domain] = domain_table()
-    #: Their names, where a class does not say otherwise.
+    #: Their names, by default all.
     changeable: tuple[str, ...]
     #: The arguments that a class declares itself, by their names.
     _declared: Mapping[str, _Argument] = {}
@@ -185,7 +185,7 @@ class Declared:
 
 
 def _annotated(value: _Argument, annotation: Any) -> _Argument:
-    """With the annotations of its parameter and of what is kept."""
+    """Return an argument with the annotations of its parameter and of what is kept."""
     taken = kept = annotation
     if isinstance(annotation, InitVar):
         taken = kept = annotation.type
@@ -233,7 +233,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
 
 
 def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
-    """A docstring with the rows of all arguments: those that it has itself win."""
+    """Return a docstring with the rows of all arguments: those that it has itself win."""
     text = inspect.cleandoc(text)
     titles = list(_TITLE.finditer(text))
     at = next((i for i, title in enumerate(titles) if title[1] == "Parameters"), None)
@@ -255,7 +255,7 @@ def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
 
 
 def _rows(section: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """(name, (type, text)) of the rows of a section; a type may be left out."""
+    """Return (name, (type, text)) for the rows of a section; a type may be left out."""
     names, head, lines = "", "", list[str]()
     for line in [*section.strip("\n").splitlines(), "end"]:
         if line and not line.startswith(" "):
@@ -266,7 +266,7 @@ def _rows(section: str) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _filled(text: str) -> str:
-    """A text in lines."""
+    """Return a text in lines."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) >= _WIDTH:

@@ -16,7 +16,7 @@ _FEW = 6
 
 
 class Recorded(Named):
-    """Remembers the arguments of its constructor.
+    """Base class that remembers the arguments of its constructor.
 
     Subclasses need no code of their own for this, whatever the signature of their ``__init__``.
     """
@@ -28,14 +28,14 @@ class Recorded(Named):
         try:
             bound = cls.__signature__.bind(*args, **kwargs)
         except TypeError:
-            return self  # __init__ says what is wrong with them.
+            return self  # __init__ raises the error.
         bound.apply_defaults()
         self._arguments = {name: kept(value) for name, value in bound.arguments.items()}
         return self
 
     def _arguments_now(self) -> dict[str, Any]:
-        """By the names of the constructor's parameters (``*args`` a tuple, ``**kwargs`` a dict): what it takes to
-        make this object anew as it is now."""
+        """Return what the constructor needs to make this object again as it is now, by the names of its parameters
+        (``*args`` a tuple, ``**kwargs`` a dict)."""
         try:
             return dict(self._arguments)
         except AttributeError:
@@ -45,7 +45,7 @@ class Recorded(Named):
             ) from None
 
     def __repr__(self) -> str:
-        """The call that makes it, without what is as it is by default."""
+        """Return the call that makes it, without arguments that have their default values."""
         name, given = type(self).__name__, vars(self).get("_arguments", {})
         said: list[str] = []
         for key, parameter in type(self).__signature__.parameters.items():
@@ -62,15 +62,16 @@ class Recorded(Named):
         return f"{name}({', '.join(said)})"
 
     def _rest_now(self) -> dict[str, Any]:
-        """Numbers that are not among the arguments; usually none."""
+        """Return numbers that are not among the arguments; usually none."""
         return {}
 
     def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
-        """Called last when an object is made anew: with the arguments it was made of, and what `_rest_now` gave."""
+        """Take the arguments an object was made of, and what `_rest_now` gave; called last when it is made again."""
 
 
 class Described(Recorded):
-    """Remembers the arguments of its constructor, and can be made anew from them by whoever reads a document.
+    """Base class that remembers the arguments of its constructor, so that readers of a document can make the object
+    again.
 
     Subclasses need no code of their own for this, as long as their arguments are numbers, strings, arrays, handles,
     sites, functions, or again of this kind. One whose arguments are not what it is any more overrides
@@ -78,7 +79,7 @@ class Described(Recorded):
     Making one must do no harm whatever the arguments are: what opens files is `Recorded` alone.
     """
 
-    #: What documents write before the name of a class, where the name alone is that of another.
+    #: Prefix of a class in documents, where the name alone is that of another.
     _qualifier = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -86,7 +87,7 @@ class Described(Recorded):
 
 
 def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
-    """An object from what `_arguments_now` and `_rest_now` gave.
+    """Make an object from what `_arguments_now` and `_rest_now` gave.
 
     Raises
     ------
@@ -117,14 +118,14 @@ def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[s
 
 
 def _is(value: Any, default: Any) -> bool:
-    """Whether an argument is what it is by default; arrays are no truth."""
+    """Tell whether an argument is what it is by default; arrays have no truth value."""
     if isinstance(value, np.ndarray):
         return isinstance(default, list | tuple | np.ndarray) and np.array_equal(value, np.asarray(default))
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def _said(value: Any) -> str:
-    """An argument in a repr, which is to stay one line."""
+    """Return an argument in a repr, which is to stay one line."""
     if isinstance(value, np.ndarray):
         return str(value.tolist()) if value.size <= _FEW else f"array of shape {value.shape}"
     if hasattr(value, "write") and hasattr(value, "name"):
@@ -137,14 +138,15 @@ def _said(value: Any) -> str:
 
 
 def scalar_if_one(value: Any) -> Any:
-    """The number of an array that repeats one (`validation.per_item` makes such views), or the value as it is."""
+    """Return the number of an array that repeats one (`validation.per_item` makes such views), or the value as it
+    is."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value.strides == (0,):
         return value[0].item()
     return value
 
 
 def kept(value: Any) -> Any:
-    """An argument such that nobody changes it later: arrays and lists copied, objects as they are."""
+    """Return an argument protected from later changes: arrays and lists copied, objects as they are."""
     out: np.ndarray | None
     if isinstance(value, np.ndarray):
         out = value.copy()
@@ -154,7 +156,7 @@ def kept(value: Any) -> Any:
         if _holds_numbers(value):
             try:
                 out = np.array(value)
-            except (ValueError, OverflowError):  # Rows of different lengths: the constructor says so.
+            except (ValueError, OverflowError):  # Rows of different lengths: the constructor raises.
                 out = None
             if out is not None and out.dtype.kind in "biuf":
                 out.flags.writeable = False
@@ -166,7 +168,7 @@ def kept(value: Any) -> Any:
 
 
 def _holds_numbers(value: Any) -> bool:
-    """Whether the first thing in nested lists is a number."""
+    """Tell whether the first item in nested lists is a number."""
     while isinstance(value, list | tuple):
         if not len(value):
             return False

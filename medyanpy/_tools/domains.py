@@ -1,4 +1,4 @@
-"""Domains: what values a number may have that a user gives. One line of a table says it, whoever asks."""
+"""Domains: which values a number that a user gives may have, one line of a table for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,17 +43,17 @@ class Domain:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """By their names, those that there are."""
+        """Bounds by their names, where there are any."""
         names = ("above", "at_least", "below", "at_most")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def checked(self, what: str, value: Any, n: int | None = None) -> Any:
-        """The value, clean: a float, or an array that cannot be written to; `n`, how many there are of `per`.
+        """Return the value, clean: a float, or an array that cannot be written to; `n`, how many there are of `per`.
 
         Raises
         ------
         ParameterError
-            Anything else; it says what, where, which and the bound.
+            Anything else; the message gives what, where, which and the bound.
         """
         if value is None and self.optional:
             return None
@@ -65,7 +65,8 @@ class Domain:
         return per_item(what, value, cast(int, n), **bounds)
 
     def in_words(self, many: str) -> str:
-        """What a docstring says of it after the colon, with `many` for how many there are of `per`, as ``"(B,)"``."""
+        """Return the text of a docstring after the colon, with `many` for how many there are of `per`, as
+        ``"(B,)"``."""
         one = "float" if self.size is None else f"({self.size},)"
         each = f"{many} float" if self.size is None else f"({many.strip('(,)')}, {self.size}) float"
         shapes = (["float"] if self.or_number else []) + [one] + ([each] if self.per else [])
@@ -75,5 +76,5 @@ class Domain:
 
 
 def domain_table(**domains: Domain) -> Mapping[str, Domain]:
-    """Of numbers by their names, in this order; nobody can write into it."""
+    """Return a read-only table of domains by the names of numbers, in this order."""
     return MappingProxyType(domains)

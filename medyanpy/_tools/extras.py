@@ -8,7 +8,7 @@ __all__ = ["needed"]
 
 @contextmanager
 def needed(what: str, package: str, extra: str) -> Iterator[None]:
-    """What is imported inside comes with an extra; without it, the error says how to get it.
+    """Guard imports of what comes with an extra; without it, the error tells how to get it.
 
     Parameters
     ----------

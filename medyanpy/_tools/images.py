@@ -18,7 +18,7 @@ Box = tuple[float | None, float | None, float | None]
 
 
 def checked_box(what: str, box: Any, error: type[Exception] = ParameterError) -> Box | None:
-    """A box as users give it: three lengths (nm, > 0), None for open directions; None where all are.
+    """Return a box as users give it: three lengths (nm, > 0), None for open directions; None where all are.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def checked_box(what: str, box: Any, error: type[Exception] = ParameterError) ->
 
 
 def box_lengths(box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(3,) nm, 0 in directions that are open: as kernels and files have it."""
+    """Return the lengths of a box as kernels and files have them, (3,) nm, 0 in open directions."""
     if box is None:
         return np.zeros(3)
     lengths = np.array([0.0 if side is None else side for side in box])
@@ -44,7 +44,7 @@ def box_lengths(box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
 
 
 def box_shown(lengths: np.ndarray | None) -> Box | None:
-    """The other way round."""
+    """Return a box as users give it, from its lengths: the inverse of `box_lengths`."""
     if lengths is None or not np.any(lengths):
         return None
     x, y, z = (float(side) if side > 0.0 else None for side in lengths)
@@ -52,31 +52,32 @@ def box_shown(lengths: np.ndarray | None) -> Box | None:
 
 
 def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) what is to be taken away from vectors d to have their nearest images: whole numbers of lengths. Of boxes
-    that are not all the same the box is (..., 3), 0 in open directions."""
+    """Return what is to be taken away from vectors d to have their nearest images, (..., 3): whole numbers of
+    lengths."""
     lengths = box if isinstance(box, np.ndarray) and box.ndim > 1 else box_lengths(box)
     inverse = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
-    # By the inverse, as kernels have it: the same of two at half a box.
+    # The inverse is used as in kernels: the same image of two at half a box.
     out: np.ndarray = lengths * np.rint(d * inverse)
     return out
 
 
 def displacement(start: np.ndarray, end: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) nm; vectors from places to others, in a box to the nearest images. All Python that asks how far two
-    beads are apart asks here, as kernels ask `_kernels.box.displacement`."""
+    """Return vectors from places to others, (..., 3) nm, in a box to the nearest images. All Python that asks how far
+    two beads are apart asks here, as kernels ask `_kernels.box.displacement`."""
     return nearest_image(end - start, box)
 
 
 def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) vectors, each the image of d with the shortest components: those themselves in open directions."""
+    """Return vectors (..., 3), each the image of d with the shortest components: those themselves in open
+    directions."""
     return d if box is None else d - images_between(d, box)
 
 
 def images_within(
     x: np.ndarray, low: np.ndarray, high: np.ndarray, box: Sequence[float | None] | np.ndarray | None
 ) -> np.ndarray:
-    """(k, 3) all images of a place (3,) from `low` to `high`, (3,) nm each; the place itself where it is there, in open
-    directions."""
+    """Return all images (k, 3) of a place (3,) from `low` to `high`, (3,) nm each; the place itself where it is there,
+    in open directions."""
     sides = []
     for at, least, most, side in zip(x, low, high, box_lengths(box), strict=True):
         first = at if side == 0.0 else at + side * np.ceil((least - at) / side)
@@ -88,8 +89,8 @@ def images_within(
 def next_to_each_other(
     x: np.ndarray, joined: np.ndarray, box: Sequence[float | None] | np.ndarray | None
 ) -> np.ndarray:
-    """(n, 3) of each place the image that is next to one that it is joined to, from the first of those that hang
-    together on; pairs (k, 2). Where these close through the sides of the box, some still lie across them."""
+    """Return the image of each place, (n, 3), that is next to one that it is joined to, from the first of those that
+    hang together on; pairs (k, 2). Where these close through the sides of the box, some still lie across them."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -103,7 +104,7 @@ def next_to_each_other(
         graph, directed=False, indices=first, unweighted=True, min_only=True, return_predecessors=True
     )
     out: np.ndarray = np.array(x, np.float64)
-    # Those at one distance at once, since each is placed by one that is nearer.
+    # All at one distance are placed at once, since each is placed by one that is nearer.
     order = np.argsort(depth, kind="stable")
     for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
         out[ring] -= images_between(out[ring] - out[before[ring]], box)
@@ -111,12 +112,12 @@ def next_to_each_other(
 
 
 def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) the images in the box, from 0 to below its length; in open directions x."""
+    """Return the images in the box, (..., 3), from 0 to below its length; in open directions x."""
     lengths = box_lengths(box)
     out: np.ndarray = np.array(x, np.float64)
     for c in np.flatnonzero(lengths):
         own = out[..., c] % lengths[c]
-        # Of what is a little below 0, the rest is the length itself.
+        # The rest of a number a little below 0 is the length itself.
         out[..., c] = np.where(own < lengths[c], own, 0.0)
     return out
 
@@ -161,5 +162,5 @@ def expect_near(
 
 
 def in_words(box: Box) -> str:
-    """Its lengths, as messages have them."""
+    """Return the lengths of a box as messages have them."""
     return " × ".join("open" if side is None else f"{side:.6g}" for side in box)

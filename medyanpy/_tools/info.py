@@ -1,4 +1,4 @@
-"""What this installation is and uses."""
+"""Description of this installation and of the libraries that it uses."""
 
 import platform
 import re
@@ -11,7 +11,7 @@ from medyanpy._version import __version__
 
 __all__ = ["information", "told"]
 
-# What each optional part serves.
+# Purposes of the optional parts.
 _PARTS = {
     "scipy": "statistics, large meshes",
     "networkx": "mesh preparation",
@@ -28,13 +28,13 @@ _PARTS = {
     "distributed": "ensembles past one machine, by Dask",
     "argcomplete": "completion of the command line",
 }
-# Of the versions of the OpenMP specification, by their dates.
+# Versions of the OpenMP specification, by their dates.
 _OPENMP = {201511: "4.5", 201811: "5.0", 202011: "5.1", 202111: "5.2"}
 _LIBRARIES = re.compile(r"/(lib(?:gomp|omp|iomp5)[^/\s]*\.(?:so|dylib)[^/\s]*)$", re.MULTILINE)
 
 
 def _openmp_library() -> str | None:
-    """The file that is loaded, where the system tells."""
+    """Return the file that is loaded, where the system tells."""
     try:
         found = _LIBRARIES.findall(Path("/proc/self/maps").read_text())
     except OSError:
@@ -50,8 +50,8 @@ def _version_of(name: str) -> str | None:
 
 
 def information() -> dict[str, str | int | list[str] | None]:
-    """Versions, threads and parts, by name; None for what is not there or not known. Versions are looked up, nothing is
-    imported."""
+    """Return versions, threads and parts, by name; None for what is not there or not known. Versions are looked up,
+    nothing is imported."""
     return {
         "medyanpy": __version__,
         "Python": platform.python_version(),
@@ -68,7 +68,7 @@ def information() -> dict[str, str | int | list[str] | None]:
 
 
 def told() -> list[tuple[str, str]]:
-    """The same as rows for people."""
+    """Return the information as rows for people."""
     found = information()
     others = [name for name in selected.built if name != selected.isa]
     isa = selected.isa + (f" (MEDYANPY_ISA chooses; also built: {', '.join(others)})" if others else "")

@@ -45,14 +45,14 @@ class Interrupts:
         return self
 
     def let_through(self) -> None:
-        """From now on signals go to the handlers of before; those that were noted, now."""
+        """Pass signals on to the handlers of before from now on, starting with those that were noted."""
         self._through = True
         noted, self._noted = self._noted, set()
         for number in sorted(noted, reverse=True):
             self._take(number, None)
 
     def hold(self) -> None:
-        """From now on signals are noted."""
+        """Note signals from now on, without passing them on."""
         self._through = False
 
     def _take(self, number: int, frame: Any) -> None:
@@ -72,6 +72,6 @@ class Interrupts:
     def __exit__(self, *exception: object) -> None:
         self._through = False
         self._put_back()
-        # What ends the process comes before what raises.
+        # Signals that end the process come before those that raise.
         for number in sorted(self._noted, reverse=True):
             signal.raise_signal(number)

@@ -1,6 +1,6 @@
 """Public names: what a call or a name that does not exist probably meant, and what assigning to one does.
 
-`Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that says
+`Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that tells
 what was probably meant; the names that OpenMM has for something are known by `OPENMM`. They refuse calls with something
 else where a switch or a word is wanted. `Guarded` classes also refuse to be assigned to, where nothing would follow.
 """
@@ -71,7 +71,7 @@ OPENMM = {
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``": did you mean 'stiffness'?"`` of a name that is not one of those known; empty where none is near."""
+    """Return ``": did you mean 'stiffness'?"`` for a name that is not one of those known; empty where none is near."""
     known = [k for k in known if not k.startswith("_")]
     if name in OPENMM and name not in known:
         return f": that is OpenMM's name; here it is {OPENMM[name]} (see {_TABLE})"
@@ -89,7 +89,7 @@ def _plain(name: str) -> str:
 
 
 def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exception]) -> Any:
-    """What has a name; where nothing has, an error that lists those there are."""
+    """Return the item of a name; where there is none, raise an error that lists the names there are."""
     if isinstance(name, str) and name in named:
         return named[name]
     hint = did_you_mean(name, named) if isinstance(name, str) else ""
@@ -98,7 +98,7 @@ def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exceptio
 
 
 def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[str], NoReturn]:
-    """The ``__getattr__`` of a module whose public names are these."""
+    """Return the ``__getattr__`` of a module whose public names are these."""
 
     def missing(name: str) -> NoReturn:
         # Python looks for names of its own in many places.
@@ -114,7 +114,7 @@ def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[s
 def _wrong_call(
     what: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any], hint: str
 ) -> str:
-    """What is wrong with the arguments of a call that its signature does not allow."""
+    """Describe what is wrong with the arguments of a call that its signature does not allow."""
     parameters = signature.parameters.values()
     by_place = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
@@ -147,8 +147,8 @@ def _is_switch(value: Any) -> bool:
     return isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1))
 
 
-#: What parameters with these annotations take, and how messages call it. Whatever else is given would mean something by
-#: accident, if anything: text is always true, and arrays are neither true nor equal to a word.
+#: What parameters with these annotations take, and the word for it in messages. Anything else given would mean
+#: something by accident: text is always true, and arrays are neither true nor equal to a word.
 _PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
     bool: (_is_switch, "True or False"),
     bool | None: (lambda value: value is None or _is_switch(value), "True, False or None"),
@@ -158,7 +158,7 @@ _PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
 
 
 def _without_words(annotation: Any) -> Any:
-    """An annotation in which words, ``Literal["a", "b"]``, are text: which words there are, callees say."""
+    """Return an annotation in which words, ``Literal["a", "b"]``, are text: which words there are, callees tell."""
     if get_origin(annotation) is Literal and all(isinstance(word, str) for word in get_args(annotation)):
         return str
     if get_origin(annotation) in (Union, UnionType) and any(get_origin(one) is Literal for one in get_args(annotation)):
@@ -167,7 +167,7 @@ def _without_words(annotation: Any) -> Any:
 
 
 class _PlainArguments:
-    """Those arguments of a function of which the annotation says all."""
+    """Arguments of a function that their annotations describe completely."""
 
     def __init__(self, what: str, signature: inspect.Signature, skip: int = 0) -> None:
         self._what = what
@@ -190,7 +190,8 @@ class _PlainArguments:
 
 
 def plainly_called(function: _Function) -> _Function:
-    """A function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see above."""
+    """Return a function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see
+    above."""
     plain = _PlainArguments(function.__qualname__.removesuffix(".__init__"), inspect.signature(function))
 
     @functools.wraps(function)
@@ -202,7 +203,7 @@ def plainly_called(function: _Function) -> _Function:
 
 
 def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]) -> inspect.BoundArguments:
-    """The arguments of a function, all by name and with its defaults, that another takes for it.
+    """Return the arguments of a function, all by name and with its defaults, that another takes for it.
 
     Raises
     ------
@@ -220,7 +221,7 @@ def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]
 
 
 def _spoken(function: FunctionType) -> Callable[..., Any]:
-    """A method whose wrong calls say what was probably meant."""
+    """Return a method whose wrong calls tell what was probably meant."""
     plain = _PlainArguments(function.__name__, inspect.signature(function), 1)
 
     @functools.wraps(function)
@@ -250,7 +251,7 @@ class _Named(ABCMeta):
     def __new__(
         mcs: "type[_Named]", name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "_Named":
-        # Of methods without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
+        # Methods without options leave little to get wrong, and a call of `Context.step(1)` is to cost nothing.
         public = {
             key: _spoken(value)
             for key, value in namespace.items()
@@ -263,14 +264,14 @@ class _Named(ABCMeta):
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
         super().__init__(name, bases, namespace, **options)
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-        # Without self. Also what help() shows: it would show __call__ below otherwise.
+        # The signature is without self. It is also what help() shows: it would show __call__ below otherwise.
         cls.__signature__ = signature.replace(
             parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
         )
         cls._plain = _PlainArguments(name, cls.__signature__)
 
     if not TYPE_CHECKING:
-        # Who checks types is to see the constructors themselves.
+        # Type checkers are to see the constructors themselves.
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             cls._plain.check(args, kwargs)
@@ -288,22 +289,23 @@ class _Named(ABCMeta):
 
 
 class Named(metaclass=_Named):
-    """Objects whose wrong calls and unknown names say what was probably meant."""
+    """Objects whose wrong calls and unknown names tell what was probably meant."""
 
     @classmethod
     def _call_hint(cls, given: tuple[Any, ...]) -> str:
-        """What a constructor call with too many arguments without a name should have been; empty where unknown."""
+        """Return what a constructor call with too many arguments without a name should have been; empty where
+        unknown."""
         return ""
 
     if not TYPE_CHECKING:
-        # Who checks types is to refuse names that are not there.
+        # Type checkers are to refuse names that are not there.
 
         def __getattr__(self, name: str) -> Any:
             # Asked for what was not found. Names with an underscore are Python's (copies, pickles, notebooks) or ours.
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if hasattr(type(self), name):
-                # A property that failed: it says why.
+                # A property failed: it tells why.
                 return object.__getattribute__(self, name)
             raise PublicNameError(f"{type(self).__name__} has no attribute {name!r}{did_you_mean(name, dir(self))}")
 
@@ -317,7 +319,7 @@ class Guarded(Named):
 
     #: The numbers that `set` may change.
     changeable: tuple[str, ...] = ()
-    #: What to do instead of assigning, for messages.
+    #: Remedy instead of assigning, for messages.
     _remedy = "make a new one"
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -340,7 +342,7 @@ class Guarded(Named):
 
     @property
     def _called(self) -> str:
-        """What messages call it."""
+        """Name of this object in messages."""
         name = self.__dict__.get("name")
         return type(self).__name__ if name in (None, type(self).__name__) else f"{type(self).__name__} {name!r}"
 

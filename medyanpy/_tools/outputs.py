@@ -27,13 +27,13 @@ _REMEDIES = {
     errno.EMFILE: "close files that this process holds open",
     errno.ENOENT: "its folder is not there",
 }
-# How the names of locks end.
+# Ending of the names of locks.
 _LOCK = ".lock"
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> OutputError:
-    """The error of a file that cannot be written, from what the system says."""
+    """Return the error of a file that cannot be written, from that of the system."""
     number = getattr(cause, "errno", None)
     reason = getattr(cause, "strerror", None) or str(cause)
     remedy = "".join(f"; {text}" for text in ("" if number is None else _REMEDIES.get(number), then) if text)
@@ -42,7 +42,7 @@ def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> Outpu
 
 @contextmanager
 def writing(what: str, path: Path, then: str = "") -> Iterator[None]:
-    """Whatever the system, or HDF5, does not do inside is an OutputError that names the file.
+    """Turn whatever the system, or HDF5, does not do inside into an OutputError that names the file.
 
     Raises
     ------
@@ -61,9 +61,10 @@ def _unforeseen() -> str:
 
 
 def opened_beside(path: Path) -> tuple[Path, int]:
-    """A new file beside `path`, which this process makes it in: its name, and its descriptor to write and read.
+    """Open a new file beside `path`, which this process makes it in; return its name, and its descriptor to write and
+    read.
 
-    Others who may write into the folder cannot foresee the name, and no link of theirs is followed.
+    Others that may write into the folder cannot foresee the name, and no link of theirs is followed.
 
     Raises
     ------
@@ -74,15 +75,15 @@ def opened_beside(path: Path) -> tuple[Path, int]:
 
 
 def holds_no_file(path: Path) -> bool:
-    """Whether a folder, a device, a pipe or a link in a circle has the name: a file cannot take its place."""
+    """Tell whether a folder, a device, a pipe or a link in a circle has the name: a file cannot take its place."""
     place = os.path.realpath(path)
     return os.path.lexists(place) and not os.path.isfile(place)
 
 
 @contextmanager
 def made_beside(what: str, paths: Sequence[Path], *, links: bool = True) -> Iterator[list[Path]]:
-    """Empty files to be written inside, beside those that are meant: once all are whole they are made safe on disk, and
-    given these names. Without `links`, one that has such a name is replaced instead of followed.
+    """Make empty files to be written inside, beside those that are meant: once all are whole they are made safe on
+    disk, and given these names. Without `links`, one that has such a name is replaced instead of followed.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def write_atomically(what: str, path: Path, write: Callable[[Any], Any], *, link
 
 
 def folder_path(what: str, directory: Any, called: str = "a folder") -> Path:
-    """Where a folder is or is to be, as an absolute path; a file, or a link that leads nowhere, is refused.
+    """Return the absolute path of a folder that is there or is to be made; refuse a file, or a link that leads nowhere.
 
     Raises
     ------
@@ -146,9 +147,9 @@ def new_file(
     append: bool | None = None,
     holds_nothing: Callable[[Path], bool] = lambda path: False,
 ) -> Path:
-    """A path that may be written to, refused now rather than after the work; `append` is None where no file can be
-    appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start leave
-    such files.
+    """Return a path that may be written to, refused now rather than after the work; `append` is None where no file can
+    be appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start
+    leave such files.
 
     Raises
     ------
@@ -219,8 +220,8 @@ def _alive(process: int) -> bool:
 def reserve(file: int, start: int, end: int) -> None:
     """Have the disk keep room for the bytes from start to end of an open file; without room nothing changes.
 
-    Allocated rather than asked for: between a question and the write others may fill the disk, and quotas do not show
-    in free space. File systems that cannot allocate are asked.
+    Room is allocated rather than asked for: between a question and the write others may fill the disk, and quotas do
+    not show in free space. File systems that cannot allocate are asked.
 
     Raises
     ------
@@ -246,7 +247,7 @@ def reserve(file: int, start: int, end: int) -> None:
 
 
 def in_place(path: Path, file: int) -> bool:
-    """Whether an open file is the one that has this name."""
+    """Tell whether an open file is the one that has this name."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except OSError:
@@ -270,16 +271,16 @@ def check_in_place(what: str, path: Path, file: int) -> None:
 
 
 class Lock:
-    """The right to write a file, which one writer has at a time.
+    """Exclusive right to write a file, which one writer has at a time.
 
-    It is the lock of an empty file ``.NAME.lock`` beside it, which the system lets go of however a process ends. Not of
-    the file itself: others take its place while it is written, and programs that read HDF5 lock what they read. Where
-    the file system knows no locks, anybody has the right.
+    It is the lock of an empty file ``.NAME.lock`` beside it, which the system releases however a process ends. The file
+    itself is not locked: others take its place while it is written, and programs that read HDF5 lock what they read.
+    Where the file system has no locks, every writer has the right.
 
     Raises
     ------
     ParameterError
-        Somebody else has it.
+        Another writer has it.
     OutputError
         The folder cannot be written to.
     """
@@ -293,7 +294,7 @@ class Lock:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
                 try:
                     hold(what, path, file)
-                    # Whoever had it may have removed the file in between: then its lock is worth nothing.
+                    # The holder before may have removed the file in between: then its lock is worth nothing.
                     if os.path.samestat(os.stat(self._path), os.fstat(file)):
                         self._file = file
                 except FileNotFoundError:
@@ -314,7 +315,7 @@ class Lock:
 
 
 def is_lock(path: str) -> bool:
-    """Whether a file has the name of a `Lock`: of a writer at work, or of one that was killed."""
+    """Tell whether a file has the name of a `Lock`: of a writer at work, or of one that was killed."""
     name = os.path.basename(path)
     return name.startswith(".") and name.endswith(_LOCK)
 
@@ -326,7 +327,7 @@ def hold(what: str, path: Path, file: int) -> None:
     Raises
     ------
     ParameterError
-        Somebody else has it.
+        Another writer has it.
     """
     import fcntl
 
@@ -342,7 +343,7 @@ def hold(what: str, path: Path, file: int) -> None:
 
 
 def let_go(file: int) -> None:
-    """Give back the lock of an open file, whoever holds the file open too."""
+    """Give back the lock of an open file, also where other processes hold the file open."""
     import fcntl
 
     with suppress(OSError):

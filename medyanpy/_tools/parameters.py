@@ -18,7 +18,7 @@ __all__ = ["Parameterized"]
 
 
 class Parameterized(Displayed, Described, Guarded, Declared, ABC):
-    """Something with a name, and with numbers that may change while contexts use it.
+    """Base class of what has a name, and numbers that may change while contexts use it.
 
     Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
     same as `set`. Nothing else can be assigned to.
@@ -45,7 +45,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         self._of_all: dict[str, Any] = {}
         self._counted: Any = None
         self._version = 0
-        #: How many of these changes were of numbers alone, by `set`.
+        #: Number of these changes that were of numbers alone, by `set`.
         self._sets = 0
 
     # For users ----------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return self._values
 
     def _named(self, *names: str) -> tuple[Any, ...]:
-        """Numbers by their names, as they are now."""
+        """Return numbers by their names, as they are now."""
         return tuple(self._numbers[name] for name in names)
 
     @property
@@ -80,14 +80,14 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
                 hint = did_you_mean(name, self.changeable)
                 raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can{hint}")
         if self._counted != self._count():
-            # What is set now need not be known of what has come.
+            # Numbers that are set now need not be known for added items.
             self._follow(but=tuple(numbers))
         self._declare(**{**{k: self._values[k] for k in self.changeable}, **numbers})
         self._version += 1
         self._sets += 1
 
     if not TYPE_CHECKING:
-        # Classes declare their numbers: who checks types is to refuse other names.
+        # Classes declare their numbers: type checkers are to refuse other names.
 
         def __getattr__(self, name: str) -> Any:
             if name in self.__dict__.get("_values", {}):
@@ -95,7 +95,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
             return super().__getattr__(name)
 
     def _one(self, name: str) -> Any:
-        """A number as a user would give it: one where all have the same."""
+        """Return a number as a user would give it: one where all have the same."""
         value = self._numbers[name]
         return self._of_all[name] if np.ndim(value) == 1 and name in self._of_all else scalar_if_one(value)
 
@@ -104,15 +104,15 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
 
     @property
     def version(self) -> int:
-        """Raised whenever a number changes."""
+        """Count of the changes of its numbers."""
         return self._version
 
     def _acts_on(self) -> str:
-        """The names of the handles that it was given; empty where it was given none."""
+        """Return the names of the handles that it was given; empty where it was given none."""
         return ", ".join(handle.name for handle in getattr(self, "handles", ()))
 
     def _row(self) -> tuple[str, str]:
-        """On what it acts, and its numbers: for tables of many."""
+        """Return what it acts on, and its numbers, for tables of many."""
         said = (f"{name} {of_all(value)} {self._unit(name)}".rstrip() for name, value in self._numbers.items())
         return self._acts_on() or "–", ", ".join(said)
 
@@ -145,7 +145,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         """Take the changeable numbers, checked; called by ``__init__``, and whenever they change."""
         values = {name: _unwritable(value) for name, value in self._checked(**numbers).items()}
         for name, given in numbers.items():
-            # Of no items an array does not tell what all would have; one that has not been set anew is as it was.
+            # An array of no items does not tell what all would have; a number that has not been set again is as it was.
             if given is not self._values.get(name):
                 self._of_all.pop(name, None)
             if self._per(name) is not None and np.ndim(given) == 0 and given is not None:
@@ -156,28 +156,29 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     # Terms that name beads themselves, and not by a handle, go with these or are in the way of their going.
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
-        """Which terms name a bead of some, (rows,) bool: a mask for every kind of terms, by what messages call one."""
+        """Return masks of the terms that name any of the beads (rows,) bool: one for every kind of terms, by what
+        messages call it."""
         return {}
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
         """Let go of terms, as `naming` gave them."""
 
     def _numbers_of(self, keep: np.ndarray) -> dict[str, Any]:
-        """The numbers, of those items alone that are kept, (n,) bool, where there is one each."""
+        """Return the numbers, of those items alone that are kept, (n,) bool, where there is one each."""
         out = {}
         for name, value in self._numbers.items():
             each = self._per(name) is not None and np.ndim(value) >= self._dimensions(name)
             out[name] = self._of_all[name] if name in self._of_all else value[keep] if each else value
         return out
 
-    # Of what there is one number each may come and go while they are in use: beads of a handle, and what joins them.
+    # Items with one number each may come and go while they are in use: beads of a handle, and what joins them.
 
     def _count(self) -> Any:
-        """Something that is another whenever items have come or gone."""
+        """Return something that changes whenever items have come or gone."""
         return None
 
     def _keys(self, per: str) -> np.ndarray | None:
-        """(n,) int: permanent ids of the items of which a number has one each, `Domain.per`; None where items do not
+        """Return permanent ids (n,) of the items of which a number has one each, `Domain.per`; None where items do not
         come or go."""
         return None
 
@@ -190,7 +191,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return None if per is None else self._keys(per)
 
     def _number_of_all(self, name: str) -> Any:
-        """The number, or vector, that each item has and will have that comes; None where they differ."""
+        """Return the number, or vector, that each item has and will have that comes; None where they differ."""
         value = self._numbers[name]
         if name in self._of_all:
             return self._of_all[name]
@@ -199,22 +200,22 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return value[0] if len(value) and (value == value[0]).all() else None
 
     def _number_of_new(self, name: str) -> np.ndarray | None:
-        """What a number is of all items there are now, where a class knows it of those that come; None: the user is to
-        say it."""
+        """Return a number of all items there are now, where a class knows it for added ones; None: the user has to give
+        it."""
         return None
 
     def _follow(self, but: tuple[str, ...] = ()) -> None:
-        """Numbers of what is left stay; what has come gets the one that all have. All but those that are about to be
-        set.
+        """Keep the numbers of items that stay, and give added ones the number that all have, but for numbers about to
+        be set.
 
         Raises
         ------
         ParameterError
-            There is no such one.
+            Items do not all have one number.
         """
         values, belong = dict(self._values), dict(self._belong)
         for name, before in self._belong.items():
-            # What belonged to items goes on doing so.
+            # Numbers that belonged to items still do.
             keys, value = cast(np.ndarray, self._keys_of(name)), values[name]
             if name in but or np.array_equal(before, keys):
                 continue
@@ -247,16 +248,16 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
             self._counted = self._count()
 
     def _dimensions(self, name: str) -> int:
-        """Dimensions of an array with a row for each item."""
+        """Return dimensions of an array with a row for each item."""
         return 1 if self.domains[name].size is None else 2
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
-        """All changeable numbers, checked: each is in its domain. What they must be to each other, a force checks by
+        """Check all changeable numbers: each is in its domain. What they must be to each other, a force checks by
         overriding this."""
         return {name: self._in_domain(name, value) for name, value in numbers.items()}
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
-        """A number, checked; for each of n items, where that is not how many there are now."""
+        """Return a number, checked; for each of n items, where that is not how many there are now."""
         domain = self.domains.get(name)
         if domain is None:
             return value
@@ -265,8 +266,8 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return domain.checked(f"{self.name}: {name}", value, n)
 
     def _arguments_now(self) -> dict[str, Any]:
-        """What the constructor would have to be given to make it as it is now: its arguments, with the present
-        name and changeable numbers.
+        """Return the arguments that would make it as it is now: those it was made of, with the present name and
+        changeable numbers.
 
         Documents, checkpoints, pickles and copies are made of it. A class whose terms change by methods of its own
         overrides it, so that they are among the arguments as they are now.
@@ -278,7 +279,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return arguments
 
     def _rest_now(self) -> dict[str, Any]:
-        """Changeable numbers that the constructor of this class does not take."""
+        """Return changeable numbers that the constructor of this class does not take."""
         taken = {key for place in self._places(self._arguments_now()) for key in place}
         return {key: value for key, value in self._changeable_now().items() if key not in taken}
 
@@ -295,7 +296,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return {key: self._one(key) for key in self.changeable}
 
     def _places(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-        """Where arguments are looked for by name: among them, and in what ``**kwargs`` took."""
+        """Return the dicts in which arguments are looked for by name: the arguments, and what ``**kwargs`` took."""
         places = [arguments]
         for parameter in type(self).__signature__.parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD and isinstance(arguments.get(parameter.name), dict):
@@ -304,13 +305,13 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return places
 
     def _identity(self) -> dict[str, Any]:
-        """Arguments beside numbers that are attributes of the same name."""
+        """Return arguments beside numbers that are attributes of the same name."""
         return {"name": self.name}
 
 
 def _to_the_bit(checked: Any, given: Any) -> Any:
-    """A number that has been checked before: a check that rounds anew, as where a vector is brought to length 1,
-    must not change its last bit."""
+    """Return a number that has been checked before, to the last bit: a check that rounds again, as where a vector is
+    brought to length 1, must not change it."""
     is_array = isinstance(checked, np.ndarray) and isinstance(given, np.ndarray)
     if is_array and checked.dtype == given.dtype == np.float64 and checked.shape == given.shape:
         if not np.array_equal(checked, given) and np.allclose(checked, given, rtol=1e-13, atol=0.0):
@@ -323,7 +324,8 @@ def _to_the_bit(checked: Any, given: Any) -> Any:
 
 
 def _unwritable(value: Any) -> Any:
-    """A number such that nobody can write into it, or into the array that it was given as: nothing would follow."""
+    """Return a read-only copy of a number, which the array that it was given as does not share: nothing would follow a
+    change."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.copy()
         value.flags.writeable = False

@@ -19,23 +19,23 @@ _REFRESH = 0.2
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook: its standard error is no terminal, and yet somebody watches."""
+    """Tell whether this is the kernel of a notebook: its standard error is not a terminal, and yet it is watched."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
 
 
 class Bar:
-    """Counts work, on standard error or as a widget of a notebook.
+    """Counter of work, on standard error or as a widget of a notebook.
 
     Parameters
     ----------
     total : int or None
-        How much there is to count; None where nobody knows.
+        How much there is to count; None where that is not known.
     unit : str
         What is counted.
     show : bool or None
-        None where somebody watches: in a notebook, or if standard error is a terminal.
+        None: in a notebook, or if standard error is a terminal.
     """
 
     def __init__(self, total: int | None, unit: str, show: bool | None = None) -> None:
@@ -45,11 +45,11 @@ class Bar:
         if show and total != 0:
             # Short work shows nothing: a bar appears after a second.
             bar = _tqdm()(total=total, unit=unit, delay=1.0, leave=False, file=sys.stderr)
-            # Who says so to tqdm (TQDM_DISABLE=1) sees none.
+            # tqdm can be told to show none (TQDM_DISABLE=1).
             self._bar = None if bar.disable else bar
 
     def update(self, n: int = 1) -> None:
-        """So much more is done."""
+        """Count so much more as done."""
         if self._bar is not None:
             self._bar.update(n)
 
@@ -67,7 +67,7 @@ class Bar:
 
 
 def _tqdm() -> Any:
-    """The bar for where this runs."""
+    """Return the bar for where this runs."""
     if in_notebook() and find_spec("ipywidgets") is None:
         # tqdm.auto would find that out by a warning, and take this one as well.
         from tqdm.std import tqdm
@@ -82,7 +82,7 @@ class Progress(Bar):
     Parameters
     ----------
     total : int or None
-        Steps to come; None where nobody knows.
+        Steps to come; None where that is not known.
     show : bool or None
         As of `Bar`.
     deadline : Deadline, optional
@@ -93,22 +93,22 @@ class Progress(Bar):
         super().__init__(total, "step", show)
         self.within(deadline)
         self._piece = 1
-        # How long the last steps took each (s).
+        # Time of each of the last steps (s).
         self._each = 0.0
 
     def within(self, deadline: Deadline | None) -> None:
-        """From now on another deadline holds."""
+        """Set another deadline from now on."""
         self.deadline = deadline
         self._taken = 0
 
     @property
     def time_is_up(self) -> bool:
-        """Whether another step would come too late. The first never does, so that whoever calls again and again comes
-        to the end; unless somebody has said to stop."""
+        """True if another step would come too late. The first never does unless told to stop, so that repeated calls
+        come to the end."""
         return self.deadline is not None and self.late_for(self.deadline)
 
     def late_for(self, deadline: Deadline) -> bool:
-        """The same, by another deadline."""
+        """Tell whether another step would come too late for another deadline."""
         return (self._taken > 0 or deadline.stopped) and deadline.left < self._each
 
     def advance(self, context: "Context", steps: int) -> None:

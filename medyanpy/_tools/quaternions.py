@@ -6,25 +6,26 @@ __all__ = ["from_matrices", "matrices", "product", "smallest_turn", "turned"]
 
 
 def product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(n, 4) the rotation q followed by p."""
+    """Return the rotation q followed by p, (n, 4)."""
     scalar = p[:, 0] * q[:, 0] - np.einsum("ij,ij->i", p[:, 1:], q[:, 1:])
     return np.column_stack([scalar, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
 
 
 def turned(q: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """(n, 3) vectors a after the rotations q."""
+    """Return vectors a after the rotations q, (n, 3)."""
     s = 2.0 * np.cross(q[:, 1:], a)
     return a + q[:, :1] * s + np.cross(q[:, 1:], s)
 
 
 def matrices(q: np.ndarray) -> np.ndarray:
-    """(n, 3, 3) rotation matrices; their columns are the axes of the body in space."""
+    """Return rotation matrices (n, 3, 3); their columns are the axes of the body in space."""
     return np.stack([turned(q, np.broadcast_to(e, (len(q), 3))) for e in np.eye(3)], axis=2)
 
 
 def from_matrices(R: np.ndarray) -> np.ndarray:
-    """(n, 4) unit quaternions of rotation matrices (n, 3, 3), continuous along the row: each next to the one before."""
-    # Of the four products of two components, those with the largest keep all digits.
+    """Return unit quaternions (n, 4) of rotation matrices (n, 3, 3), continuous along the row: each next to the one
+    before."""
+    # The largest of the four products of two components keep all digits.
     diagonal = np.einsum("nii->ni", R)
     square = np.column_stack([1.0 + diagonal.sum(axis=1), 1.0 + 2.0 * diagonal - diagonal.sum(axis=1)[:, None]])
     off = np.column_stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]])
@@ -49,7 +50,7 @@ def from_matrices(R: np.ndarray) -> np.ndarray:
 
 
 def smallest_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n, 4) quaternions of the smallest rotations from unit vectors a to b; of opposite ones, any."""
+    """Return quaternions (n, 4) of the smallest rotations from unit vectors a to b; of opposite ones, any."""
     q = np.column_stack([1.0 + np.einsum("ij,ij->i", a, b), np.cross(a, b)])
     opposite = np.linalg.norm(q, axis=1) < 1e-8
     if opposite.any():

@@ -11,7 +11,7 @@ __all__ = ["statistical_inefficiency"]
 
 
 def statistical_inefficiency(samples: Any) -> float:
-    """How many samples of a time series count as one: g = 1 + 2 Σ (1 - t/n) ρ(t), at least 1.
+    """Compute how many samples of a time series count as one: g = 1 + 2 Σ (1 - t/n) ρ(t), at least 1.
 
     The standard error of the mean is that of independent samples times √g. Correlations ρ are added up in pairs, until
     a pair is not positive: of a reversible chain all pairs are positive, so what follows is noise (Geyer 1992).

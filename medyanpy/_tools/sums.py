@@ -11,7 +11,8 @@ __all__ = ["lengths", "mean", "row_products", "total"]
 
 
 def total(values: np.ndarray) -> float:
-    """Sum of (n,) numbers, rounded once: in any order the same. What is not finite gives what plain addition does."""
+    """Return the sum of (n,) numbers, rounded once: in any order the same. What is not finite gives what plain addition
+    does."""
     try:
         return math.fsum(np.asarray(values).tolist())
     except (OverflowError, ValueError):
@@ -19,19 +20,19 @@ def total(values: np.ndarray) -> float:
 
 
 def mean(values: np.ndarray) -> float:
-    """Mean of (n,) numbers, n > 0."""
+    """Return the mean of (n,) numbers, n > 0."""
     return total(values) / len(values)
 
 
 def row_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(...) scalar products of vectors a and b (..., 3), the second component last."""
+    """Return scalar products (...) of vectors a and b (..., 3), the second component last."""
     products = a * b
     out: np.ndarray = products[..., 0] + products[..., 2] + products[..., 1]
     return out
 
 
 def lengths(vectors: np.ndarray) -> np.ndarray:
-    """(...) lengths of vectors (..., 3), the components in order."""
+    """Return lengths (...) of vectors (..., 3), the components in order."""
     squares = vectors * vectors
     out: np.ndarray = np.sqrt(squares[..., 0] + squares[..., 1] + squares[..., 2])
     return out

@@ -1,4 +1,4 @@
-"""What an object is, as tables: as text for `print`, and as HTML for notebooks, from the same rows."""
+"""Tables that describe an object: as text for `print`, and as HTML for notebooks, from the same rows."""
 
 import html
 import re
@@ -12,13 +12,13 @@ from medyanpy.errors import shortened
 
 __all__ = ["Displayed", "Page", "Table", "aligned", "amount", "named", "of_all", "quantity"]
 
-# Of longer tables these many rows are shown, and of longer cells these many letters.
+# Rows shown of longer tables, and letters shown of longer cells.
 MOST_ROWS, MOST_LETTERS = 24, 100
 _A_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|nan|inf)|–|")
 
 
 class Table(NamedTuple):
-    """Rows of cells below their head; without one, pairs of what is said and its value."""
+    """Rows of cells below their head; without a head, pairs of a title and its value."""
 
     title: str
     rows: Sequence[tuple[str, ...]]
@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
     @property
     def shown(self) -> list[tuple[str, ...]]:
-        """Rows, none at length; the last says how many are left out."""
+        """Rows, cut where there are many; the last tells how many are left out."""
         rows = [tuple(shortened(cell.replace("\n", " "), MOST_LETTERS) for cell in row) for row in self.rows]
         if len(rows) <= MOST_ROWS:
             return rows
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
     @property
     def numbers(self) -> list[bool]:
-        """Which columns are of numbers; the first is of names."""
+        """Flags of the columns that are of numbers; the first is of names."""
         columns = enumerate(zip(*self.shown, strict=True))
         return [k > 0 and bool(self.head) and all(map(_A_NUMBER.fullmatch, column)) for k, column in columns]
 
@@ -61,7 +61,7 @@ class Page(NamedTuple):
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Columns of letters."""
+        """Return columns of letters."""
         lines = [f"{self.title}: {self.said}" if self.said else self.title]
         for table in self.tables:
             if table.rows:
@@ -71,7 +71,7 @@ class Page(NamedTuple):
         return "\n".join([*lines, *([""] if self.notes else []), *self.notes])
 
     def html(self) -> str:
-        """Tables beside each other as far as there is room, in the colours of the page that they are in."""
+        """Return tables beside each other as far as there is room, in the colours of the page that they are in."""
         tables = "".join(map(_html, (table for table in self.tables if table.rows)))
         notes = "".join(f'<div style="opacity:0.7">{html.escape(note)}</div>' for note in self.notes)
         return (
@@ -86,7 +86,7 @@ class Displayed:
 
     @abstractmethod
     def _page(self) -> Page:
-        """What it is now. Making it changes nothing and takes no time that a person would notice."""
+        """Return the tables as they are now. Making them changes nothing and takes no noticeable time."""
 
     def _repr_html_(self) -> str | None:
         # A display must not hide what went wrong before it: without HTML, a notebook takes the text.
@@ -103,7 +103,7 @@ class Displayed:
 
 
 def aligned(rows: Sequence[tuple[str, ...]], to_the_right: Sequence[bool] | None = None) -> list[str]:
-    """Lines whose cells stand below each other, two blanks apart; those of some columns end below each other."""
+    """Return lines whose cells stand below each other, two blanks apart; those of some columns end below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [False] * len(widths) if to_the_right is None else to_the_right
     return [
@@ -133,25 +133,25 @@ def _html(table: Table) -> str:
 
 
 def amount(value: Any) -> str:
-    """A number for a cell; "–" where there is none."""
+    """Return a number for a cell; "–" where there is none."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int | np.integer) else f"{float(value):.6g}"
 
 
 def named(name: str, one: object) -> str:
-    """What something is called, and what it is where its name does not say so."""
+    """Return a name, with the class of the object where the name does not tell it."""
     kind = type(one).__name__
     return name if name.startswith(kind) else f"{name} ({kind})"
 
 
 def quantity(value: Any, unit: str) -> str:
-    """A number and its unit."""
+    """Return a number and its unit."""
     return f"{amount(value)} {unit}".rstrip() if value is not None else "–"
 
 
 def of_all(values: Any) -> str:
-    """Of numbers of which there is one for each of many: the one, or the lowest and the highest."""
+    """Return one number of many items as text: the one that all have, or the lowest and the highest."""
     if values is None:
         return "–"
     a = np.asarray(values)

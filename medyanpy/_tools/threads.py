@@ -1,4 +1,4 @@
-"""How many threads to use: the one place that looks at the machine."""
+"""Number of threads to use: the one place that looks at the machine."""
 
 import math
 import os
@@ -17,7 +17,7 @@ _by_default: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def _cgroup_quota() -> float:
-    """Processors that a container may use, or infinity."""
+    """Return the number of processors that a container may use, or infinity."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         if quota != "max":
@@ -35,7 +35,7 @@ def _cgroup_quota() -> float:
 
 
 def available_threads() -> int:
-    """Threads to use when nobody says: the least of affinity, container quota and OMP_NUM_THREADS."""
+    """Return the number of threads to use by default: the least of affinity, container quota and OMP_NUM_THREADS."""
     bounds = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)]
     quota = _cgroup_quota()
     if math.isfinite(quota):
@@ -47,7 +47,7 @@ def available_threads() -> int:
 
 
 def choose_threads(threads: int | None) -> int:
-    """`threads` checked, or the default for this machine; ParameterError where the machine refuses so many."""
+    """Check `threads`, or choose the default for this machine; ParameterError where the machine refuses so many."""
     threads = _by_default.get() if threads is None else threads
     if threads is None:
         return available_threads()
@@ -58,7 +58,7 @@ def choose_threads(threads: int | None) -> int:
 
 @contextmanager
 def threads_by_default(threads: int | None) -> Iterator[None]:
-    """A block in which `threads` are used where nobody says; None changes nothing."""
+    """Use `threads` in a block wherever no number is given; None changes nothing."""
     token = _by_default.set(_by_default.get() if threads is None else choose_threads(threads))
     try:
         yield
@@ -66,7 +66,7 @@ def threads_by_default(threads: int | None) -> Iterator[None]:
         _by_default.reset(token)
 
 
-#: So many have been there at once.
+#: Number of threads that have been there at once.
 _tried = max(2, available_threads())
 
 

@@ -1,8 +1,8 @@
-"""One context, one user at a time.
+"""Turns: one user of a context at a time.
 
-A step runs on arrays that every look and every change uses too. Whoever came in the middle of one, from another thread
-or from a function that the step itself calls, would see half a step, or leave one. So everything that a user may ask
-of a context takes a turn first, and is refused where it is not its turn.
+A step runs on arrays that every look and every change uses too. A call in the middle of one, from another thread or
+from a function that the step itself calls, would see half a step, or leave one. So everything that a user may ask of a
+context takes a turn first, and is refused while another has it.
 """
 
 import threading
@@ -18,27 +18,27 @@ __all__ = ["EDIT", "Turn", "one_at_a_time"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-#: What is under way while a topology is edited.
+#: Name of the use while a topology is edited.
 EDIT = "topology.edit"
 
 
 class Turn:
-    """Whose turn it is with a context.
+    """Turn of using a context.
 
     Attributes
     ----------
     requests : deque
-        What other threads have asked to be told between two steps.
+        Questions of other threads, to be answered between two steps.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._depth = 0
-        # What the one whose turn it is has called; whether operations are under way for it; whether it reports.
+        # The call that has the turn; whether operations are under way for it; whether it reports.
         self._called = "a look"
         self._running: str | None = None
         self._reporting = False
-        # The thread that takes a snapshot while nobody else has a turn.
+        # The thread that takes a snapshot while no other has a turn.
         self._server: int | None = None
         self.requests: deque[Any] = deque()
 
@@ -74,7 +74,7 @@ class Turn:
         self._depth += 1
 
     def _waited(self) -> bool:
-        """Whether it was a snapshot of another thread that had the lock; that is soon over, and waited for."""
+        """Tell whether the lock was held by a snapshot of another thread, which is short, and wait for it."""
         if self._server is None and self.requests:
             # It may be about to begin.
             return self._lock.acquire(timeout=1e-3) or (self._server is not None and self._lock.acquire())
@@ -87,7 +87,7 @@ class Turn:
 
     @contextmanager
     def taken(self, name: str, *, in_reports: bool = True) -> Iterator[None]:
-        """A block that is one turn."""
+        """Surround a block that is one turn."""
         self.take(name, in_reports=in_reports)
         try:
             yield
@@ -95,15 +95,15 @@ class Turn:
             self.leave()
 
     def running(self, name: str | None = None) -> AbstractContextManager[None]:
-        """A block in which operations are under way: nothing else has its turn, not even in this thread."""
+        """Surround a block in which operations are under way: nothing else has its turn, not even in this thread."""
         return self._while("_running", name or self._called)
 
     def pausing(self) -> AbstractContextManager[None]:
-        """A block between two steps: this thread may look."""
+        """Surround a block between two steps: this thread may look."""
         return self._while("_running", None)
 
     def reporting(self) -> AbstractContextManager[None]:
-        """A block in which reporters are asked and report."""
+        """Surround a block in which reporters are asked and report."""
         return self._while("_reporting", True)
 
     @contextmanager
@@ -116,7 +116,7 @@ class Turn:
             setattr(self, name, before)
 
     def ask(self, answer: Callable[[], Any]) -> Any:
-        """What `answer` returns, called where nothing is under way: now, or by the thread whose turn it is."""
+        """Return what `answer` returns, called while nothing is under way: now, or by the thread that has the turn."""
         request = _Request(answer)
         self.requests.append(request)
         while not request.done.is_set():
@@ -127,11 +127,11 @@ class Turn:
                 try:
                     if self._running is not None:
                         self.requests.remove(request)
-                        self.take("snapshot")  # says why not
+                        self.take("snapshot")  # Raises the error that tells why not.
                     self.serve()
                 finally:
                     self._lock.release()
-                    # Afterwards, so that nobody finds the lock taken and no reason to wait.
+                    # Afterwards, so that no thread finds the lock taken and no reason to wait.
                     if self._server == me:
                         self._server = None
             else:
@@ -172,7 +172,7 @@ def one_at_a_time(*, in_reports: bool = True) -> Callable[[_Method], _Method]: .
 
 
 def one_at_a_time(method: Callable[..., Any] | None = None, *, in_reports: bool = True) -> Callable[..., Any]:
-    """A method of something with a `turn` that is called by one user at a time."""
+    """Call a method of something with a `turn`, by one user at a time."""
     if method is None:
         return lambda method: _one_at_a_time(method, in_reports)
     return _one_at_a_time(method, in_reports)

@@ -1,4 +1,4 @@
-"""What public signatures call the values that users give: checkers then refuse text where numbers are wanted."""
+"""Types of the values that users give, for public signatures: checkers then refuse text where numbers are wanted."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""Checks of what users pass in. Each returns it clean, or says what, where, which and the bound."""
+"""Checks of what users pass in. Each returns a clean value, or raises an error with what, where, which and the
+bound."""
 
 import errno
 import operator
@@ -35,14 +36,15 @@ def array(
     error: type[Exception] = ParameterError,
     nan: bool = False,
 ) -> np.ndarray:
-    """A C-contiguous array of the given shape (None: any length), finite if it holds floats; nan where it may be."""
+    """Return a C-contiguous array of the given shape (None: any length), finite if it holds floats; nan where it may
+    be."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
         raw = _real(np.asarray(value))
         if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
             raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
         out: np.ndarray = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
-    except Exception as cause:  # Of objects of others, anything.
+    except Exception as cause:  # Objects of others may raise anything.
         if isinstance(cause, error):
             raise
         raise _refuse(what, f"must be an array of shape {wanted}: {cause}", error) from cause
@@ -59,7 +61,8 @@ def array(
 
 
 def _real(raw: np.ndarray) -> np.ndarray:
-    """Text that reads as numbers is text nonetheless; of complex numbers NumPy drops a half, of dates it takes days."""
+    """Refuse text that reads as numbers, complex numbers, of which NumPy drops a half, and dates, of which it takes
+    days."""
     if raw.dtype.kind in "SU":
         raise TypeError(f"text, not numbers: {raw.ravel().tolist()[0]!r}" if raw.size else "text, not numbers")
     if raw.dtype.kind not in "biufO":
@@ -68,7 +71,8 @@ def _real(raw: np.ndarray) -> np.ndarray:
 
 
 def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = ParameterError) -> int:
-    """How many an array has; `wanted` says what shapes are right, where rows of different lengths have none."""
+    """Return the number of dimensions of an array; `wanted` names the right shapes where rows of different lengths have
+    none."""
     try:
         return np.ndim(value)
     except Exception as cause:
@@ -78,13 +82,13 @@ def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = P
 def one_or_many(
     what: str, value: Any, *, dtype: type = np.float64, error: type[Exception] = ParameterError
 ) -> np.ndarray:
-    """(n,) numbers; of one number, n is 1."""
+    """Return numbers (n,); of one number, n is 1."""
     many = value if dimensions(what, value, "(n,)", error=error) else [value]
     return array(what, many, (None,), dtype=dtype, error=error)
 
 
 def several(what: str, value: Any, *, error: type[Exception] = ParameterError) -> list[Any]:
-    """What is given one after another, as a list."""
+    """Return the items given, as a list."""
     try:
         return list(value)
     except Exception as cause:
@@ -92,7 +96,7 @@ def several(what: str, value: Any, *, error: type[Exception] = ParameterError) -
 
 
 def words(what: str, value: Any, *, error: type[Exception] = ParameterError) -> list[str]:
-    """Names, or one name."""
+    """Return names, or one name."""
     out = [value] if isinstance(value, str) else several(what, value, error=error)
     for i, word in enumerate(out):
         if not isinstance(word, str):
@@ -100,7 +104,7 @@ def words(what: str, value: Any, *, error: type[Exception] = ParameterError) -> 
     return out
 
 
-#: Of bounds, by the names that they are given by: who keeps one, and how it is written.
+#: Comparison and text of each bound, by the names of its arguments.
 _BOUNDS = {
     "above": (operator.gt, ">"),
     "at_least": (operator.ge, ">="),
@@ -110,12 +114,12 @@ _BOUNDS = {
 
 
 def bounds_in_words(bounds: Mapping[str, float]) -> str:
-    """``">= 0 and < π"``; empty where there are none."""
+    """Return bounds as text, ``">= 0 and < π"``; empty where there are none."""
     return " and ".join(f"{_BOUNDS[k][1]} {'π' if b == np.pi else f'{b:g}'}" for k, b in bounds.items())
 
 
 def _outside(x: Any, bounds: Mapping[str, float]) -> Any:
-    """Where numbers are not finite, or do not keep a bound."""
+    """Tell where numbers are not finite, or do not keep a bound."""
     bad = ~np.isfinite(x)
     for key, bound in bounds.items():
         bad = bad | np.logical_not(_BOUNDS[key][0](x, bound))
@@ -135,7 +139,7 @@ def _refuse_outside(what: str, x: Any, bounds: Mapping[str, float], error: type[
 
 
 def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **bounds: float) -> float:
-    """A finite float within its bounds: ``above=``, ``at_least=``, ``below=``, ``at_most=``."""
+    """Return a finite float within its bounds: ``above=``, ``at_least=``, ``below=``, ``at_most=``."""
     try:
         if isinstance(value, str | bytes):
             raise TypeError
@@ -151,8 +155,8 @@ def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **
 def per_item(
     what: str, value: Any, n: int, *, error: type[Exception] = ParameterError, **bounds: float
 ) -> np.ndarray:
-    """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them; bounds
-    as of `number`."""
+    """Return one float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them;
+    bounds as of `number`."""
     try:
         raw = _real(np.asarray(value)).astype(np.float64)
     except Exception as cause:
@@ -166,7 +170,7 @@ def per_item(
 
 
 def vector(what: str, value: Any, *, error: type[Exception] = ParameterError) -> np.ndarray:
-    """Three finite floats."""
+    """Return three finite floats."""
     return array(what, value, (3,), error=error)
 
 
@@ -180,8 +184,9 @@ def vectors(
     error: type[Exception] = ParameterError,
     **bounds: float,
 ) -> np.ndarray:
-    """Floats, a copy that is read-only: one vector for all of n items, (size,), or one for each, (n, size); n None: one
-    vector and no more. With `or_number` one number stands for all components of one vector. Bounds as of `number`."""
+    """Return floats, a copy that is read-only: one vector for all of n items, (size,), or one for each, (n, size); n
+    None: one vector and no more. With `or_number` one number stands for all components of one vector. Bounds as of
+    `number`."""
     shapes = ["()"] * or_number + [f"({size},)"] + ([] if n is None else [f"({n}, {size})"])
     depth = dimensions(what, value, " or ".join(shapes), error=error)
     if or_number and depth == 0:
@@ -196,7 +201,7 @@ def vectors(
 def whole_number(
     what: str, value: Any, *, at_least: int = 0, at_most: int | None = None, error: type[Exception] = ParameterError
 ) -> int:
-    """An integer within its bounds; 3.0 is one, 3.5 and True are not."""
+    """Return an integer within its bounds; 3.0 is one, 3.5 and True are not."""
     ok = not isinstance(value, bool | np.bool_)
     try:
         out = int(value)
@@ -210,11 +215,11 @@ def whole_number(
 
 
 def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError) -> Path:
-    """Where a file is, or is to be: text, or what ``os.fspath`` makes text of. It need not be there."""
+    """Return the path of a file, which need not be there: text, or what ``os.fspath`` makes text of."""
     try:
         out = Path(value)
         name = str(out).encode()
-    except Exception as cause:  # Of objects of others, anything.
+    except Exception as cause:  # Objects of others may raise anything.
         raise _refuse(what, f"must be a path, not {shown(value)}", error) from cause
     if b"\0" in name or not out.name:
         raise _refuse(what, f"= {shown(value)} but must name a file", error)
@@ -227,7 +232,7 @@ def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError)
 
 
 def plain_name(what: str, value: Any, *, error: type[Exception] = ParameterError) -> str:
-    """A name that every file can hold: text without the character NUL, and without halves of characters."""
+    """Return a name that every file can hold: text without the character NUL, and without halves of characters."""
     try:
         if isinstance(value, str) and b"\0" not in value.encode():
             return str(value)
@@ -237,7 +242,7 @@ def plain_name(what: str, value: Any, *, error: type[Exception] = ParameterError
 
 
 def thermal_energy(temperature: float | None, kT: float | None, what: str = "") -> float | None:
-    """kT in pN nm from one of the two ways of giving it; None if neither is."""
+    """Return kT in pN nm from one of the two ways of giving it; None if neither is."""
     before = f"{what}: " if what else ""
     if temperature is not None and kT is not None:
         raise ParameterError(f"{before}give temperature= (kelvin) or kT= (pN nm), not both")
@@ -247,7 +252,7 @@ def thermal_energy(temperature: float | None, kT: float | None, what: str = "") 
 
 
 def required_thermal_energy(what: str, temperature: float | None, kT: float | None) -> float:
-    """kT in pN nm from one of the two ways of giving it."""
+    """Return kT in pN nm from one of the two ways of giving it."""
     energy = thermal_energy(temperature, kT, what)
     if energy is None:
         raise ParameterError(f"{what}: give temperature= (kelvin) or kT= (pN nm)")
@@ -255,5 +260,5 @@ def required_thermal_energy(what: str, temperature: float | None, kT: float | No
 
 
 def seed(what: str, value: Any) -> int:
-    """A seed of the counter-based generator: any whole number of 64 bits."""
+    """Return a seed of the counter-based generator: any whole number of 64 bits."""
     return whole_number(what, value, at_least=0, at_most=2**64 - 1)

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _complete(parser: argparse.ArgumentParser) -> None:
     """Answer a shell that asks for completions, by the extra `completion`."""
-    # Shells say that it is them who call; looking for the extra at every call would take time.
+    # Shells set a variable when they call; looking for the extra at every call would take time.
     if "_ARGCOMPLETE" in os.environ:
         try:
             import argcomplete  # type: ignore[import-not-found, unused-ignore]
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error says why it is not 0.
+        One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error tells why it is not 0.
     """
     parser = _parser()
     _complete(parser)
@@ -89,13 +89,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _said(str(error), FAILED)
     except BrokenPipeError:
         with suppress(OSError, ValueError):
-            # Python writes what is left when it ends.
+            # Python writes the rest of the buffer when it ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except WalltimeError as error:
         return _said(str(error), TOO_LITTLE_TIME)
     except (MedyanError, ImportError, OSError) as error:
-        # What is an argument in Python is an option here.
+        # An argument in Python is an option here.
         text = re.sub(
             r"\b(\w+)=True\b", lambda found: f"--{found[1]}" if hasattr(options, found[1]) else found[0], str(error)
         )
@@ -112,7 +112,7 @@ def _said(text: str, code: int) -> int:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Warnings without the line of the script that started the command."""
+    """Show warnings without the line of the script that started the command."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, category, *where: f"medyanpy: {category.__name__}: {message}\n"
     try:

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(name: str, threads: int, seconds: float) -> dict[str, Any]:
-    """Steps per second of a standard system; the fastest of a few measurements of so many seconds in all."""
+    """Measure steps per second of a standard system; the fastest of a few measurements of so many seconds in all."""
     simulation = SYSTEMS[name](threads)
     steps, fastest = 1, 0.0
     # Also lists of neighbours are there before it counts.
@@ -148,7 +148,7 @@ def _bodies(threads: int) -> "Simulation":
 
 
 def _warm(simulation: "Simulation") -> "Simulation":
-    """At the temperature of its thermostat."""
+    """Draw the velocities of a simulation at the temperature of its thermostat."""
     simulation.context.set_velocities_to_temperature(kT=simulation.integrator.kT, seed=2)
     return simulation
 

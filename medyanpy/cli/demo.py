@@ -61,14 +61,14 @@ def _owners() -> dict[str, list[str]]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a demo; the exit code is 1 if a line of its table says CHECK."""
+    """Run a demo; the exit code is 1 if a line of its table reads CHECK."""
     entry = DEMOS[options.which]
     for name, owners in _owners().items():
         if name not in entry.options and getattr(options, name) is not None:
             known = " and ".join(f"'medyanpy demo {which}'" for which in owners)
             raise ParameterError(f"--{name} is for {known}, not for 'demo {options.which}'")
     common = ("out", "threads", "seed", "overwrite")
-    # What is not given is left to the defaults of the demo.
+    # Options that are not given have the defaults of the demo.
     given = {name: getattr(options, name) for name in (*common, *entry.options) if getattr(options, name) is not None}
     done = entry.run(**given)
     wrong = [line.quantity for line in done.lines if line.verdict == "CHECK"]

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def frames_of(text: str) -> slice:
-    """The slice that text means; of one number, that frame alone.
+    """Return the slice that text means; of one number, that frame alone.
 
     Raises
     ------

@@ -44,12 +44,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def contents(path: Path) -> dict[str, Any]:
-    """What is in a file, for JSON.
+    """Return what is in a file, for JSON.
 
     Raises
     ------
     ParameterError
-        A file that does not exist, or is none of ours.
+        A file that does not exist, or is not of this package.
     """
     from medyanpy.files.checkpoint import is_checkpoint
     from medyanpy.runs import CHECKPOINT
@@ -146,7 +146,7 @@ def _content(content: Any) -> dict[str, Any]:
 
 
 def _line(value: Any) -> str:
-    """For people."""
+    """Return a value as text for people."""
     if isinstance(value, dict):
         return "\n".join(f"{name}: {part}" for name, part in value.items())
     if isinstance(value, list):

@@ -25,7 +25,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code is 1 if a line says FAILED."""
+    """Run the command; the exit code is 1 if a line reads FAILED."""
     from medyanpy.testing.installation import check_installation
 
     findings = []

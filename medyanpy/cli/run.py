@@ -112,7 +112,7 @@ def resume(options: argparse.Namespace) -> int:
 
 
 def _told(name: str, outcome: Any, until: int) -> int:
-    """Say how it ended; the exit code."""
+    """Print how the run ended, and return the exit code."""
     if outcome.finished:
         how = "was done before" if outcome.action == "was done" else "done"
     else:

@@ -40,7 +40,7 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 
 ACTIN = presets.actin()
-# Of 27.5 nm: 0.33 µm, filaments of the cortex.
+# Links of 27.5 nm: 0.33 µm, filaments of the cortex.
 N_LINKS = 12
 # nm, and 5120 triangles with edges of 38 nm.
 RADIUS, SUBDIVISIONS = 500.0, 4
@@ -93,7 +93,7 @@ def run_filament_demo(report: Report, filaments: int) -> Demo:
 
 
 def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[str]]:
-    """Topology and forces, and what there is to say about them."""
+    """Build topology and forces, and describe them."""
     tied = int(np.ceil(TIED * filaments))
     system = with_actin(mesh, filaments, tied, round(tied / BUSY), seed)
     handles: tuple[Any, ...] = system.topology.handles
@@ -152,8 +152,8 @@ def with_actin(
 
 
 def _straight(feet: np.ndarray, n: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Nodes of n straight filaments in random directions inside the vesicle: the first start below the feet of their
-    ties, the others anywhere."""
+    """Draw nodes of n straight filaments in random directions inside the vesicle: the first start below the feet of
+    their ties, the others anywhere."""
     start, direction = np.empty((n, 3)), np.empty((n, 3))
     start[: len(feet)] = feet * (1.0 - TIE_LENGTH / np.linalg.norm(feet, axis=1, keepdims=True))
     length, room = N_LINKS * ACTIN.link_length, RADIUS - MARGIN
@@ -220,10 +220,10 @@ def outside(mesh: TriangleMesh, nodes: np.ndarray) -> Line:
 
 
 def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
-    """Filaments that do not collide, each tied by one end to a protein of a vesicle that is held still.
+    """Measure filaments that do not collide, each tied by one end to a protein of a vesicle that is held still.
 
-    What theory says of them is exact. The shapes are those of the worm-like chain of Kratky and Porod, of N links ℓ
-    with the energy (B/ℓ)(1 - cos θ) at each joint: with a = B/ℓkT and u = <cos θ> = coth a - 1/a,
+    Theory is exact for them. The shapes are those of the worm-like chain of Kratky and Porod, of N links ℓ with the
+    energy (B/ℓ)(1 - cos θ) at each joint: with a = B/ℓkT and u = <cos θ> = coth a - 1/a,
 
         <R²> = ℓ² (N (1 + u)/(1 - u) - 2u (1 - u^N)/(1 - u)²),
 

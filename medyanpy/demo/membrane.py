@@ -16,29 +16,29 @@ BENDING_MODULUS = 82.0
 AREA_MODULUS = 50.0
 # pN/nm²: holds the volume to a thousandth; a cell's (ion pumps, osmosis) holds it tighter but as slowly.
 VOLUME_MODULUS = 1e-3
-# Triangles lower than this share of the median height are no place for curvature.
+# Triangles lower than this share of the median height do not tell the curvature.
 THIN = 0.1
 
 
 def heights(mesh: TriangleMesh) -> np.ndarray:
-    """(F,) the lowest height of each triangle, nm."""
+    """Return the lowest height of each triangle, (F,) nm."""
     return heights_of(mesh.vertices, mesh.faces, mesh._lengths)
 
 
 def lowest_heights(mesh: TriangleMesh) -> np.ndarray:
-    """(V,) the lowest height of the triangles round each vertex, nm."""
+    """Return the lowest height of the triangles round each vertex, (V,) nm."""
     lowest = np.full(len(mesh.vertices), np.inf)
     np.minimum.at(lowest, mesh.faces.ravel(), np.repeat(heights(mesh), 3))
     return lowest
 
 
 def thin_places(mesh: TriangleMesh) -> np.ndarray:
-    """(V,) whether a vertex touches a thin triangle."""
+    """Tell whether a vertex touches a thin triangle, (V,)."""
     return lowest_heights(mesh) < THIN * float(np.median(heights(mesh)))
 
 
 def add_membrane_forces(system: System, membrane: Membrane) -> None:
-    """Bending, area, volume, and the area of each triangle."""
+    """Add bending, area, volume, and the area of each triangle."""
     mesh = membrane.mesh
     system.add_force(MembraneBending(membrane, np.where(thin_places(mesh), 0.0, BENDING_MODULUS)))
     system.add_force(MembraneArea(membrane, AREA_MODULUS))

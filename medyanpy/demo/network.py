@@ -131,7 +131,7 @@ def _facts(state: State, system: System, n_sites: int) -> dict[str, float]:
 
 
 def _bound_and_heat(seed: int, threads: int) -> list[Line]:
-    """Rods in wells that act on their middles, without collisions, each with one link at most.
+    """Measure rods in wells that act on their middles, without collisions, each with one link at most.
 
     Two rods that are bound have the weight W = w0 Σ_ij <exp(-U(r_ij)/kT)>, w0 = on / off, relative to the same two
     unbound, with the mean over independent places and directions. Links share no rod, so that a set of k links weighs
@@ -142,7 +142,7 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
     rng = np.random.default_rng(seed + 20)
     n = WELLS * RODS
     wells = np.zeros((n, 3))
-    # So far apart that no link reaches.
+    # They are so far apart that no link reaches.
     wells[:, 0] = 30.0 * WIDTH * (np.arange(n) // RODS)
     direction = rng.normal(size=(n, 3))
     direction *= 0.5 * ROD_LENGTH / np.linalg.norm(direction, axis=1, keepdims=True)
@@ -182,8 +182,8 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
 
 
 def _overlap(variance: float, kT: float) -> float:
-    """Σ_ij <exp(-U(r_ij)/kT)> of two rods whose middles are apart by a normal vector of this variance: for rods at an
-    angle of cosine c, sites s and t from their middles are apart by that and m, m² = s² + t² - 2 s t c."""
+    """Return Σ_ij <exp(-U(r_ij)/kT)> of two rods whose middles are apart by a normal vector of this variance. For rods
+    at an angle of cosine c, sites s and t from their middles are apart by that and m, m² = s² + t² - 2 s t c."""
     x, wx = np.polynomial.legendre.leggauss(100)
     half = sqrt(2.0 * REACH * kT / CROSSLINKER.stiffness)
     r, wr = CROSSLINKER.length + half * x, half * wx

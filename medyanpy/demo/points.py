@@ -104,7 +104,7 @@ def _load(path: Any) -> tuple[TriangleMesh, str]:
 
 
 def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str]]:
-    """Topology and forces, and what there is to say about them."""
+    """Build topology and forces, and describe them."""
     kT = TEMPERATURE * units.boltzmann
     thin = thin_places(mesh)
     friction = kT / PROTEIN_DIFFUSION
@@ -141,7 +141,7 @@ def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str
 def vertex_masses(
     mesh: TriangleMesh, lowest: np.ndarray, thin: np.ndarray, load: float, system_with: Callable[[np.ndarray], System]
 ) -> np.ndarray:
-    """(V,) masses with which `TIMESTEP` resolves every vibration of the vertices.
+    """Return masses with which `TIMESTEP` resolves every vibration of the vertices, (V,).
 
     A guess from the size of triangles, stiffness ~ 1/height² as for bending and for springs that allow a given
     strain, sets the ratios of the masses. The fastest vibration is then measured, by power iteration with the
@@ -168,11 +168,12 @@ def vertex_masses(
 
 
 def _fastest(system: System, masses: np.ndarray) -> float:
-    """The largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences.
+    """Return the largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences.
 
     Points ride along. Thirty iterations from a random start come within a few percent; a tenth is added.
     """
-    # For its forces only: with masses that are still a guess no step of the run's length would be stable.
+    # The context serves for its forces only: with masses that are still a guess no step of the run's length would be
+    # stable.
     context = Context(system, SplittingIntegrator("BAGAB", 1e-6 * TIMESTEP), threads=1)
     handles: Any = system.topology.handles
     vesicle, proteins = handles
@@ -187,7 +188,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
         context.set_positions(moved)
         f = context.get_state(forces=True).forces
         out = np.array(f[rows])
-        # What the points pass on is not in the vertices' rows.
+        # Forces that points pass on are not in the vertices' rows.
         np.add.at(out, corners, weights * f[proteins.beads][:, None, :])
         return out
 
@@ -211,7 +212,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
 
 
 def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, friction: float, **where: Any) -> Context:
-    """Points that see nothing but the mesh, which is held still; at equilibrium."""
+    """Build points that see nothing but the mesh, which is held still; at equilibrium."""
     topology = Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     topology.add_intriangle_points(membrane, mass=mass, friction=friction, **where)
@@ -221,7 +222,8 @@ def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, frict
 
 
 def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:
-    """Chi-square of the number of tracers on groups of faces of like size, after a flight over some ten triangles.
+    """Compute chi-square of the number of tracers on groups of faces of like size, after a flight over some ten
+    triangles.
 
     Groups of like size, since what a wrong measure or reflection gets wrong is the share of small triangles.
     """
@@ -247,13 +249,12 @@ def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:
 
 
 def _diffusion(mesh: TriangleMesh, seed: int, threads: int) -> Line:
-    """Diffusion constant of the demo's proteins without interactions, against (kT/γ) x coth x.
+    """Measure the diffusion constant of the demo's proteins without interactions, against (kT/γ) x coth x.
 
-    Tracers start in the middle of some triangles. Where they are after n steps is measured in the plane, into
-    which the surroundings of the triangle are unfolded: dihedral angles, however sharp, do not matter then, but
-    the angle that is missing or left over round a vertex does. So only triangles with little of it and no border
-    near them are used. The mean square displacement after n steps has a closed form, which for n → ∞ is 4 D n dt
-    with D = (kT/γ) x coth x.
+    Tracers start in the middle of some triangles. Where they are after n steps is measured in the plane, into which the
+    surroundings of the triangle are unfolded. Dihedral angles, however sharp, do not matter then, but the angle that is
+    missing or left over round a vertex does. So only triangles with little of it and no border near them are used. The
+    mean square displacement after n steps has a closed form, which for n → ∞ is 4 D n dt with D = (kT/γ) x coth x.
     """
     kT = TEMPERATURE * units.boltzmann
     friction = kT / PROTEIN_DIFFUSION
@@ -310,7 +311,7 @@ def _perimeters(mesh: TriangleMesh) -> np.ndarray:
 
 
 def _velocity_sum(c: float, n: int) -> float:
-    """<Δx²> after n steps, in units of dt² kT/m; x grows by dt (v_k + v_k+1)/2, and <v_j v_k> ~ c^|j-k|."""
+    """Return <Δx²> after n steps, in units of dt² kT/m; x grows by dt (v_k + v_k+1)/2, and <v_j v_k> ~ c^|j-k|."""
     weights = np.ones(n + 1)
     weights[[0, -1]] = 0.5
     lag = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
@@ -323,14 +324,14 @@ _LARGEST_DEFECT = 0.15
 
 
 def _unfold(mesh: TriangleMesh, start: int, reach: float) -> dict[int, np.ndarray] | None:
-    """Corners in the plane of all triangles within `reach` of the centroid of `start`, which is at the origin.
+    """Return corners in the plane of all triangles within `reach` of the centroid of `start`, which is at the origin.
 
     None where there is a border within reach, or too much curvature near.
     """
     x, faces, neighbors = mesh.vertices, mesh.faces, mesh.neighbors
 
     def flat(lengths: tuple[float, float, float], a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The third corner, to the left of a → b, at the given distances from a and b."""
+        """Return the third corner, to the left of a → b, at the given distances from a and b."""
         ab, to_a, to_b = lengths
         along = (to_a**2 - to_b**2 + ab**2) / (2.0 * ab)
         up = sqrt(max(to_a**2 - along**2, 0.0))
@@ -387,7 +388,7 @@ def _unfold(mesh: TriangleMesh, start: int, reach: float) -> dict[int, np.ndarra
 
 
 def _gap(a: np.ndarray, b: np.ndarray) -> float:
-    """Distance of the origin from the segment a, b."""
+    """Return the distance of the origin from the segment a, b."""
     e = b - a
     t = float(np.clip(-(a @ e) / (e @ e), 0.0, 1.0))
     return float(np.linalg.norm(a + t * e))

@@ -41,7 +41,7 @@ from medyanpy.topology import Topology
 
 # nm; s; and by how much proteins are heavier than they are.
 RADIUS, SUBDIVISIONS, TIMESTEP, HEAVIER = 36.0, 3, 2e-12, 10.0
-# Of a vertex: the lipids around it, and a disc of them in water. Of a lipid that a protein holds on to.
+# Numbers of a vertex: the lipids around it, and a disc of them in water. Numbers of a lipid that a protein holds on to.
 VERTEX_MASS, VERTEX_FRICTION, LIPID_MASS, LIPID_FRICTION = 5e-20, 5e-8, 2e-20, 2e-8
 # nm: middles of the proteins from the membrane; half its thickness; pN/nm and nm of what ties a protein to a lipid.
 HEIGHT, HALF_THICKNESS, TETHER, TETHER_LENGTH = 7.0, 2.0, 10.0, 5.0
@@ -124,7 +124,7 @@ def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: in
 
 
 def _alone(kinase: RigidMolecule, seed: int, **how: Any) -> tuple[System, RigidBodies]:
-    """Proteins far from each other."""
+    """Build proteins far from each other."""
     side = int(np.ceil(FREE ** (1.0 / 3.0)))
     places = SPACING * np.stack(np.unravel_index(np.arange(FREE), (side,) * 3), axis=1)
     topology = Topology()
@@ -137,8 +137,8 @@ def _alone(kinase: RigidMolecule, seed: int, **how: Any) -> tuple[System, RigidB
 
 
 def _energy_of_linkers(kinase: RigidMolecule, seed: int, threads: int) -> Line:
-    """Of n bodies, 6 (n - 1) coordinates have ½kT each. All molecules are alike and independent but for the water
-    between them, so that looks far enough apart count as samples."""
+    """Measure the energy of linkers: of n bodies, 6 (n - 1) coordinates have ½kT each. All molecules are alike and
+    independent but for the water between them, so that samples far enough apart count as independent."""
     system, _ = _alone(kinase, seed + 10, mass_scale=HEAVIER)
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=seed + 10)
     context = at_temperature(system, integrator, threads, seed)
@@ -151,9 +151,9 @@ def _energy_of_linkers(kinase: RigidMolecule, seed: int, threads: int) -> Line:
 
 
 def _diffusion(kinase: RigidMolecule, seed: int, threads: int) -> list[Line]:
-    """Without inertia: a third of the trace at the centre of diffusion, of three bodies that the water joins and the
-    linkers hold together; and what one body of all residues has. Linkers give, which makes proteins 2 % faster than
-    bodies held rigidly: less than a run of this length sees."""
+    """Measure diffusion without inertia: a third of the trace at the centre of diffusion, of three bodies that the
+    water joins and the linkers hold together; and that of one body of all residues. Linkers give, which makes proteins
+    2 % faster than bodies held rigidly: less than a run of this length sees."""
     system, bodies = _alone(kinase, seed + 20)
     integrator = BrownianIntegrator(FREE_TIMESTEP, temperature=TEMPERATURE, seed=seed + 20)
     context = Context(system, integrator, threads)
@@ -181,7 +181,7 @@ def _diffusion(kinase: RigidMolecule, seed: int, threads: int) -> list[Line]:
 
 
 def _coefficients(kinase: RigidMolecule, radius: np.ndarray) -> tuple[float, float]:
-    """nm²/s, with and without the water between domains, which are held together."""
+    """Return diffusion coefficients, nm²/s, with and without the water between domains, which are held together."""
     given = kinase.arguments()
     x, q = given["positions"], given["orientations"]
     n, kT = len(x), TEMPERATURE * units.boltzmann

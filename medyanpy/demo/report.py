@@ -39,7 +39,7 @@ OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "pict
 TEMPERATURE = 300.0
 ENOUGH_FOR_SPEED = 1000
 # A deviation of five standard errors happens once in two million. Where the error is that of the samples themselves,
-# Student's t has longer tails: of 20 normal samples once in 12 000, of fewer nothing is said.
+# Student's t has longer tails: of 20 normal samples once in 12 000, of fewer there is no verdict.
 LARGEST_Z = 5.0
 FEWEST_SAMPLES = 20
 SMALLEST_P = 5.7e-7
@@ -106,7 +106,7 @@ class Option:
         return whole_number(name, value, at_least=self.at_least, at_most=self.at_most)
 
     def row(self, name: str) -> str:
-        """An entry of a Parameters section."""
+        """Return an entry of a Parameters section."""
         kind = "path" if self.at_least is None else "int"
         if self.at_least is not None:
             kind += f", >= {self.at_least}" if self.at_most is None else f", {self.at_least} to {self.at_most}"
@@ -214,7 +214,7 @@ def demo(
             return f(report, **mine)
 
         run.__doc__ = _DOC.format(about=about, own="\n".join(o.row(key) for key, o in options.items()))
-        # What help shows of it.
+        # The signature is what help shows.
         run.__dict__["__signature__"] = call
         DEMOS[name] = Entry(about, options, outputs, run)
         return run
@@ -233,7 +233,7 @@ class Report:
         Names of the files.
     """
 
-    #: Of the run.
+    #: Numbers of the run.
     steps: int
 
     def __init__(
@@ -265,13 +265,13 @@ class Report:
         print(text, file=self._stream or sys.stdout, flush=True)
 
     def begin(self, about: str, what: str = "mesh") -> None:
-        """Make the folder and say what there is; nothing else that was given is wrong."""
+        """Make the folder and print what there is; nothing else that was given is wrong."""
         self.out.mkdir(parents=True, exist_ok=True)
         self.say(f"medyanpy {__version__}")
         self.say(f"{what:<10}{about}")
 
     def note(self, *notes: str) -> None:
-        """Say more of the line before."""
+        """Add a note to the line before."""
         for note in notes:
             self.say(f"          {note}")
 
@@ -370,7 +370,7 @@ class Report:
         for text in table(lines):
             self.say(text)
         self.say("")
-        # Of a few beads it would be the time of looking at them.
+        # With few beads it would be the time of looking at them.
         per_bead = f", {self._per_bead:.0f} ns per bead and step" if topology.n_beads >= ENOUGH_FOR_SPEED else ""
         self.say(f"speed     {self._per_second:.0f} steps/s{per_bead}; {total:.1f} s in all")
         self.say(f"files     {self.out}: {', '.join(self.outputs)}")
@@ -406,7 +406,7 @@ def size_of(mesh: TriangleMesh) -> str:
 
 
 def facts_of(mesh: TriangleMesh, name: str) -> dict[str, Any]:
-    """For the summary."""
+    """Return the facts of a mesh for the summary."""
     return {
         "name": name,
         "vertices": len(mesh.vertices),
@@ -456,14 +456,14 @@ def at_temperature(system: System, integrator: SplittingIntegrator, threads: int
 
 
 def random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 4) unit quaternions, uniform over rotations."""
+    """Draw unit quaternions (n, 4), uniform over rotations."""
     q = rng.normal(size=(n, 4))
     turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
     return turns
 
 
 def sampling_interval(steps: int) -> int:
-    """Steps between samples of what the table needs."""
+    """Return the number of steps between samples of what the table needs."""
     return max(1, min(10, steps // 10))
 
 
@@ -513,7 +513,7 @@ def mean_line(quantity: str, samples: np.ndarray, expected: float, unit: str = "
 
 
 def uniformity_line(counts: np.ndarray, expected: np.ndarray) -> Line:
-    """Chi-square of counts; their sum is given."""
+    """Return chi-square of counts; their sum is given."""
     from scipy.special import gammaincc
 
     # The tail of the chi-square distribution (scipy.stats has it too, and takes seconds to import).
@@ -525,8 +525,8 @@ def uniformity_line(counts: np.ndarray, expected: np.ndarray) -> Line:
 def temperature_line(
     handle: Handle, series: np.ndarray, spacing: float, expected: float = TEMPERATURE, unit: str = "K"
 ) -> Line:
-    """Mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom, and how
-    many samples are independent."""
+    """Return the mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom,
+    and how many samples are independent."""
     name = f"temperature of {'proteins' if handle.kind == 'points' else handle.kind}"
     kept = series[len(series) // 3 :]
     # Integrated correlation time in samples: summed up to where it is lost in noise (Sokal's window).
@@ -537,7 +537,7 @@ def temperature_line(
             tau += float(d[:-lag] @ d[lag:]) / float(d @ d)
             if lag >= 5.0 * tau:
                 break
-    # Of a short series that says too little: friction alone takes m/2γ to change a kinetic energy.
+    # A short series tells too little of that: friction alone takes m/2γ to change a kinetic energy.
     memory = _relaxation_time(handle) / (2.0 * spacing)
     independent = len(kept) / (2.0 * max(tau, memory, 0.5))
     if independent < 10.0:
@@ -547,7 +547,7 @@ def temperature_line(
 
 
 def _relaxation_time(handle: Handle) -> float:
-    """s: how long friction lets velocities last; of oriented beads the longest lasting ones."""
+    """Return how long friction lets velocities last, s; of oriented beads the longest lasting ones."""
     if not isinstance(handle, OrientedBeads):
         return float(np.mean(handle.mass / handle.friction))
     masses = np.sqrt(np.column_stack([handle.mass, handle.mass, handle.mass, handle.inertia]))
@@ -581,7 +581,7 @@ def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
 
 
 def _decimals(error: float) -> int:
-    """Decimals that show two digits of an error."""
+    """Return the decimals that show two digits of an error."""
     return max(0, 1 - int(np.floor(np.log10(error)))) if error > 0.0 else 3
 
 
@@ -610,7 +610,7 @@ class Page:
         self.axes.set_axis_off()
 
     def panel(self, place: tuple[float, float, float, float], x: str, y: str) -> Any:
-        """Axes with these labels at a place of the page, (left, bottom, width, height) as shares."""
+        """Make axes with these labels at a place of the page, (left, bottom, width, height) as shares."""
         axes = self._figure.add_axes(place)
         axes.set_xlabel(x, fontsize=6.0)
         axes.set_ylabel(y, fontsize=6.0)

@@ -1,4 +1,4 @@
-"""Rigid bodies: ellipsoids that crowd in a trap, and what theory says about bodies that turn.
+"""Rigid bodies: ellipsoids that crowd in a trap, and theory of bodies that turn.
 
 The ellipsoids, rods and discs that repel each other, have the size, friction and temperature of proteins in water.
 Their masses are not those of proteins: inertia is immeasurably small, it only sets how long velocities last, here a
@@ -117,7 +117,7 @@ def _trapped(n: int, seed: int) -> System:
 
 
 def _dipoles(handle: RigidBodies, field: float) -> forces.UniformField:
-    """Dipoles of the moment 1 along the first axes of bodies, in a field along z, pN."""
+    """Make dipoles of the moment 1 along the first axes of bodies, in a field along z, pN."""
     poles = handle.sites([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]])
     return forces.UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (len(handle), 1)))
 
@@ -125,7 +125,7 @@ def _dipoles(handle: RigidBodies, field: float) -> forces.UniformField:
 def _free(
     n: int, seed: int, threads: int, names: list[str], field: float | None = None
 ) -> tuple[Context, list[RigidBodies]]:
-    """n bodies of each of the shapes, which do not see each other; with dipoles in a field, pN."""
+    """Build n bodies of each of the shapes, which do not see each other; with dipoles in a field, pN."""
     rng = np.random.default_rng(seed)
     topology = Topology()
     handles = [_add(topology, name, np.zeros((n, 3)), rng) for name in names]
@@ -138,7 +138,7 @@ def _free(
 
 
 def _axes(state: State, handle: RigidBodies) -> np.ndarray:
-    """(n, 3) axes of symmetry in space."""
+    """Return axes of symmetry in space, (n, 3)."""
     return quaternions.turned(state.orientations[handle.rows], np.tile([1.0, 0.0, 0.0], (len(handle), 1)))
 
 
@@ -155,7 +155,8 @@ def _expected(friction: float, inertia: float, time: float) -> float:
 
 
 def _diffusion(n: int, seed: int, threads: int) -> list[Line]:
-    """Bodies without forces: diffusion along and across their axes, <P1>, temperature of translation and rotation.
+    """Measure bodies without forces: diffusion along and across their axes, <P1>, temperature of translation and
+    rotation.
 
     Displacements between looks are turned into the body frame, as it is halfway between two orientations, and added up
     over blocks.
@@ -206,13 +207,13 @@ def _diffusion(n: int, seed: int, threads: int) -> list[Line]:
 
 
 def _same_sign(state: State, before: State, h: RigidBodies) -> np.ndarray:
-    """q and -q are one rotation: which of them the orientation before is nearer to the one now."""
+    """Return the sign of q and -q, which are one rotation, that is nearer to the orientation before."""
     sign: np.ndarray = np.sign(np.einsum("ij,ij->i", state.orientations[h.rows], before.orientations[h.rows]))
     return sign[:, None]
 
 
 def _field(n: int, seed: int, threads: int) -> Line:
-    """Rods with a dipole along their axis in a field: <cos> is Langevin's function."""
+    """Measure rods with a dipole along their axis in a field: <cos> is Langevin's function."""
     context, (rods,) = _free(n, seed + 20, threads, ["rods"], FIELD * TEMPERATURE * units.boltzmann)
     context.step(FIELD_START)
     cosine = np.zeros(n)
@@ -223,13 +224,14 @@ def _field(n: int, seed: int, threads: int) -> Line:
 
 
 def _ellipse(n: int, seed: int, threads: int) -> list[Line]:
-    """Brownian ellipses in the plane z = 0, without units: <x²>/2t and so on of those that start at one angle φ.
+    """Measure Brownian ellipses in the plane z = 0, without units: <x²>/2t and so on of those that start at one angle
+    φ.
 
-    Along the axes they start with, they diffuse by D1 and D2; later by the mean of both. With the angle spreading by
-    D3, <cos 2θ> = cos 2φ exp(-4 D3 t), and (D1 - D2)/2 of it, averaged over time, adds to the mean of both for x, is
-    taken from it for y, and with the sine is the correlation of x and y.
+    Along the axes they start with, they diffuse by D1 and D2; later by the mean of both. The angle spreads by D3: <cos
+    2θ> = cos 2φ exp(-4 D3 t). (D1 - D2)/2 of it, averaged over time, adds to the mean of both for x, is taken from it
+    for y, and with the sine is the correlation of x and y.
     """
-    # Whatever would leave the plane has a friction that leaves it nothing.
+    # Motions that would leave the plane have a friction that stops them.
     friction = np.diag([1.0 / ELLIPSE[0], 1.0 / ELLIPSE[1], 1e12, 1e12, 1e12, 1.0 / ELLIPSE[2]])
     q = np.tile([np.cos(0.5 * ANGLE), 0.0, 0.0, np.sin(0.5 * ANGLE)], (n, 1))
     topology = Topology()
@@ -260,7 +262,7 @@ def _spun(inertia: np.ndarray, spin: Any, timestep: float) -> Context:
 
 
 def _precession(name: str, inertia: np.ndarray, timestep: float = 0.005, steps: int = 2000) -> list[Line]:
-    """A symmetric top: its axis goes round the angular momentum at |L|/I1, and, seen from the body, the angular
+    """Measure a symmetric top: its axis goes round the angular momentum at |L|/I1, and, seen from the body, the angular
     momentum round the axis at (1/I3 - 1/I1) L3 (Euler), backwards if the top is prolate."""
     size = 2.0
     spin = size * np.array([np.sin(LEAN), 0.0, np.cos(LEAN)])
@@ -284,7 +286,7 @@ def _precession(name: str, inertia: np.ndarray, timestep: float = 0.005, steps: 
 
 
 def _flips(inertia: np.ndarray, timestep: float = 0.005) -> Line:
-    """Turning about the middle axis (Dzhanibekov): the time from flip to flip and back, by Jacobi's functions.
+    """Measure turning about the middle axis (Dzhanibekov): the time from flip to flip and back, by Jacobi's functions.
 
     Landau and Lifshitz, Mechanics, section 37: with moments 1 < 2 < 3 and M² > 2 E I2, and 1 and 3 exchanged below.
     """
@@ -307,7 +309,8 @@ def _flips(inertia: np.ndarray, timestep: float = 0.005) -> Line:
 
 
 def _order() -> Line:
-    """Asymmetric tops with a dipole in a field: halving the timestep divides the largest error of the energy by 4."""
+    """Measure asymmetric tops with a dipole in a field: halving the timestep divides the largest error of the energy by
+    4."""
     errors = []
     for timestep in (0.02, 0.01):
         rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""An elastic rod that is bent into a circle and let go, and what theory says about elastic rods.
+"""An elastic rod that is bent into a circle and let go, and theory of elastic rods.
 
 After the examples of Ladd and Misra (2009), and in their units: the rod has the diameter d = 1, the density ρ = 1,
 Young's modulus Y = 1 and Poisson's ratio 0.3, and is 20 π d long. The unit of time is t0 = d √(ρ/Y), in which sound
@@ -37,7 +37,7 @@ SECTION = rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3
 LENGTH, SEGMENTS = 20.0 * np.pi, 63
 # Bending and twist of the circle, once around, and of a helix of four turns, 1/d.
 CIRCLE, HELIX = (0.0, 0.1, 0.0), (0.4, 0.0, 0.1)
-# Of 63 segments, in t0; and how long the rod that is drawn is followed.
+# Timestep for 63 segments, in t0; and how long the rod that is drawn is followed.
 TIMESTEP, DURATION = 0.2, 1500.0
 # The energy of the circle at the start, and the largest |ΔE/E| up to 300 t0 with the timestep, a half and a quarter of
 # it: of a program written for that alone.
@@ -127,7 +127,7 @@ class _Watch(Reporter):
 
 
 def _picture(watch: _Watch, errors: list[tuple[np.ndarray, np.ndarray]], simulation: Simulation, path: Any) -> None:
-    """Shapes after equal times, side by side; energies of the run; and their errors at three timesteps."""
+    """Draw shapes after equal times, side by side; energies of the run; and their errors at three timesteps."""
     rod: Any = simulation.system.topology.handles[0]
     times, shapes = np.array([0.0, *watch.time]), [rod.positions, *watch.nodes]
     chosen = [int(np.argmin(np.abs(times - t))) for t in np.linspace(0.0, times[-1], SHAPES)]
@@ -176,7 +176,7 @@ def _picture(watch: _Watch, errors: list[tuple[np.ndarray, np.ndarray]], simulat
 
 
 def _errors(timestep: float) -> tuple[np.ndarray, np.ndarray]:
-    """Times of every step up to 300 t0, and ΔE/E of the circle there."""
+    """Return times of every step up to 300 t0, and ΔE/E of the circle there."""
     context, _ = _let_go(CIRCLE, timestep)
     energy = [context.get_state(energy=True).total_energy]
     for _ in range(round(SHORT / timestep)):
@@ -237,8 +237,8 @@ def _reversal() -> Line:
 
 
 def _helix() -> list[Line]:
-    """Chaotic and nearly harmonic, it comes to equilibrium within some 10⁴ t0: then half of the energy is that of
-    motion, half of which is that of rotation. What is expected is exact for harmonic rods and long times."""
+    """Measure a helix: chaotic and nearly harmonic, it comes to equilibrium within some 10⁴ t0: then half of the energy
+    is that of motion, half of which is that of rotation. What is expected is exact for harmonic rods and long times."""
     timestep = 0.5 * TIMESTEP
     context, rod = _let_go(HELIX, timestep)
     start = context.get_state(energy=True).total_energy
@@ -263,7 +263,7 @@ def _helix() -> list[Line]:
 
 
 def _held(segments: int, friction: float = 0.0, **load: Any) -> tuple[System, Rods]:
-    """Straight, clamped at its start, with a load on its end; segments of 1."""
+    """Build a straight rod, clamped at its start, with a load on its end; segments of 1."""
     topology = Topology()
     nodes, orientations = rods.uniform(segments, 1.0)
     rod = topology.add_rod(
@@ -276,7 +276,7 @@ def _held(segments: int, friction: float = 0.0, **load: Any) -> tuple[System, Ro
 
 
 def _cantilever() -> Line:
-    """F L³/3B of bending and F L/C of shear (Timoshenko), when the friction has calmed the rod.
+    """Measure a cantilever: F L³/3B of bending and F L/C of shear (Timoshenko), when the friction has calmed the rod.
 
     Its slowest mode has the frequency 3.52/L² √(B/ρA); of twice that friction per mass it is calmed soonest.
     """
@@ -301,8 +301,8 @@ def _tip(state: State, rod: Rods) -> np.ndarray:
 
 
 def _rolled_up() -> Line:
-    """Under a couple M every joint is turned by the same angle, 2 B sin(θ/2) = M ℓ, without shear or stretch: such a
-    shape, once around, stays where it is."""
+    """Measure a rod under a couple: under M every joint is turned by the same angle, 2 B sin(θ/2) = M ℓ, without shear
+    or stretch: such a shape, once around, stays where it is."""
     segments = 33
     angle = 2.0 * np.pi / (segments - 0.5)
     couple = 2.0 * SECTION.stiffness["bending"] * np.sin(0.5 * angle)
@@ -321,7 +321,7 @@ def _rolled_up() -> Line:
 
 
 def _bath(n: int) -> tuple[System, Rods]:
-    """n straight rods with friction."""
+    """Build n straight rods with friction."""
     topology = Topology()
     nodes, orientations = rods.uniform(NODES, 1.0)
     handle = topology.add_rods(
@@ -334,7 +334,7 @@ def _bath(n: int) -> tuple[System, Rods]:
 
 
 def _thermal(n: int, seed: int, threads: int) -> list[Line]:
-    """Rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
+    """Measure rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
     system, handle = _bath(n)
     integrator = SplittingIntegrator("BAOAB", THERMAL_TIMESTEP, kT=1.0, seed=seed + 10)
     context = at_temperature(system, integrator, threads)
@@ -382,8 +382,8 @@ def _thermal(n: int, seed: int, threads: int) -> list[Line]:
 
 
 def _joint(bending: float, twist: float, n: int = 800) -> tuple[float, float, float]:
-    """Of a joint of length 1 at kT = 1: <B Ω²> of one direction of bending, and of twist; <cos> of the angle of the
-    third axes.
+    """Compute averages of a joint of length 1 at kT = 1: <B Ω²> of one direction of bending, and of twist; <cos> of the
+    angle of the third axes.
 
     Free joints are independent, and uniform over orientations but for exp(-E/kT). A turn by the angle θ about n is
     v = 4 sin(θ/4) n, E = v·B v/2, and the uniform measure sin²(θ/2) dθ d²n is √(1 - v²/16) d³v, up to v² = 8 at θ = π.

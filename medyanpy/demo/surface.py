@@ -44,7 +44,7 @@ DEVIATIONS, WITHIN = (1.23, 0.28, 0.066), (0.02, 0.2, 0.2)
 FRAMES, MOVIE_FRAMES = 400, 60
 # Steps between positions along the trails of the picture, and how many of them.
 TRAIL_INTERVAL, TRAIL = 4, 25
-# How near beads are kept to a surface of size 1.
+# Distance to which beads are kept to a surface of size 1.
 TOLERANCE = 1e-12
 VIEW = (38.0, -20.0)
 LOOKS: dict[str, Any] = {"unit": "", "point_radius": 0.022}
@@ -99,7 +99,7 @@ def billiards(timestep: float) -> tuple[System, State]:
 
 
 def _off(x: np.ndarray) -> np.ndarray:
-    """(n,) distances from the surface, to first order and relative as the tolerance is."""
+    """Return distances from the surface, (n,), to first order and relative as the tolerance is."""
     distance = np.abs(SURFACE.value(x)) / np.linalg.norm(SURFACE.gradient(x), axis=1)
     off: np.ndarray = distance / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1))
     return off
@@ -141,7 +141,7 @@ def _energy_error(timestep: float) -> float:
 def _brownian(
     surface: Surface, x: np.ndarray, friction: float, timestep: float, seed: int, threads: int
 ) -> tuple[Context, Any]:
-    """Points of mass 1 at kT = 1."""
+    """Build points of mass 1 at kT = 1."""
     topology = Topology()
     points = topology.add_surface_points(surface, x, mass=1.0, friction=friction)
     integrator = SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed)
@@ -149,8 +149,8 @@ def _brownian(
 
 
 def _spread(n: int, seed: int, threads: int) -> list[Line]:
-    """Points that all start at the top, and have long forgotten it: how many are where, against areas; and their
-    temperature."""
+    """Measure points that all start at the top, and have long forgotten it: how many are where, against areas; and
+    their temperature."""
     # The smallest radius of curvature is 0.04: the fastest beads fly half as far at a time.
     timestep, every = 0.01, 25
     context, points = _brownian(SURFACE, np.tile([0.0, 0.0, SURFACE.r], (n, 1)), 2.0, timestep, seed + 10, threads)
@@ -183,7 +183,7 @@ def _cell(x: np.ndarray) -> np.ndarray:
 
 
 def _areas(n: int = 600) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the surface and the area that each stands for.
+    """Return points of the surface and the area that each stands for.
 
     Lines along each axis, in a square lattice of spacing h, meet a piece of the surface with the area dA and the
     normal n in |n_i| dA/h² points. Weighted with h² |n_i|, the points of all three axes add up to the sum of n_i² dA,
@@ -228,7 +228,8 @@ def _areas(n: int = 600) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _diffusion(n: int, seed: int, threads: int) -> Line:
-    """Points that start at the pole of a sphere: <cos θ> = exp(-2Dt/R²), with D = (kT/γ) x coth x and x = γ dt/2m.
+    """Measure points that start at the pole of a sphere: <cos θ> = exp(-2Dt/R²), with D = (kT/γ) x coth x and x = γ
+    dt/2m.
 
     The friction is so strong that they turn round within a hundredth of the radius.
     """
@@ -243,8 +244,9 @@ def _diffusion(n: int, seed: int, threads: int) -> Line:
 
 
 def _clairaut() -> Line:
-    """Free flight on a torus: the angular momentum about its axis, the distance from it times the speed around it,
-    changes on no geodesic (Clairaut), and on none of their approximations, as constraints have no torque about it."""
+    """Measure free flight on a torus: the angular momentum about its axis, the distance from it times the speed around
+    it, changes on no geodesic (Clairaut), and on none of their approximations, as constraints have no torque about
+    it."""
     torus = Torus(3.0, 1.0)
     topology = Topology()
     topology.add_surface_points(torus, torus.sample(50, seed=1), mass=1.0)

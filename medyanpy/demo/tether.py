@@ -4,7 +4,7 @@ The mesh is fluid, as its edges flip. Its volume is kept, and a tension draws on
 tension is less than that, as edges resist being short: it is what Laplace's law makes of the pressure. A soft trap
 pulls at a few vertices at the top, others are held at the bottom. A tube of radius √(κ/2σ) comes out, and pulls at the
 trap with 2π√(2κσ). So small a vesicle is under a pressure that widens the tube, and on a mesh of few edges around it
-bends with more energy, which widens it, too: the radius is compared with what both say.
+bends with more energy, which widens it, too: the radius is compared with both.
 """
 
 from math import pi, sqrt
@@ -40,7 +40,7 @@ from medyanpy.visualize import draw
 
 # nm: of edges where nothing pulls or pushes, and at the start; of the tube that the tension is chosen for.
 EDGE, START, TUBE = 10.0, 9.5, 16.0
-# How far the trap goes, and which vertices it pulls at and which are held: nm from the pole, share of the radius.
+# Way of the trap, and the vertices it pulls at and those that are held: nm from the pole, share of the radius.
 WAY, PATCH, FOOT = 220.0, 13.0, -0.6
 # pN/nm: so that a tube would have that radius.
 TENSION = BENDING_MODULUS / (2.0 * TUBE**2)
@@ -59,14 +59,14 @@ PROTEIN_MASS, PROTEIN_FRICTION = 2e-13, 1e-8
 CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 164.0
 # The tube that is looked at, from its end: its cap is left out, and the neck is farther off.
 CAP, LONG = 30.0, 60.0
-# Of it, where the neck is not felt: the radius is measured there.
+# Part of it where the neck is not felt: the radius is measured there.
 EVEN = 40.0
 # Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
 STIFFER = 0.104
 # Shares of the steps: until the trap begins to move, until it stands still, until looks count.
 BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
 LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30
-# Below so many steps the tube is not at rest, and nothing is said of it.
+# Below so many steps the tube is not at rest, and there is no verdict.
 FEWEST_STEPS = 20_000
 WITHIN = 0.15
 VIEW = (0.0, 0.0)
@@ -113,7 +113,7 @@ def run_membrane_demo(report: Report, frequency: int, curved: int) -> Demo:
 
 
 def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
-    """Topology and forces."""
+    """Build topology and forces."""
     radius = float(np.linalg.norm(mesh.vertices, axis=1).mean())
     topology = Topology()
     vesicle = topology.add_membrane(mesh, MASS, FRICTION, name="vesicle")
@@ -150,7 +150,7 @@ class _Watch(Reporter):
         self.steps: list[int] = []
         self.rows: list[tuple[float, ...]] = []
 
-    #: What a row has: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
+    #: Columns of a row: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
     #: (nm), and proteins; of the tube area, proteins and radius (nm).
     names = ("force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube", "radius")
 
@@ -179,7 +179,7 @@ class _Watch(Reporter):
         ))  # fmt: skip
 
     def table(self) -> dict[str, np.ndarray]:
-        """(T,) of each name."""
+        """Return the columns by name, (T,) each."""
         return dict(zip(self.names, np.array(self.rows).reshape(-1, len(self.names)).T, strict=True))
 
 
@@ -194,10 +194,10 @@ def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
         why = f"the tether is at rest after some {FEWEST_STEPS} steps: more --steps"
         return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
     tension = _tension(t)
-    # Lines without an error say so themselves.
+    # Lines without an error warn of it themselves.
     force = mean_of(t["force"], warn=False)
     radius = mean_of(t["radius"], warn=False)
-    # Of ratios of means to first order, look by look.
+    # Errors of ratios of means to first order, sample by sample.
     parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}
     ratio = float(t["on_tube"].mean() / t["tube"].mean() / (t["on_body"].mean() / t["body"].mean()))
     gathered = mean_of(ratio * (1.0 + parts["on_tube"] - parts["tube"] - parts["on_body"] + parts["body"]), warn=False)
@@ -217,7 +217,7 @@ def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
 
 
 def _radius(places: np.ndarray, weights: np.ndarray) -> float:
-    """nm: mean distance from the middle, in the plane; nan where nothing is."""
+    """Return the mean distance from the middle, in the plane, nm; nan where nothing is."""
     if not weights.any():
         return float("nan")
     middle = np.average(places, axis=0, weights=weights)
@@ -225,8 +225,8 @@ def _radius(places: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _tube(tension: float, pressure: float) -> float | None:
-    """nm: the radius R of a long tube on this mesh and under a pressure: where πκ/R (1 + s (a/R)²) + 2πσR - πR²p is
-    least, that is κ/2R² (1 + 3s (a/R)²) = σ - pR. None beyond the pressure that widens it without end."""
+    """Return the radius R of a long tube on this mesh and under a pressure, nm, where πκ/R (1 + s (a/R)²) + 2πσR - πR²p
+    is least, that is κ/2R² (1 + 3s (a/R)²) = σ - pR. None beyond the pressure that widens it without end."""
     roots = np.roots([pressure, -tension, 0.0, 0.5 * BENDING_MODULUS, 0.0, 1.5 * BENDING_MODULUS * STIFFER * EDGE**2])
     positive = roots[np.isreal(roots)].real
     positive = positive[positive > 0.0]
@@ -234,7 +234,8 @@ def _tube(tension: float, pressure: float) -> float | None:
 
 
 def _tension(t: dict[str, np.ndarray]) -> float:
-    """pN/nm: by Laplace's law p = 2σH where the body is; H is the same all over it, if tension and pressure are."""
+    """Return the tension, pN/nm, by Laplace's law p = 2σH where the body is; H is the same all over it, if tension and
+    pressure are."""
     return float(t["pressure"].mean() * t["body"].sum() / (2.0 * t["bent"].sum()))
 
 
@@ -243,7 +244,7 @@ def _known(error: float) -> float | None:
 
 
 def _within(quantity: str, found: Any, expected: float | None, unit: str) -> Line:
-    """Theory is that of a long tube without fluctuations."""
+    """Compare with theory, which is that of a long tube without fluctuations."""
     verdict = "OK" if expected is not None and abs(found.value / expected - 1.0) < WITHIN else "CHECK"
     error = _known(found.error)
     criterion = f"within {100 * WITHIN:g} %" + ("" if error is not None else "; too short a run for an error")
@@ -274,7 +275,7 @@ def _picture(watch: _Watch, simulation: Simulation, path: Any) -> None:
 
 
 def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:
-    """(n,) running means, of fewer at the ends."""
+    """Return running means, (n,), of fewer at the ends."""
     n = max(1, min(over, len(values)))
     ones = np.ones(n)
     mean: np.ndarray = np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")

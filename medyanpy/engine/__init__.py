@@ -1,4 +1,4 @@
-"""What a Context is made of: store (all arrays), schedule (letters, beads and forces as a program), measure, faults.
+"""Parts of a Context: store (all arrays), schedule (letters, beads and forces as a program), measure, faults.
 
 Beside them what watches or uses them: worksheets, work, runaways, needles, minimisation.
 """

@@ -1,4 +1,4 @@
-"""What becomes of a running context when its topology is edited: all is compiled anew, and the state goes on."""
+"""Editing the topology of a running context: everything is compiled again, and the state is carried over."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ __all__ = ["Engine", "Undo", "describe_the_living", "edited"]
 
 
 class Engine(NamedTuple):
-    """What a topology, a system and an integrator are compiled to."""
+    """Compiled form of a topology, a system and an integrator."""
 
     store: Store
     faults: Faults
@@ -29,7 +29,7 @@ class Engine(NamedTuple):
 class Undo:
     """A block in which topology, system and integrator may change; all of it is taken back where the block raises."""
 
-    #: What adding and removing change.
+    #: Attributes that adding and removing change.
     _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts", "_joint")
     _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics")
 
@@ -49,7 +49,7 @@ class Undo:
         if kind is not None:
             for one, attributes in self._before:
                 if one in self._whole:
-                    # With nothing that has been worked out since.
+                    # Nothing that has been worked out since is kept.
                     vars(one).clear()
                 vars(one).update(attributes)
 
@@ -59,7 +59,7 @@ def _copied(value: Any) -> Any:
 
 
 def describe_the_living(store: Store) -> None:
-    """Let handles be what jumps have made of them: those that have been born are described as they are now."""
+    """Update handles to what jumps have made of them: added beads are described as they are now."""
     layout, topology = store.layout, store.layout.topology
     if store.room is None:
         return
@@ -84,17 +84,17 @@ class Carried(NamedTuple):
     now: np.ndarray
 
     def within(self, then: slice, now: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Of those that are in a range of places, their numbers in it."""
+        """Return, of the beads in a range of places, their numbers in that range before and after."""
         own = (self.now >= now.start) & (self.now < now.stop)
         return self.then[own] - then.start, self.now[own] - now.start
 
 
 def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> Engine:
-    """The engine compiled after an edit, with the state of the one from before it; kinetic and potential energy were
-    these, where work is measured."""
+    """Return the engine compiled after an edit, with the state of the one from before it; kinetic and potential energy
+    were these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
     store.box[:] = before.box
-    # What has been added is bound to the box of the start.
+    # Added items are bound to the box of the start.
     store.layout.check_widths(store.box)
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
@@ -121,7 +121,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         if handle in handles:
             block, then = store.layout.block_of(handle), before.layout.block_of(handle)
             stayed = len(carried.within(then, block)[0])
-            # A temperature is that of the last O where no bead and no constraint has come or gone since.
+            # A temperature is that of the last O where no bead and no constraint has been added or removed since.
             if stayed == before.living(then) == store.living(block) and before.held == store.held:
                 store.after_o[k] = before.after_o[handles[handle]]
     schedule.jumping.took_over()
@@ -138,7 +138,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
 
 
 def _carried(before: Store, store: Store) -> Carried:
-    """Rows stay; whoever has the row of one that is gone has another id."""
+    """Match the rows before and after an edit; a bead in the row of a removed one has another id."""
     then, now = before.ids_in_rows(), store.ids_in_rows()
     n = min(len(then), len(now))
     rows = np.flatnonzero((then[:n] == now[:n]) & (then[:n] >= 0))
@@ -164,7 +164,7 @@ def _carry_columns(before: Store, store: Store, carried: Carried, *, momenta: bo
 
 
 def _carry_faces(before: Store, new: Engine) -> None:
-    """Triangles of membranes that were there join the vertices that they did."""
+    """Let the triangles of membranes that were there join the vertices that they joined before."""
     if before.layout.triangulation.may_change:
         # Vertices have the first places, and new membranes come after those that were there.
         faces = new.store.layout.triangulation.at_first()

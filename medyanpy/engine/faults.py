@@ -1,4 +1,4 @@
-"""What failed in a kernel, in the user's words: which step, bead, object and force, and what is likely wrong."""
+"""Reports of faults in kernels, in the user's words: step, bead, object, force, and the likely cause."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,7 +71,7 @@ _CAUSES = {
     "the beads far denser than the cutoff suggests?",
 }
 
-#: What beads that overlap can end as.
+#: Faults that beads which overlap can end as.
 _OF_OVERLAPS = {
     "not finite", "too many crossings", "degenerate triangle", "not converged", "lost surface", "constraints lost",
     "runaway", "out of tether", "not solved",
@@ -80,7 +80,7 @@ _INFINITE = (
     "this force is no finite number where the bead is: its energy or its slope is infinite there, or has no value"
 )
 
-#: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
+#: Likely causes where a bead has run away: by whether it was a force, and whether it has a triangle.
 _SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
 _MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
 _RUNAWAYS = {
@@ -104,7 +104,7 @@ class Faults:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Faults of kernels leave as SimulationError, with the exception of Python code as their cause."""
+        """Turn faults of kernels into SimulationError, with the exception of Python code as their cause."""
         try:
             with self.turn.running():
                 yield
@@ -114,13 +114,13 @@ class Faults:
             raise self._explain(fault, self._culprits(fault)[:1]) from fault.cause
 
     def recovered(self, fault: ProgramFault) -> BaseException:
-        """Go back to the last good state, and say what happened. An interrupt in Python code is one of the run."""
+        """Go back to the last good state, and report what happened. An interrupt in Python code is one of the run."""
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self.schedule.bound)
         try:
             self.store.program.recover(repeatable)
         except ProgramFault as another:
-            # What is bound anew for the triangles of that state is Python code, which may raise.
+            # Forces bound again for the triangles of that state may be Python code, which may raise.
             if isinstance(another.cause, KeyboardInterrupt):
                 return another.cause
             back = f". The simulation is back at step {self.store.step}, the last state that was kept"
@@ -139,7 +139,7 @@ class Faults:
         return self._explain(fault, culprits, back, self._overlap(fault))
 
     def _overlap(self, fault: ProgramFault) -> Overlap | None:
-        """The pair that overlaps at the last good state, if what failed can come of it."""
+        """Return the pair that overlaps at the last good state, if what failed can come of it."""
         if fault.kind not in _OF_OVERLAPS:
             return None
         try:
@@ -147,12 +147,12 @@ class Faults:
         except (SimulationError, ProgramFault, MemoryError):
             return None
         concerned = [one for one in found if self._concerns(one, fault.bead)]
-        # Of a run that did not start with any, those elsewhere say nothing.
+        # If the run did not start with any, overlaps elsewhere are not the cause.
         told = concerned if concerned or self.overlapping is False else found
         return told[0] if told else None
 
     def _concerns(self, one: Overlap, place: int) -> bool:
-        """Whether a bead is one of those that overlap, or carries one."""
+        """Tell whether a bead overlaps another, or carries a point that does."""
         layout = self.store.layout
         places = layout.rank[one.all_beads]
         riders = places[places >= layout.n_cartesian] - layout.n_cartesian
@@ -164,7 +164,7 @@ class Faults:
     def _explain(
         self, fault: ProgramFault, culprits: list[str], back: str = "", overlap: Overlap | None = None
     ) -> SimulationError:
-        """The fault of a kernel in the user's words."""
+        """Return the fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
         bead: int | None = None
         handle: Handle | None = None
@@ -233,14 +233,14 @@ class Faults:
         )
 
     def _keep(self, place: int) -> str:
-        """What would hold the triangles at a bead in shape."""
+        """Name the forces that would hold the triangles at a bead in shape."""
         layout = self.store.layout
         handle = layout.topology.handle_of(int(layout.order[place])) if place >= 0 else None
         return keepers_at(self.schedule.system, handle)
 
     @property
     def _first(self) -> bool:
-        """Whether no step has been taken since the last change from outside."""
+        """True if no step has been taken since the last change from outside."""
         return self.store.step == self.schedule.started
 
     def _in_words(self, energy: float) -> str:
@@ -248,7 +248,7 @@ class Faults:
         return f"{energy:.3g} pN nm" + ("" if kT is None else f" = {energy / kT:.3g} kT")
 
     def _accelerated_by(self, fault: ProgramFault) -> list[str]:
-        """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.
+        """Return the strongest force on a bead that has run away; none where it was a flight that gave it its energy.
 
         From the last good state on, the step that failed is taken again, letter by letter; then the state is put back.
         """
@@ -270,13 +270,13 @@ class Faults:
         return max(names, key=lambda name: self._strength(name, place))
 
     def strongest(self, bead: int) -> str | None:
-        """The force that alone pulls most at a bead, by its number in the topology."""
+        """Return the force that alone pulls most at a bead, by its number in the topology."""
         names = list(self.schedule.bound_forces)
         return self._strongest(names, int(self.store.layout.rank[bead])) if names else None
 
     def _culprits(self, fault: ProgramFault) -> list[str]:
-        """The force that failed; or those that, computed alone, give the bead a force that is not finite."""
-        # What collects derivatives of a force fails for that force.
+        """Return the force that failed; or those that, computed alone, give the bead a force that is not finite."""
+        # An operation that collects derivatives of a force fails for that force.
         failed = getattr(fault.operation, "force", fault.operation)
         names = [name for name, operation in self.schedule.bound_forces.items() if operation is failed]
         if names or fault.kind != "not finite" or fault.bead < 0:
@@ -284,8 +284,8 @@ class Faults:
         return [name for name in self.schedule.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
 
     def _strength(self, name: str, place: int) -> float:
-        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is not a number, or not
-        to be computed."""
+        """Return the size of one force on a bead, pN, or of its torque, pN nm; inf where that is not a number, or
+        cannot be computed."""
         operation = self.schedule.bound_forces[name]
         if not operation.repeatable:
             return 0.0

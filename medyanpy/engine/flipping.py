@@ -1,4 +1,4 @@
-"""How triangles of one Context come to join other vertices, and what follows from it."""
+"""Changes of the triangles of one Context: which vertices they join, and what follows from that."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ __all__ = ["Flipping"]
 class Flipping:
     """Flips of edges and all else that gives membranes other triangles: the forces of a schedule follow.
 
-    What forces hold of triangles is mended by their operations (`Operation.changed`), or else they are bound anew.
+    What forces hold of triangles is mended by their operations (`Operation.changed`), or else they are bound again.
     """
 
     def __init__(self, schedule: "Schedule") -> None:
@@ -31,7 +31,7 @@ class Flipping:
         self._triangulation = schedule.layout.triangulation
 
     def proposal(self, what: str, membrane: Membrane, edges: np.ndarray, *moved: np.ndarray) -> Proposal:
-        """See `Triangulation.proposal`."""
+        """Make a `Triangulation.proposal`."""
         store = self._schedule.store
         return self._triangulation.proposal(what, membrane, edges, store.program, store.triangle, *moved)
 
@@ -41,10 +41,11 @@ class Flipping:
         self._triangulation.changed(membrane)
 
     def difference(self, number: int, membrane: Membrane, change: Proposal) -> float:
-        """pN nm; what the energy of a force, by number, gains by a change that flips edges of a membrane, if any.
+        """Return what the energy of a force, by number, gains by a change that flips edges of a membrane, if any; pN
+        nm.
 
         Operations that can tell it look at little more than what changes. Of others the whole energy is evaluated
-        twice, and where they hold something of the triangles they are bound anew for it.
+        twice, and where they hold something of the triangles they are bound again for it.
         """
         schedule = self._schedule
         force, operation = schedule.system.forces[number], schedule.bound[number]
@@ -75,7 +76,8 @@ class Flipping:
         return made
 
     def follow(self, membranes: Collection[Membrane], change: Proposal | None = None) -> None:
-        """Triangles of membranes join other vertices than before, by a change if one is given: so do forces."""
+        """Let forces follow triangles of membranes that join other vertices than before, by a change if one is
+        given."""
         schedule = self._schedule
         forces = schedule.system.forces
         named = [
@@ -88,8 +90,8 @@ class Flipping:
 
     @contextmanager
     def joined_as(self, what: str, faces: Mapping[str, np.ndarray]) -> Iterator[None]:
-        """A block at whose start triangles of membranes join these vertices, by the names of handles as states show
-        them; where it raises, they join those that they did.
+        """Surround a block at whose start triangles of membranes join these vertices, by the names of handles as states
+        show them; where it raises, they join those that they did.
 
         Raises
         ------
@@ -114,24 +116,24 @@ class Flipping:
             raise
 
     def take(self, faces: np.ndarray) -> None:
-        """Triangles join these vertices, by place, from now on."""
+        """Let triangles join these vertices, by place, from now on."""
         if changed := self._triangulation.take(faces):
             self.follow(changed)
 
     def restored(self) -> None:
-        """The state is an earlier one, with other triangles, which kernels follow already: so do forces."""
+        """Let forces follow an earlier state, with other triangles, which kernels follow already."""
         schedule = self._schedule
         stale = [i for i, force in enumerate(schedule.system.forces) if not self.follows(force, schedule.bound[i])]
         schedule.bind_before_the_next_step(stale)
         schedule.put_forces({i: schedule.bind(schedule.system.forces[i]) for i in stale})
 
     def follows(self, force: "Force", operation: Any) -> bool:
-        """Whether the operation of a force is right whatever is flipped."""
+        """Tell whether the operation of a force stays right whatever edges are flipped."""
         named = any(isinstance(handle, Membrane) for handle in force.handles)
         return not named or force.of_positions_alone or can_mend(self._schedule.store.program, operation)
 
     def ask_of(self, membrane: Membrane, force: "Force", operation: Any) -> Ask:
-        """What has to be asked of a force for each flip that is tried."""
+        """Return what has to be asked of a force for each flip that is tried."""
         if force.of_positions_alone:
             return Ask.OF_POINTS if operation.acts_on_points else Ask.NOTHING
         if membrane in force.handles:

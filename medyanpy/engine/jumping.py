@@ -26,7 +26,7 @@ __all__ = ["Jumping", "Listener"]
 
 
 class Jumping:
-    """What schedule and states ask of jumps.
+    """Jumps of one Context, for its schedule and its states.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Jumping:
                 _check_birth(name, handle, system)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
-        #: Who wants to know of events.
+        #: Listeners to events.
         self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:
@@ -66,7 +66,7 @@ class Jumping:
         return np.nan if self.integrator.kT is None else self.integrator.kT
 
     def joined(self, force: Force, operation: Any) -> Any:
-        """The operation of a force, with the terms that jumps add; jumps follow its numbers."""
+        """Return the operation of a force, with the terms that jumps add; jumps follow its numbers."""
         for jump, own in zip(self.jumps, self.operations, strict=True):
             if any(force is one for one in jump.forces):
                 jump.update(own, self.kT)
@@ -74,13 +74,13 @@ class Jumping:
         return operation
 
     def weigh(self, schedule: "Schedule") -> None:
-        """The forces of the context have been bound, or some of them anew: jumps that need them all are given them."""
+        """Give jumps the forces that they need, after forces of the context have been bound, all or some of them."""
         for jump, operation in zip(self.jumps, self.operations, strict=True):
             jump.weigh(operation, schedule)
 
     def at(self, stage: "Stage") -> list[Jumps]:
-        """The operations of one letter J: in order, and in the later half of the word the other way round, so that the
-        word is a palindrome."""
+        """Return the operations of one letter J: in order, and in the later half of the word the other way round, so
+        that the word is a palindrome."""
         if not self.operations:
             return []
         fractions = [letter.fraction for letter in self.integrator.letters if LETTERS[letter.kind].apart]
@@ -97,7 +97,7 @@ class Jumping:
         return any(jump.version != version for jump, version in zip(self.jumps, self._versions, strict=True))
 
     def follow(self) -> None:
-        """Numbers of jumps or the temperature have changed."""
+        """Follow changed numbers of jumps or a changed temperature."""
         for jump, operation in zip(self.jumps, self.operations, strict=True):
             jump.update(operation, self.kT)
         self._versions = [jump.version for jump in self.jumps]
@@ -105,7 +105,7 @@ class Jumping:
     # State --------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What steps change, by the names that checkpoints use."""
+        """Return what steps change, by the names that checkpoints use."""
         return {
             f"jump {name}, {key}": array
             for name, operation in zip(self.names, self.operations, strict=True)
@@ -113,7 +113,7 @@ class Jumping:
         }
 
     def check(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse arrays of the right shapes and types that are no state; ParameterError."""
+        """Refuse arrays of the right shapes and types that are not a state; ParameterError."""
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             jump.check_state(operation, {key: arrays[f"jump {name}, {key}"] for key in operation.arrays()})
 
@@ -139,7 +139,7 @@ class Jumping:
     def with_shown(
         self, arrays: Mapping[str, np.ndarray], shown: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, np.ndarray]:
-        """Arrays of a state with those of jumps of which it holds nothing but what states show, as frames do."""
+        """Return arrays of a state with those of jumps of which it holds nothing but what states show, as frames do."""
         out = dict(arrays)
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             if name in shown and not any(f"jump {name}, {key}" in arrays for key in operation.arrays()):
@@ -148,37 +148,37 @@ class Jumping:
         return out
 
     def take(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from such arrays, which have been checked; jumps that have none there stay as they are."""
+        """Resume from such arrays, which have been checked; jumps without arrays there stay as they are."""
         for key, own in self.arrays().items():
             own[...] = arrays.get(key, own)
         self.took_over()
 
     def carry(self, before: "Jumping") -> None:
-        """Jumps that have stayed over an edit of the topology go on from where they were."""
+        """Resume, after an edit of the topology, the jumps that have stayed, from where they were."""
         there = {id(jump): operation for jump, operation in zip(before.jumps, before.operations, strict=True)}
         for jump, operation in zip(self.jumps, self.operations, strict=True):
             if id(jump) in there:
                 jump.carry(there[id(jump)], operation)
 
     def took_over(self) -> None:
-        """Arrays have been written to from outside."""
+        """Follow arrays that have been written to from outside."""
         for operation in self.operations:
             operation.took_over()
 
     def rewound(self) -> None:
-        """The state is an earlier one: what had not happened by then is not told."""
+        """Follow a return to an earlier state: events that had not happened by then are not reported."""
         for operation in self.operations:
             operation.rewound()
 
     # Events -------------------------------------------------------------------------------------------------
 
     def listen(self) -> "Listener":
-        """Write down events from now on, for as long as somebody holds what this returns."""
+        """Record events from now on, for as long as the returned listener is referenced."""
         self.gather()
         return self.audience.joined()
 
     def gather(self) -> None:
-        """Give those who listen what has happened, in the order of time."""
+        """Give listeners the events that have happened, in the order of time."""
         events: list[tuple[Any, ...]] = []
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             taken = operation.taken()
@@ -200,18 +200,19 @@ class Jumping:
         }
 
     def shown(self) -> dict[str, Mapping[str, Any]]:
-        """What states hold of discrete states, by the name of the jump."""
+        """Return what states hold of discrete states, by the name of the jump."""
         return {
             name: jump.shown(operation)
             for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True)
         }
 
     def name_of(self, operation: object) -> str | None:
-        """Of the jump that an operation is of; None where it is of none."""
+        """Return the name of the jump that an operation belongs to; None where it belongs to none."""
         return next((name for name, own in zip(self.names, self.operations, strict=True) if own is operation), None)
 
     def links(self, forces: Iterable[Force], shown: Mapping[str, Mapping[str, Any]]) -> dict[Links, LinkEnds]:
-        """Of all forces with links: what users gave, and what is bound by what `shown` said."""
+        """Return, for all forces with links, the links that users gave and those that are bound according to
+        `shown`."""
         found = {}
         for force in forces:
             if isinstance(force, Links):
@@ -223,7 +224,7 @@ class Jumping:
 
 
 def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
-    """Refuse beads that a jump cannot bear: what they would be is not said.
+    """Refuse beads that a jump cannot add, since what they would be is not given.
 
     Raises
     ------
@@ -257,7 +258,7 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
 
 
 class Audience:
-    """Those who listen to the jumps of one Context, whatever these are bound to."""
+    """Listeners to the jumps of one Context, whatever these are bound to."""
 
     def __init__(self, jumping: Jumping) -> None:
         self.jumping: Jumping = jumping
@@ -277,19 +278,19 @@ class Audience:
         self._count(0)
 
     def _count(self, more: int) -> None:
-        """Events are written down while somebody listens."""
+        """Change the number of listeners; events are recorded while there are any."""
         self._number += more
         for operation in self.jumping.operations:
             operation.recording = self._number > 0
 
 
 class Listener:
-    """Somebody who wants to know of events.
+    """Record of the events of jumps.
 
     Attributes
     ----------
     events : list of (step, time, jump, kind, a, b, energy, chemical energy)
-        What has been heard and not been forgotten; the step that it happened in, counted from 1.
+        Events recorded and not yet dropped; `step` is the step that an event happened in, counted from 1.
     """
 
     def __init__(self, audience: Audience) -> None:
@@ -297,10 +298,10 @@ class Listener:
         self.events: list[tuple[Any, ...]] = []
 
     def heard(self) -> list[tuple[Any, ...]]:
-        """All until now."""
+        """Return all events until now."""
         self._audience.jumping.gather()
         return self.events
 
     def forget(self, n: int) -> None:
-        """The first n are not needed any more."""
+        """Drop the first n events, which are not needed any more."""
         self.events = self.events[n:]

@@ -1,4 +1,4 @@
-"""What is read off a Context: states, energies, temperatures, virials and derivatives, of store and schedule."""
+"""Measurements on a Context: states, energies, temperatures, virials and derivatives, of store and schedule."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -30,7 +30,7 @@ _STRAIN = 1e-6
 
 
 class Measure:
-    """Looking at a store through the forces of a schedule; nothing here changes a later step by a bit."""
+    """Measurements on a store through the forces of a schedule; nothing here changes a later step by a bit."""
 
     def __init__(self, store: Store, schedule: Schedule) -> None:
         self.store = store
@@ -49,7 +49,7 @@ class Measure:
         multipliers: bool,
         physical_positions: bool,
     ) -> State:
-        """As `get_state`, with forces as they are bound."""
+        """Return the state as `get_state` does, with forces as they are bound."""
         parts: dict[str, Any] = {}
         layout = self.store.layout
         if positions:
@@ -98,27 +98,28 @@ class Measure:
         return State(self.store.step, self.schedule.time, parts)
 
     def _who_is_there(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
-        """See `State`: what it says where everybody is there is made when it is asked for."""
+        """Return the number of rows; ids and a mask of beads that are there, unless all are; and the next id, as
+        `State` keeps them."""
         store, n, rank = self.store, self.store.layout.n, self.store.layout.rank
         if store.room is None:
             return n, None, None, n
         return n, frozen(store.ids_in_rows()), frozen(store.alive[rank] != 0), int(store.next_id[0])
 
     def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
-        """Those of every handle that has any; `forces` in topology order."""
+        """Return the Lagrange multipliers of every handle that has any; `forces` in topology order."""
         x, v = self.store.x[self.store.layout.rank], self.store.v[self.store.layout.rank]
         found = {
             h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.store.layout.topology.handles
         }
         joint = self.store.layout.topology.joint
         if joint is not None:
-            # What is solved jointly has those of the joint solve in place of its own.
+            # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
             for handle, parts in joint.multipliers(x, v, forces).items():
                 found[handle.name] = handle.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:
-        """The virial of every force."""
+        """Return the virial of every force."""
         self.schedule.perform(self._place, changes_state=False)
         # About a bead, since places far from the origin would cost digits; then moved to the origin.
         origin = self.store.x[0].copy()
@@ -140,19 +141,20 @@ class Measure:
         periodic = np.flatnonzero(self.store.box)
         for c in periodic:
             for name, along in zip(virials, self._strained(int(c)), strict=True):
-                # Of two directions, one of them periodic, it would be that of a box that is sheared.
+                # Elements of two directions, one of them periodic, would be those of a sheared box.
                 virials[name][c, :] = virials[name][:, c] = np.nan
                 virials[name][c, c] = along
         return {name: frozen(out) for name, out in virials.items()}
 
     def _strained(self, c: int) -> np.ndarray:
-        """(forces,) pN nm: minus the derivative of every energy as the box and all that is in it is stretched along c.
+        """Return minus the derivative of every energy as the box and all that is in it is stretched along c; (forces,)
+        pN nm.
 
         From energies, to 1e-9 of them: what meets across the sides of the box is in no sum over places.
         """
         store, schedule = self.store, self.schedule
         if store.layout.is_on_surfaces:
-            # Their surfaces are strained by nobody.
+            # No box strains their surfaces.
             return np.full(len(schedule.bound), np.nan)
         where, side = store.x[:, c].copy(), float(store.box[c])
         directors = store.layout.directors
@@ -174,7 +176,7 @@ class Measure:
         return -slope / (60.0 * _STRAIN)
 
     def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list[Any]:
-        """Bound forces by name, if they offer so many derivatives."""
+        """Return bound forces by name, if they offer so many derivatives."""
         bound = self.schedule.bound_forces
         names = list(bound) if names is None else words("forces", names)
         for name in names:
@@ -187,7 +189,7 @@ class Measure:
 
     def _temperatures(self) -> dict[str, Any]:
         handles = self.store.layout.handles
-        # Of beads that have just been added there is no last O.
+        # Beads that have just been added have had no last O.
         measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
         energies, freedom = np.zeros(len(handles)), np.zeros(len(handles), np.int64)
         for handle, energy in zip(handles, measured, strict=True):
@@ -213,7 +215,7 @@ class Measure:
         return {"temperature": mean, "temperatures": by_handle}
 
     def _momentum_is_conserved(self) -> bool:
-        """Whether nothing changes the total momentum of the Cartesian beads."""
+        """True if nothing changes the total momentum of the Cartesian beads."""
         thermal = any(LETTERS[letter.kind].thermal for letter in self.schedule.integrator.letters)
         frictionless = not thermal or not any(h.has_friction for h in self.store.layout.handles)
         return (
@@ -225,7 +227,7 @@ class Measure:
         )
 
     def energies(self) -> tuple[float, float]:
-        """Kinetic and potential energy, pN nm, by the forces as they are bound now."""
+        """Return kinetic and potential energy, pN nm, by the forces as they are bound now."""
         for force_sum in self.schedule.force_sums.values():
             with self.schedule.explained():
                 force_sum.refresh(self.store.program, True)
@@ -249,7 +251,7 @@ class Measure:
             # A function of Python may fail at its first call alone.
             if error.__cause__ is not None or any(hasattr(force, "replay") for force in self.schedule.system.forces):
                 raise
-            return  # The step will fail likewise, and say what it was doing.
+            return  # The step will fail likewise, and report what it was doing.
         with np.errstate(over="ignore"):
             speed = np.einsum("ij,ij->i", self.store.v, self.store.v)
             others = [0.5 * np.einsum("ij,ij,ij->i", m.inverse_mass, m.p, m.p) for m in self.store.momenta.values()]
@@ -260,7 +262,8 @@ class Measure:
         self.schedule.account.open(self.schedule.integrator.kT, kinetic, potential)
 
     def _added(self) -> tuple[np.ndarray, dict[Column, np.ndarray]]:
-        """(n, 3) pN, by place: the forces of all groups, as last evaluated; and what drives other momenta likewise."""
+        """Return the sum of the forces of all groups, as last evaluated, (n, 3) pN, by place; and what drives other
+        momenta."""
         total = np.zeros((self.store.layout.n, 3))
         drives = {column: np.zeros(momenta.p.shape) for column, momenta in self.store.momenta.items()}
         for force_sum in self.schedule.force_sums.values():
@@ -271,7 +274,7 @@ class Measure:
         return total, drives
 
     def admit(self, bead: int, kinetic: float) -> bool:
-        """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
+        """Tell whether the run continues after the watch has found this kinetic energy in a bead."""
         try:
             _, potential = self.energies()
         except SimulationError:
@@ -303,7 +306,7 @@ class Measure:
                 )
 
     def hessian(self, forces: Iterable[str] | None, positive: bool) -> Any:
-        """See `Context.hessian`."""
+        """Return `Context.hessian`."""
         from scipy import sparse
 
         self.schedule.perform(self._place, changes_state=False)
@@ -318,7 +321,7 @@ class Measure:
         return sparse.coo_array((values, (rows, columns)), shape=(3 * n, 3 * n)).tocsr()
 
     def third_derivative(self, a: np.ndarray, forces: Iterable[str] | None) -> np.ndarray:
-        """See `Context.third_derivative`."""
+        """Return `Context.third_derivative`."""
         self.schedule.perform(self._place, changes_state=False)
         out = np.zeros((self.store.layout.n, 3))
         by_place = np.ascontiguousarray(a[self.store.layout.order])
@@ -328,7 +331,7 @@ class Measure:
         return rows
 
     def physical_positions(self) -> np.ndarray:
-        """See `State.physical_positions`."""
+        """Return `State.physical_positions`."""
         kicks = self.schedule.kicks()
         self.schedule.perform(self._place, changes_state=False)
         x = self.store.x

@@ -52,10 +52,10 @@ _TRIES = 30
 
 
 class Kinks:
-    """In-triangle points at edges, where the energy has kinks: a point that is pushed onto an edge from both of its
+    """Points of triangles at edges, where the energy has kinks. A point that is pushed onto an edge from both of its
     triangles is at rest across it, whatever the forces there are.
 
-    A point that crosses an edge and is pushed back stops, and is driven by half; when that has happened some times, it
+    A point that crosses an edge and is pushed back stops, and is driven by half. When that has happened some times, it
     is put onto the edge and slides along it, up to a vertex, where it is at rest if no edge pulls. Now and then it is
     let go, so that it can leave.
 
@@ -84,11 +84,11 @@ class Kinks:
         self._around: dict[int, np.ndarray] = {}
 
     def look(self, before: np.ndarray, drive: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """(p,) which have crossed an edge and are pushed back, from their triangles and drives before a move, and the
-        forces after it. Those that are held from now on are on their edges then."""
+        """Find the points (p,) that have crossed an edge and are pushed back, from their triangles and drives before a
+        move, and the forces after it. Those that are held from now on are on their edges then."""
         faces = self._store.faces
         crossed = np.flatnonzero(self.triangle != before)
-        # What left its edge is free.
+        # A point that left its edge is free.
         self.held[crossed], self.at[crossed] = False, -1
         crossed = crossed[np.einsum("ij,ij->i", drive[crossed], force[crossed]) < 0.0]
         back = np.zeros(len(before), bool)
@@ -103,7 +103,7 @@ class Kinks:
         weights, on_edge = self._weights(here)
         weights[~on_edge.any(axis=2)] = _INSIDE
         self._put(here, weights)
-        # From one triangle to another that has a vertex with it.
+        # A point that crosses to a triangle which shares only a vertex is held at that vertex.
         round_one = (shared.sum(axis=1) == 1) & (self.share[crossed] < _HELD)
         there = crossed[round_one]
         self.at[there] = faces[before[there]][shared[round_one]]
@@ -116,7 +116,7 @@ class Kinks:
         return back
 
     def _weights(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 3) the weights of some points, and (k, 3, 2) which corners are which ends of their edges."""
+        """Return the weights of some points, (k, 3), and which corners are which ends of their edges, (k, 3, 2)."""
         inner = self._store.barycentric[which]
         corners = self._store.faces[self.triangle[which]]
         weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
@@ -126,7 +126,7 @@ class Kinks:
         self._store.barycentric[which] = weights[:, 1:] / weights.sum(axis=1)[:, None]
 
     def _ways(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 3) unit vectors along edges, and (k,) their lengths."""
+        """Return unit vectors along edges, (k, 3), and their lengths, (k,)."""
         x = self._store.x
         a, b = self._edge[which].T
         way = displacement(x[a], x[b], self._store.box)
@@ -134,7 +134,7 @@ class Kinks:
         return way / length[:, None], length
 
     def along(self, force: np.ndarray) -> np.ndarray:
-        """(h, 3) of forces (p, 3), the parts along the edges of points that are held; none at vertices."""
+        """Return the parts of forces (p, 3) along the edges of points that are held, (h, 3); none at vertices."""
         way, _ = self._ways(self.held)
         out: np.ndarray = np.einsum("ij,ij->i", force[self.held], way)[:, None] * way
         out[self.at[self.held] >= 0] = 0.0
@@ -156,8 +156,8 @@ class Kinks:
         self._put(stopped, np.where(corners == self.at[stopped][:, None], 1.0, _INSIDE))
 
     def pulls(self, force: np.ndarray, least: float) -> np.ndarray:
-        """(p,) how much the edge that pulls most at points at vertices does, by forces in space (p, 3); those that are
-        pulled by more than `least` go that way."""
+        """Return the pull of the edge that pulls most at points at vertices, (p,), by forces in space (p, 3); those
+        that are pulled by more than `least` go that way."""
         out = np.zeros(len(self.at))
         x, faces = self._store.x, self._store.faces
         for p in np.flatnonzero(self.at >= 0).tolist():
@@ -183,9 +183,9 @@ class Relaxation:
     """The beads of a store with unit masses and momenta of their own: the store keeps its own.
 
     Every coordinate is measured as a length. Directors as the lengths of their links, so that turning one by an angle
-    and moving a node as far as that carries the link's end are alike; coordinates with momenta beside m v as how far
-    they move mass, orientations as the distance of mass from the axes. The square of that length is their mass, and `v`
-    and `force` are as of such coordinates: (k,) numbers, those of the velocities first.
+    and moving a node as far as that carries the link's end are alike. Coordinates with momenta beside m v count as how
+    far they move mass, orientations as the distance of mass from the axes. The square of that length is their mass, and
+    `v` and `force` are as of such coordinates: (k,) numbers, those of the velocities first.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -243,7 +243,7 @@ class Relaxation:
             np.multiply(own, radius, out=p)
 
     def _part(self) -> bool:
-        """Put beads apart that are in one place, where there is no direction to push in; whether any overlap."""
+        """Put beads apart that are in one place, which leaves no direction to push in; tell whether any overlap."""
         store = self.schedule.store
         overlapping = False
         for k in range(_TRIES):
@@ -267,7 +267,7 @@ class Relaxation:
         return overlapping
 
     def _most(self) -> float:
-        """pN; beyond which forces on single beads are cut."""
+        """Return the bound beyond which forces on single beads are cut, pN."""
         kT = self.schedule.integrator.kT
         if kT is not None:
             return _MOST * _SHARE_OF_HEAT * kT / self.shortest_length
@@ -287,7 +287,8 @@ class Relaxation:
         return out
 
     def _drive(self) -> np.ndarray:
-        """The forces, cut on beads on which they are too large to say more than where to, and on points at kinks."""
+        """Return the forces, cut on beads on which they are so large that they tell a direction only, and on points at
+        kinks."""
         kinks = self.kinks
         if not self.overlapping and not kinks.held.any() and not (kinks.share < 1.0).any():
             return self.force
@@ -304,11 +305,11 @@ class Relaxation:
         return out
 
     def _parts(self, v: np.ndarray) -> list[np.ndarray]:
-        """Rows of each bead: of velocities, and of other momenta."""
+        """Return rows of each bead: of velocities, and of other momenta."""
         return [v[first:last].reshape(shape) for first, last, shape in self._places]
 
     def _force(self) -> np.ndarray:
-        """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
+        """Return generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
         kept = self.v
         self.v = np.zeros_like(kept)
         self._perform(self.kick)
@@ -353,7 +354,7 @@ class Relaxation:
 
 
 class Minimization(float):
-    """What a minimisation reached: the largest force component that is left, pN, as a number.
+    """Result of a minimisation: the largest force component that is left, pN, as a number.
 
     Attributes
     ----------
@@ -429,7 +430,7 @@ def minimize(
 
 
 def _where(r: Relaxation, context: "Context") -> str:
-    """On which bead the largest force is left, and which force is the strongest there."""
+    """Name the bead with the largest force that is left, and the force that is the strongest there."""
     parts = r._parts(r.left)
     k = int(np.argmax([float(np.abs(part).max(initial=0.0)) for part in parts]))
     place = int(np.argmax(np.abs(parts[k]).max(axis=1)))
@@ -443,8 +444,8 @@ def _where(r: Relaxation, context: "Context") -> str:
 
 
 def _default_tolerance(r: Relaxation) -> float:
-    """pN; what heat exceeds a hundred times over the shortest length. Without a temperature, a part of the forces at
-    the start, if these mean something."""
+    """Return the default tolerance, pN, which heat exceeds a hundred times over the shortest length. Without a
+    temperature, a part of the forces at the start, if these mean something."""
     force, kT = r.force, r.schedule.integrator.kT
     if kT is not None:
         return _SHARE_OF_HEAT * kT / r.shortest_length
@@ -456,12 +457,12 @@ def _default_tolerance(r: Relaxation) -> float:
 
 
 def _relax(r: Relaxation, tolerance: float, bound: int, bar: Bar) -> tuple[float, int]:
-    """FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
+    """Minimise by FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
     largest = float(np.abs(r.left).max(initial=0.0))
     strongest = float(np.abs(r.drive).max(initial=0.0))
     h = first = 0.1 * sqrt(r.largest_move / strongest) if strongest > 0.0 else 0.0
     alpha, downhill, iterations = _ALPHA, 0, 0
-    # Where steps have shrunk to nothing, rounding says which way is down.
+    # Where steps have shrunk to nothing, rounding decides which way is down.
     while largest > tolerance and h > _ROUNDING * first and not (bound and iterations >= bound):
         power = float(np.vdot(r.drive, r.v))
         if power >= 0.0:

@@ -24,7 +24,8 @@ _EVERY = 10_000
 
 
 def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:
-    """Of the triangles (F, 3) at a vertex, the one of smallest height, and that height; None where it has none."""
+    """Return the triangle of smallest height at a vertex, of triangles (F, 3), and that height; None where it has
+    none."""
     at = np.flatnonzero((faces == vertex).any(axis=1))
     if len(at) == 0:
         return None
@@ -33,7 +34,7 @@ def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | No
 
 
 def keepers(system: "System", membrane: Membrane | None) -> str:
-    """What to hold the triangles of a membrane in shape with: forces that it does not have yet, for messages."""
+    """Name forces, for messages, that would hold the triangles of a membrane in shape and that it does not have yet."""
     own = [force for force in system.forces if membrane is None or getattr(force, "membrane", None) is membrane]
     flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
     if flows:
@@ -53,7 +54,7 @@ def keepers(system: "System", membrane: Membrane | None) -> str:
 
 
 def keepers_at(system: "System", handle: "Handle | None") -> str:
-    """`keepers` of the membrane whose vertices these beads are, or on which they are."""
+    """Return `keepers` of the membrane whose vertices these beads are, or on which they are."""
     membrane = handle.membrane if isinstance(handle, InTrianglePoints) else handle
     return keepers(system, membrane if isinstance(membrane, Membrane) else None)
 
@@ -66,12 +67,12 @@ class Degradation:
     """
 
     def __init__(self, layout: "Layout", system: "System") -> None:
-        #: Those not yet warned of, and the places of their vertices.
+        #: Membranes not yet warned of, and the places of their vertices.
         self._watched = {m: layout.rank[m.beads] for m in layout.topology.membranes if not m.fixed_beads.all()}
         self._layout, self._looked, self._system = layout, 0, system
 
     def look(self, step: int, x: np.ndarray) -> None:
-        """At places x of the beads in internal order, after so many steps.
+        """Look for degraded triangles at places x of the beads in internal order, after so many steps.
 
         Warns
         -----

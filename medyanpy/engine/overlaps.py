@@ -32,7 +32,7 @@ MINIMISE = "minimise first, simulation.minimize_energy()"
 _VIOLENT = 200.0
 _NOT_BY_HEAT = 20.0
 _HARD = 1e7
-# Without a temperature: by how much the timestep is too long for a pair.
+# Without a temperature: the factor by which the timestep is too long for a pair.
 _MUCH_TOO_LONG = 10.0
 # Distances at which energies are looked at, and how many neighbours of a bead: of a heap the nearest tell.
 _GRID = 1024
@@ -80,7 +80,7 @@ class Overlap:
 
 
 class _Places:
-    """What `Sites.places` asks of a state."""
+    """Positions and orientations, as `Sites.places` takes them from a state."""
 
     def __init__(self, positions: np.ndarray, orientations: np.ndarray) -> None:
         self.positions, self.orientations = positions, orientations
@@ -90,12 +90,12 @@ def overlaps(
     system: "System", integrator: "SplittingIntegrator", layout: "Layout", positions: np.ndarray,
     orientations: np.ndarray,
 ) -> list[Overlap]:
-    """Of each pair force the worst pair that overlaps, the worst force first.
+    """Find the worst overlapping pair of each pair force, the worst force first.
 
     Parameters
     ----------
     positions : (n, 3) float, nm
-        In topology order; nan of rows asleep.
+        In topology order; nan in inactive rows.
     orientations : (m, 4) float
     """
     forces = [force for force in system.forces if isinstance(force, PairForce)]
@@ -108,7 +108,7 @@ def overlaps(
 
 
 def overlaps_now(schedule: "Schedule") -> list[Overlap]:
-    """The same of the present state of a Context."""
+    """Find the worst overlapping pair of each pair force in the present state of a Context."""
     store = schedule.store
     if not any(isinstance(force, PairForce) for force in schedule.system.forces):
         return []
@@ -150,7 +150,7 @@ def _worst(
     r = apart if profile.axes is None else _grown(d, profile.axes[pairs], *_frames(layout, members, pairs, at))
     u = profile.values(r, pairs)
     bad = np.flatnonzero(judge.overlapping(r, u, size[pairs].sum(axis=1), size[pairs].max(axis=1)))
-    # Nothing moves two that are where they stay.
+    # Pairs of beads that stay where they are cannot be moved apart.
     bad = bad[size[pairs[bad]].max(axis=1, initial=0.0) > 0.0]
     if not len(bad):
         return None
@@ -169,8 +169,8 @@ def _worst(
 
 
 def contact(schedule: "Schedule") -> float | None:
-    """nm; how near pairs of pair forces come by heat, the least of all forces, wherever beads are; None where no pair
-    force keeps beads apart."""
+    """Return how near pairs of pair forces come by heat, nm, the least of all forces, wherever beads are; None where no
+    pair force keeps beads apart."""
     system, integrator, layout = schedule.system, schedule.integrator, schedule.store.layout
     start = Start(system.topology, integrator.overdamped)
     found = []
@@ -192,7 +192,7 @@ def contact(schedule: "Schedule") -> float | None:
 
 
 def _rigid(layout: "Layout", pairs: np.ndarray) -> np.ndarray:
-    """(P,) which pairs of beads are one, or joined by a link that keeps its length: nothing can part them."""
+    """Tell which pairs of beads are one, or joined by a link that keeps its length, (P,): nothing can part them."""
     links = [np.empty((0, 2), np.int64)]
     for handle in layout.topology.handles:
         if getattr(handle, "constrained", False) and len(handle.joined):
@@ -215,7 +215,7 @@ def _main_beads(force: PairForce, members: Any) -> np.ndarray:
 
 
 def _members_at(force: PairForce, members: Any, start: Start, at: _Places) -> tuple[np.ndarray, Any]:
-    """(members, 3) where they are, and their coordinates."""
+    """Return the places of members, (members, 3), and their coordinates."""
     a, b = force._groups
     if not isinstance(a, Sites):
         return at.positions[members.bead], start.coordinates(members.bead)
@@ -227,7 +227,7 @@ def _members_at(force: PairForce, members: Any, start: Start, at: _Places) -> tu
 
 
 class _Judge:
-    """Which pairs of a force overlap."""
+    """Test of which pairs of a force overlap."""
 
     def __init__(self, force: PairForce, integrator: "SplittingIntegrator", profile: Profile) -> None:
         self.kT, self.profile = integrator.kT, profile
@@ -236,8 +236,8 @@ class _Judge:
         self.way = 0.0 if softened else 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
 
     def overlapping(self, r: np.ndarray, u: np.ndarray, together: np.ndarray, larger: np.ndarray) -> np.ndarray:
-        """Which of some pairs do, at these distances, with energies and derivatives, and the sum and the larger of the
-        sizes of both (`Coordinates.sums`)."""
+        """Tell which pairs overlap at these distances. Given are energies and derivatives, and the sum and the larger
+        of the sizes of both (`Coordinates.sums`)."""
         with np.errstate(all="ignore"):
             energy, slope = u[:, 0], u[:, 1]
             rate = np.maximum(u[:, 2], 0.0) * together * larger * self.way
@@ -253,15 +253,16 @@ class _Judge:
         return out
 
     def _has_numbers(self) -> bool:
-        """Whether pairs that are apart have energies: a force whose numbers are absurd says nothing of distances."""
+        """Tell whether pairs that are apart have finite energies: a force with absurd numbers tells nothing of
+        distances."""
         end = 1.0 if self.profile.axes is not None else self.profile.end or 1.0
         k = self.profile.strongest or 0
         u = self.profile.values(np.array([0.5, 0.9]) * end, np.array([[k, k], [k, k]]))
         return bool((np.abs(u[:, 0]) < _LOST).any())
 
     def _hard(self) -> bool:
-        """Whether energies grow beyond all that heat gives, as beads come together. Forces of infinite range do not
-        count: the energy of one pair may be outweighed by those of others."""
+        """Tell whether energies grow beyond all that heat gives, as beads come together. Forces of infinite range do
+        not count: the energy of one pair may be outweighed by those of others."""
         k = self.profile.strongest
         if self.profile.end is None:
             return False
@@ -272,7 +273,7 @@ class _Judge:
         return self.kT is not None and not most < _HARD * self.kT
 
     def bound(self, pair: np.ndarray, size: np.ndarray, span: float = 0.0, by_heat: bool = False) -> float:
-        """The largest distance at which a pair overlaps; or at which it has kT, if there is a temperature."""
+        """Return the largest distance at which a pair overlaps; or at which it has kT, if there is a temperature."""
         end = self.profile.end
         if self.profile.axes is not None:
             end = 2.0
@@ -289,7 +290,7 @@ class _Judge:
         return float(r[min(bad[-1] + 1, _GRID - 1)]) if len(bad) else 0.0
 
     def reach(self, x: np.ndarray, size: np.ndarray, groups: np.ndarray) -> float:
-        """Up to which distance pairs are to be looked at."""
+        """Return the distance up to which pairs are to be looked at."""
         extent = float(np.linalg.norm(np.ptp(x, axis=0)))
         end, k = self.profile.end, self.profile.strongest
         if k is None or self.profile.axes is not None:
@@ -306,7 +307,8 @@ class _Judge:
 
 
 def _frames(layout: "Layout", members: Any, pairs: np.ndarray, at: _Places) -> tuple[np.ndarray, np.ndarray]:
-    """(P, 3, 3) each: the axes in space of both bodies of each pair, as rows; those of space of what does not turn."""
+    """Return the axes in space of both bodies of each pair, as rows, (P, 3, 3) each; those of space of what does not
+    turn."""
     row = np.full(layout.n, -1)
     for handle in layout.topology.oriented_handles:
         row[handle.beads] = handle.row_numbers
@@ -323,7 +325,8 @@ def _frames(layout: "Layout", members: Any, pairs: np.ndarray, at: _Places) -> t
 
 
 def _grown(d: np.ndarray, axes: np.ndarray, frame_a: np.ndarray, frame_b: np.ndarray) -> np.ndarray:
-    """(P,) by how much pairs of ellipsoids, d (P, 3) apart, have to grow to touch: Perram and Wertheim's function."""
+    """Return by how much pairs of ellipsoids, d (P, 3) apart, have to grow to touch, (P,): Perram and Wertheim's
+    function."""
     squares = [
         np.einsum("pki,pk,pkj->pij", frame, axes[:, k] ** 2, frame) for k, frame in enumerate((frame_a, frame_b))
     ]

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Proposing"]
 
-# What counts as back where a letter started, relative to the shortest length: constraints are kept to 1e-10 or so.
+# A letter counts as back where it started within this part of the shortest length: constraints are kept to 1e-10 or so.
 _NEARNESS = 1e-8
-# Rejections in a row that are no chance where a timestep is of any use.
+# Rejections in a row that are not by chance where a timestep is of any use.
 _IN_VAIN = 100
 
 
 class Proposing:
-    """What schedule and states ask of blocks.
+    """Blocks M( ) of one Context, for its schedule and its states.
 
     Attributes
     ----------
@@ -42,15 +42,15 @@ class Proposing:
         self._said = False
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What steps change: part of the state of words with blocks."""
+        """Return what steps change: part of the state of words with blocks."""
         return {"blocks": self.counts} if self.blocks else {}
 
     def said(self) -> tuple[BlockCounts, ...]:
-        """For states."""
+        """Return the counts of every block, for states."""
         return tuple(BlockCounts(block, *own) for block, own in zip(self.blocks, self.counts.tolist(), strict=True))
 
     def take(self, said: Sequence[BlockCounts]) -> None:
-        """Go on from what a state says, if it is of the same blocks."""
+        """Resume from the counts of a state, if it is of the same blocks."""
         if tuple(own.block for own in said) == self.blocks:
             self.counts[...] = np.array([own[1:] for own in said], np.int64).reshape(self.counts.shape)
 
@@ -82,7 +82,7 @@ class Proposing:
     def compile(
         self, schedule: "Schedule", block: int, letters: Iterable[tuple[Stage, list[Any]]], flows: Sequence[Flow]
     ) -> list[Any]:
-        """One operation of the letters of a block, each with its operations."""
+        """Make one operation of the letters of a block, each with its operations."""
         store = schedule.store
         held = [flow for flow in flows if flow.tangent()]
         room = [self._copies(schedule) for _ in range(2 if held else 0)]
@@ -113,7 +113,7 @@ class Proposing:
         ]  # fmt: skip
 
     def _copies(self, schedule: "Schedule") -> Any:
-        """Room for all that letters change: positions first, then velocities."""
+        """Return room for all that letters change: positions first, then velocities."""
         store = schedule.store
         columns = {column.array: column for column in store.layout.topology.columns}
         names = ["x", "v", *(name for name in columns if name not in ("x", "v"))]

@@ -1,4 +1,4 @@
-"""How much kinetic energy a bead can have come by: the account that tells a run that runs away."""
+"""Detection of runaways: the account of how much kinetic energy a bead can have."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from medyanpy.errors import ParameterError
 
 __all__ = ["SLOW", "Account"]
 
-#: Nothing that moves by less than this part of the shortest length in a step, or turns by as many radians, has run
+#: A bead that moves by less than this part of the shortest length in a step, or turns by fewer radians, has not run
 #: away: beads at rest move by round-off.
 SLOW = 1e-6
 #: A bead may have so many times the potential energy that has been released: splittings conserve energy to a factor of
@@ -19,12 +19,12 @@ _CLOSED, _NO_HEAT = -2.0, -1.0
 
 
 class Account:
-    """What kinetic energy a bead may have.
+    """Account of the kinetic energy that a bead may have.
 
     A bead with mass m at temperature T that is `factor` times as fast as :math:`\\sqrt{kT/m}` has a kinetic energy of
     ``factor² / 2`` kT. As much is admitted; with the largest kinetic energy that any bead had when the account was
-    opened in place of kT, if that is larger or if there is no thermostat; and beyond that four times the potential
-    energy that has been released since. Linearly implicit kicks conserve another energy: with them, what one step
+    opened in place of kT, if that is larger or if there is no thermostat. Four times the potential energy that has been
+    released since is admitted beyond that. Linearly implicit kicks conserve another energy: with them, what one step
     under the forces at the opening would give a bead counts as a kinetic energy that it had.
 
     An account is opened by the first step after anything was changed from outside: numbers of forces, positions,
@@ -33,9 +33,9 @@ class Account:
     Attributes
     ----------
     array : (5,) float array
-        The bound beyond which a bead is looked into, pN nm (negative: there is none); the potential energy at the
-        opening; what a bead may have without any being released; kT (-1: no thermostat, -2: not open); the factor, 0
-        where nothing shall be looked for.
+        The bound beyond which a bead is looked into, pN nm (negative: there is none). The potential energy at the
+        opening, and what a bead may have without any being released. kT (-1: no thermostat, -2: not open), and the
+        factor, 0 where nothing shall be looked for.
     """
 
     def __init__(self) -> None:
@@ -55,19 +55,19 @@ class Account:
 
     @property
     def bound(self) -> np.ndarray:
-        """(1,) the bound beyond which a bead is looked into; followed when it changes."""
+        """Bound beyond which a bead is looked into, (1,); followed when it changes."""
         return self.array[:1]
 
     def close(self) -> None:
-        """Something was changed from outside: what comes next starts anew."""
+        """Close the account after a change from outside; the next step opens another."""
         self.array[0], self.array[3] = -1.0, _CLOSED
 
     def is_open(self, kT: float | None) -> bool:
-        """Whether it holds for this temperature."""
+        """Tell whether the account holds for this temperature."""
         return bool(self.array[3] == (_NO_HEAT if kT is None else kT))
 
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
-        """Start: the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
+        """Open the account with the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
         own, bound = 0.0, -1.0
         # A start that is not finite is not a measure of anything: what comes of it, other faults tell.
         if self.factor and np.isfinite(kinetic * self.factor**2 + potential):
@@ -75,7 +75,7 @@ class Account:
         self.array[:4] = bound, potential if bound >= 0.0 else 0.0, own, _NO_HEAT if kT is None else kT
 
     def admits(self, kinetic: float, potential: float) -> bool:
-        """Whether a bead can have come by a kinetic energy beyond the bound, at this potential energy."""
+        """Tell whether a bead can have a kinetic energy beyond the bound, at this potential energy."""
         released = self.array[1] - potential
         admitted = bool(kinetic <= self.array[2] + _RELEASED * max(released, 0.0))
         if admitted:

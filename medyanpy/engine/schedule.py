@@ -37,8 +37,8 @@ __all__ = ["Schedule", "check_word"]
 
 
 class Coefficients(NamedTuple):
-    """c1 and c2 of a thermal letter, (n,) by place: as they are, and what they are of beads that are there; where these
-    come and go, what they are of a row asleep. And the numbers that they are made of."""
+    """Coefficients c1 and c2 of a thermal letter, (n,) by place, and the numbers that they are made of. They are kept
+    as they are now, as they are for beads that are there and, where beads come and go, for an inactive row."""
 
     now: tuple[np.ndarray, np.ndarray]
     living: tuple[np.ndarray, np.ndarray]
@@ -49,7 +49,7 @@ class Coefficients(NamedTuple):
 
 
 class Schedule:
-    """What a step of one Context consists of.
+    """Operations that make up a step of one Context.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Schedule:
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
         self.account: Account = Account()
-        #: The step at which the run went on after the last change from outside.
+        #: The step at which the run resumed after the last change from outside.
         self.started = 0
         self.length: float = store.shortest_length()
         self._bind_forces()
@@ -119,7 +119,7 @@ class Schedule:
         return self.store.layout
 
     def check_displacement(self) -> None:
-        """Beads that move without velocities have friction, and nothing holds them."""
+        """Check that beads that move without velocities have friction, and that nothing holds them."""
         for handle in self.layout.handles:
             flow = self.flows.get(handle)
             if flow is not None and flow.obstacle:
@@ -135,10 +135,10 @@ class Schedule:
     def coefficients(
         self, stage: Stage, formula: Callable[..., tuple[np.ndarray, np.ndarray]], of_beads: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``, in which `of_beads`
-        are inverse masses of all that may be there, 0 of those that stay; of beads with such a letter of their own as
-        without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last bits may
-        differ elsewhere."""
+        """Return c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``. In it
+        `of_beads` are inverse masses of all that may be there, 0 of those that stay. Beads with such a letter of their
+        own count as without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last
+        bits may differ elsewhere."""
         key = stage.kind, stage.h
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
@@ -157,7 +157,7 @@ class Schedule:
         return self._coefficients[key].now
 
     def coefficient_arrays(self, alive: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Those made so far, by name; or what they would be if others were there, (n,) by place."""
+        """Return the coefficients made so far, by name; or what they would be with other beads there, (n,) by place."""
         arrays: dict[str, np.ndarray] = {}
         for k, made in enumerate(self._coefficients.values()):
             for c in range(2):
@@ -168,8 +168,8 @@ class Schedule:
         return arrays
 
     def take_coefficients(self, before: "Schedule", then: np.ndarray, now: np.ndarray) -> None:
-        """Those that beads had at places `then` before an edit are theirs at places `now`, as long as they are made of
-        the same numbers: whether beads feel each other through the fluid, and kT, may have changed."""
+        """Carry coefficients over an edit, from places `then` to places `now`, as long as they are made of the same
+        numbers: whether beads feel each other through the fluid, and kT, may have changed."""
         for key, made in self._coefficients.items():
             theirs = before._coefficients.get(key)
             if theirs is None or theirs.kT != made.kT:
@@ -180,7 +180,7 @@ class Schedule:
                     own[c][now[same]] = other[c][then[same]]
 
     def _take_numbers_of_integrator(self) -> None:
-        """Timestep and temperature as they are now."""
+        """Take timestep and temperature as they are now."""
         self._integrator_version = self.integrator.version
         self._timestep = self.integrator.timestep
         self._coefficients: dict[tuple[str, float], Coefficients] = {}
@@ -188,16 +188,16 @@ class Schedule:
         self.wind()
 
     def wind(self) -> None:
-        """Jumps tell the time of their events."""
+        """Let jumps know the time of their events."""
         self.jumping.clock[:] = *self.since, self._timestep
 
     def bind(self, force: Any) -> Any:
-        """The operation of a force as it is now."""
+        """Return the operation of a force as it is now."""
         self.proposing.check_force(self.system.name_of(force), force)
         return self.jumping.joined(force, force.bind(self.layout))
 
     def _bind_forces(self) -> None:
-        """The operation of every force, and their sums by the group that a kick names."""
+        """Bind every force, and make their sums by the group that a kick names."""
         forces = self.system.forces
         self._versions = [force.version for force in forces]
         self.bound: list[Any] = [self.bind(force) for force in forces]
@@ -206,7 +206,7 @@ class Schedule:
         self.jumping.weigh(self)
 
     def _of_group(self, group: int | None) -> list[Any]:
-        """The bound forces of a group; all of them for None."""
+        """Return the bound forces of a group; all of them for None."""
         return [b for b, f in zip(self.bound, self.system.forces, strict=True) if group is None or f.group == group]
 
     @property
@@ -227,7 +227,7 @@ class Schedule:
             if block is not None:
                 inside = [(stage, self.operations(stage, letter, silent)) for stage, letter in letters]
                 operations += self.proposing.compile(self, block, inside, silent)
-                # What it did to the energy is told at its end: of a rejected block nothing.
+                # Its change of the energy is recorded at its end: that of a rejected block is nothing.
                 operations += self.around(inside[-1][0], [], self._instruments())
                 continue
             for stage, letter in letters:
@@ -244,22 +244,22 @@ class Schedule:
             operations.append(looks)
         self.store.program.load(operations)
         # The kinetic energies after O are nan until they are measured, and work is once an energy overflows, which
-        # says nothing of the state: they are remembered as bits.
+        # tells nothing of the state: they are remembered as bits.
         moving = self.moving_arrays() | {"after_o": self.store.after_o}
         self.store.program.remember(
             [a.view(np.int64) if name in ("after_o", "work") else a for name, a in moving.items()]
         )
 
     def _watch(self) -> Any:
-        """The last operation of a step: looks for beads that have run away."""
+        """Return the last operation of a step, which looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self.length / self.store.step_lengths()
         return watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
-        """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
-        meet are one flight. Not As of different parts of a composition: of constrained beads, and of beads that turn,
-        A(s) A(t) is A(s + t) to second order only, and the composition would be no better."""
+        """Return the letters that do something here. G does nothing where there are no in-triangle points; two As that
+        then meet are one flight. As of different parts of a composition are not joined: for constrained beads, and for
+        beads that turn, A(s) A(t) is A(s + t) to second order only, and the composition would not be better."""
         word: list[tuple[Stage, Letter]] = []
         # Letters that stand apart are numbered apart.
         numbers = {True: count(), False: count()}
@@ -277,21 +277,22 @@ class Schedule:
         return word
 
     def jumps_at(self, stage: Stage) -> list[Any]:
-        """What a letter J does."""
+        """Return the operations of a letter J."""
         return self.jumping.at(stage)
 
     def _instruments(self) -> list[Flow]:
-        """Flows that only measure."""
+        """Return flows that only measure."""
         return [] if self.meter is None else [self.meter]
 
     def rule(self, letter: Letter) -> Any:
-        """What the kick of a letter makes of the forces; one for all letters of the same sub-step."""
+        """Return the rule by which the kick of a letter applies the forces; one for all letters of the same
+        sub-step."""
         if letter.substep not in self._rules:
             self._rules[letter.substep] = self.integrator.kick.bind(self, letter.substep * self.integrator.timestep)
         return self._rules[letter.substep]
 
     def kicks(self) -> tuple[ForceSum, Any] | None:
-        """Force sum and kick rule of the first B of a step; None where kicks are explicit."""
+        """Return force sum and kick rule of the first B of a step; None where kicks are explicit."""
         letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
         if letter is None or not self.bound:
             return None
@@ -299,8 +300,8 @@ class Schedule:
         return None if rule is None else (self.force_sums[letter.group], rule)
 
     def operations(self, stage: Stage, letter: Letter | None = None, flows: Sequence[Flow] | None = None) -> list[Any]:
-        """What a letter does: to all beads, to those that have a letter of their own, and what flows do around it, of
-        the kinds of beads where no others are given."""
+        """Return the operations of a letter: on all beads, on beads that have a letter of their own, and those of flows
+        around it; flows are those of the kinds of beads where no others are given."""
         letter = Letter(stage.kind, 1.0) if letter is None else letter
         common = LETTERS[stage.kind].operations(self, letter, stage)
         given = (self.force_sums[letter.group],) if LETTERS[stage.kind].forces else ()
@@ -310,22 +311,22 @@ class Schedule:
         return self.around(stage, [*common, *own], flows)
 
     def around(self, stage: Stage, operations: Sequence[Any], flows: Sequence[Flow] | None = None) -> list[Any]:
-        """Operations with those of flows before and after a letter around them."""
+        """Return operations with those of flows before and after a letter around them."""
         flows = self._all_flows() if flows is None else flows
         before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
         after = [operation for flow in flows for operation in flow.after(stage)]
         return [*before, *operations, *after]
 
     def _all_flows(self) -> list[Flow]:
-        """Of kinds of beads, and of those that feel each other through the fluid."""
+        """Return the flows of kinds of beads, and that of beads that feel each other through the fluid."""
         return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
 
     def _in_fluid(self, letter: str) -> "Sequence[Handle]":
-        """Handles whose beads do a letter together."""
+        """Return handles whose beads do a letter together."""
         return self.fluid.handles if self.fluid is not None and self.fluid.replaces(letter) else ()
 
     def make_force_sum(self, forces: list[Any]) -> ForceSum:
-        """A sum of bound forces with arrays of its own."""
+        """Return a sum of bound forces with arrays of its own."""
         passes_on = forces and self.layout.n_points and self.store.membranes_move
         return ForceSum(
             forces,
@@ -338,23 +339,23 @@ class Schedule:
     # Following changes --------------------------------------------------------------------------------------
 
     def stale(self) -> list[int]:
-        """Forces, by number, whose numbers have changed since they were bound."""
+        """Return forces, by number, whose numbers have changed since they were bound."""
         # Asked in every call of `step`: the numbers themselves, not the properties that show them.
         forces, versions = self.system._forces, self._versions
         return [i for i, force in enumerate(forces) if force._version != versions[i]]
 
     def bind_before_the_next_step(self, forces: Sequence[int]) -> None:
-        """Those of these forces, by number, that are not bound anew earlier."""
+        """Mark these forces, by number, to be bound again before the next step if nothing binds them earlier."""
         for i in forces:
             self._versions[i] = -1
 
     @property
     def follows_integrator(self) -> bool:
-        """Whether timestep and temperature are those that this was made for."""
+        """True if timestep and temperature are those that this was made for."""
         return self.integrator._version == self._integrator_version
 
     def take_forces(self, bound: dict[int, Any]) -> None:
-        """Operations of forces, by number, take the place of those there were."""
+        """Put operations of forces, by number, in the place of those there were."""
         self.put_forces(bound)
         self.store.program.changed()
         if any(rule is not None for rule in self._rules.values()):
@@ -362,7 +363,7 @@ class Schedule:
             self.compile()
 
     def put_forces(self, bound: dict[int, Any]) -> None:
-        """The same within a step, or for a state that has changed anyway."""
+        """Put operations of forces in place, within a step or for a state that has changed anyway."""
         for i, operation in bound.items():
             self.bound[i] = operation
             self._versions[i] = self.system.forces[i].version
@@ -371,7 +372,7 @@ class Schedule:
         self.jumping.weigh(self)
 
     def follow_integrator(self) -> bool:
-        """Timestep or temperature have changed: all that was made of them is made anew. Whether steps are longer."""
+        """Make again all that depends on timestep or temperature, which have changed; tell whether steps are longer."""
         time, longer = self.time, self.integrator.timestep > self._timestep
         self._take_numbers_of_integrator()
         self.set_time(time)
@@ -381,12 +382,12 @@ class Schedule:
 
     @property
     def time(self) -> float:
-        """s; of all steps taken, the timestep that each was taken with."""
+        """Time, s: the sum over all steps taken of the timestep that each was taken with."""
         time, step = self.since
         return time + (self.store.step - step) * self._timestep
 
     def set_time(self, time: float) -> None:
-        """It is now `time`, and steps last what they last now from now on."""
+        """Set the time; steps last what they last now from now on."""
         step = self.store.step
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self.since = (0.0, 0) if time == step * self._timestep else (time, step)
@@ -406,8 +407,8 @@ class Schedule:
             (program or self.store.program).perform(operation, changes_state)
 
     def coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """(k,), (k,) pairs of places that the Hessians of bound forces couple, where beads were when they were added:
-        whatever has happened since, it is the same."""
+        """Return the pairs of places, (k,) and (k,), that the Hessians of bound forces couple, where beads were when
+        they were added: whatever has happened since, it is the same."""
         now = self.store.x.copy()
         try:
             self.store.place_at_start()
@@ -426,7 +427,7 @@ class Schedule:
         return next(s for s in self.force_sums.values() if operation in s.forces.operations)
 
     def moving_arrays(self) -> dict[str, np.ndarray]:
-        """What steps change: with the step number, the state."""
+        """Return what steps change: with the step number, the state."""
         arrays = self.store.moving() | self.jumping.arrays() | self.proposing.arrays()
         arrays |= {"runaway": self.account.array}
         for flow in [*self._all_flows(), *self._instruments()]:
@@ -434,7 +435,7 @@ class Schedule:
         return arrays
 
     def dynamical_arrays(self) -> dict[str, np.ndarray]:
-        """All that a step reads and is not given by topology, forces and word: what checkpoints hold."""
+        """Return all that a step reads and is not given by topology, forces and word: what checkpoints hold."""
         return {**self.moving_arrays(), "after_o": self.store.after_o, **self.coefficient_arrays()}
 
     def take_arrays(self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int]) -> None:
@@ -472,7 +473,7 @@ class Schedule:
         if self.store.room is not None:
             there = self.store.alive != 0
             for made in self._coefficients.values():
-                # Those of who is there are the file's; for who may be born, what is known here.
+                # Coefficients of beads that are there are the file's; those of beads that may be added are known here.
                 for own, living in zip(made.now, made.living, strict=True):
                     living[there] = own[there]
         self.flipping.take(faces)
@@ -483,7 +484,7 @@ class Schedule:
         self.wind()
 
     def admit_velocities(self) -> None:
-        """Velocities and momenta have been set from outside: leave of them what each kind of bead can have."""
+        """Project velocities and momenta that have been set from outside to what each kind of bead can have."""
         none = self.integrator.overdamped
         self.store.v[none | (self.store.inverse_mass == 0.0)] = 0.0
         for momenta in self.store.momenta.values():
@@ -499,7 +500,7 @@ class Schedule:
         self.perform(Flatten())
 
     def settle(self) -> None:
-        """Positions have been set from outside: bring beads to where their kinds can be."""
+        """Bring beads, whose positions have been set from outside, to where their kinds can be."""
         for flow in self.flows.values():
             for operation in flow.settle():
                 self.perform(operation)

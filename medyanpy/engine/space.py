@@ -99,7 +99,7 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
     meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
     joined = handle.joined
     if not len(joined) or isinstance(handle, Membrane):
-        # Of membranes, whose edges may have flipped, see `check_sheet`.
+        # Membranes, whose edges may have flipped, are checked by `check_sheet`.
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]
     far = np.abs(images_between(d, lengths)) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
@@ -124,7 +124,7 @@ def check_links(layout: Layout) -> None:
 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:
-    """(3,) nm, 0 in open directions: a box for a context that is periodic in the same directions; ParameterError."""
+    """Return a box for a context that is periodic in the same directions, (3,) nm, 0 in open ones; ParameterError."""
     given = box_lengths(checked_box(what, box))
     if ((given > 0.0) != (store.box > 0.0)).any():
         c = int(np.argmax((given > 0.0) != (store.box > 0.0)))
@@ -145,7 +145,7 @@ def expect_no_seam(what: str, store: Store) -> None:
 
 
 def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
-    """(n, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass;
+    """Return where beads are in a box of other lengths, (n, 3) nm by place, each unit by the centre of its mass;
     TopologyError of what cannot be moved."""
     growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
     x: np.ndarray = store.x.copy()
@@ -154,7 +154,7 @@ def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
     for places in units_of(what, store.layout):
         mass = store.mass[places][..., None]
         total = mass.sum(axis=1)
-        # Of rows asleep nobody knows where they are, nor asks.
+        # Positions of inactive rows are not defined, and not used.
         centre = np.divide((mass * x[places]).sum(axis=1), total, out=np.zeros((len(places), 3)), where=total > 0.0)
         x[places] += ((growth - 1.0) * centre)[:, None]
     return x

@@ -35,7 +35,7 @@ class Momenta(NamedTuple):
 
 
 class Store:
-    """Positions, velocities, masses and all else that a bead has.
+    """Positions, velocities, masses and all other columns of the beads.
 
     Attributes
     ----------
@@ -46,10 +46,10 @@ class Store:
     x, v : (n, 3) float arrays, nm and nm/s
         Of in-triangle points x is derived, and v in their plane.
     mass, inverse_mass : (n,) float arrays, pN s²/nm and its inverse
-        The inverse is 0 of beads that are fixed; both are of rows asleep.
+        The inverse is 0 for beads that are fixed; both are 0 in inactive rows.
     room : Room or None
-        Where rows are asleep, or ids are other numbers than rows: which beads are there (`alive`, (n,) int8), and their
-        `ids` (n,), which are state then.
+        Where rows are inactive, or ids are other numbers than rows: which beads are there (`alive`, (n,) int8), and
+        their `ids` (n,), which are state then.
     orientation : (m, 4) float array
         Unit quaternions of the oriented beads.
     spin : (m, 3) float arrays
@@ -106,7 +106,7 @@ class Store:
         self.momenta: dict[Column, Momenta] = {column: self._momenta(column) for column in layout.momenta}
         self.faces: np.ndarray = layout.triangulation.faces
         self.opposite: np.ndarray = layout.triangulation.opposite
-        #: What else becomes another one with the state: who is there, and who neighbours whom in triangles.
+        #: Other changes of the state: which beads are there, and which vertices are neighbours in triangles.
         self.rejoined: Rejoined | None = None
         if layout.topology.membranes:
             self.rejoined = Rejoined(layout.triangulation.triangles, self.room)
@@ -115,17 +115,17 @@ class Store:
         self.program: Program = self.make_program(
             self.v, self.mass, self.inverse_mass, [(m.p, m.inverse_mass) for m in self.momenta.values()]
         )
-        #: How many arrays follow who is there, whatever the letters.
+        #: Number of arrays that follow which beads are there, whatever the letters.
         self._followed = 0
         if self.room is not None:
             self.follow(self.mass, self.mass_of_the_living, 0.0)
             self.follow(self.inverse_mass, self.inverse_of_the_living, 0.0)
             self._followed = 2
-        #: What points push on the corners of their triangles is added up here.
+        #: Sums of what points push on the corners of their triangles.
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
         self.corners: Accumulator = Accumulator(n, self.threads, of_vertices[:n], of_points)
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
-        #: Who looks whether edges stay shorter than half of the box.
+        #: Check that edges stay shorter than half of the box.
         self.box_edges: BoxEdges | None = None
         if self.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
             self.box_edges = BoxEdges(layout.n_vertices, len(self.faces))
@@ -138,7 +138,7 @@ class Store:
         self.after_o: np.ndarray = np.full(len(layout.handles), np.nan)
 
     def _make_room(self) -> None:
-        """Who is there, and what mass whoever is born will have."""
+        """Set up which beads are there, and which mass an added bead will have."""
         layout = self.layout
         self.room: Room | None = None
         self.mass_of_the_living: np.ndarray = self.mass
@@ -155,7 +155,7 @@ class Store:
         self.inverse_of_the_living[born] = 1.0 / self.mass_of_the_living[born]
 
     def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:
-        """(n,) a number of every bead, by place, and in rows asleep what those have that jumps may bear there."""
+        """Return a number of every bead, (n,) by place; in inactive rows, that of a bead that a jump may add there."""
         out = values.copy()
         for handle in self.layout.handles:
             if handle.comes_and_goes:
@@ -164,17 +164,17 @@ class Store:
         return out
 
     def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
-        """Let an array by place hold what `living` has where somebody is, from now on."""
+        """Let an array by place hold what `living` has where a bead is, from now on."""
         assert self.room is not None
         self.room.follow(now, living, asleep)
 
     def forget_coefficients(self) -> None:
-        """Those of letters that are no more follow nothing."""
+        """Drop the coefficients of letters that are not there any more."""
         if self.room is not None:
             self.room.forget(self._followed)
 
     def there(self, of: str = BEADS, alive: np.ndarray | None = None) -> np.ndarray | None:
-        """(rows,) whether somebody is in each row of the columns of an `of`, in topology order, now or by (n,) by
+        """Tell whether a bead is in each row of the columns of an `of`, (rows,) in topology order, now or by (n,) by
         place; None: in all."""
         if self.room is None:
             return None
@@ -183,12 +183,12 @@ class Store:
         return there
 
     def check_living(self, what: str, ids: np.ndarray, alive: np.ndarray) -> None:
-        """Refuse ids and who is alive, in topology order, that cannot be taken over.
+        """Refuse ids, and a mask of the beads that are there, in topology order, that cannot be taken over.
 
         Raises
         ------
         TopologyError
-            Other beads than are here, but of kinds that jumps may bear and kill.
+            Other beads than are here, unless of kinds that jumps may add and remove.
         """
         n = self.layout.n
         if len(ids) != n:
@@ -206,7 +206,7 @@ class Store:
             raise TopologyError(f"{what}: row {i} ({handle.name!r}) is {there} in the state, and {now} here")
 
     def take_living(self, ids: np.ndarray, alive: np.ndarray, next_id: int) -> None:
-        """Take over who is alive, in topology order."""
+        """Take over which beads are there, in topology order."""
         if self.room is not None:
             order = self.layout.order
             self.ids[:], self.alive[:] = np.where(alive, ids, -1)[order], alive[order]
@@ -214,7 +214,7 @@ class Store:
             self.program.changed()
 
     def check_room(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse arrays of a checkpoint, of the right shapes and types, that say who is there and cannot be.
+        """Refuse arrays of a checkpoint, of the right shapes and types, with beads that cannot be there.
 
         Raises
         ------
@@ -234,24 +234,24 @@ class Store:
             raise ParameterError(str(cause)) from cause
 
     def ids_in_rows(self) -> np.ndarray:
-        """(n,) permanent ids in topology order, -1 where nobody is."""
+        """Return permanent ids (n,) in topology order, -1 in rows without a bead."""
         if self.room is None:
             return np.arange(self.layout.n)
         rank = self.layout.rank
         return np.where(self.alive[rank] != 0, self.ids[rank], -1)
 
     def living(self, places: slice) -> int:
-        """How many beads are there, of a range of places."""
+        """Return how many beads are there, of a range of places."""
         return places.stop - places.start if self.room is None else int(self.alive[places].sum())
 
     def degrees_of_freedom(self, handle: Handle) -> int:
-        """Of the beads of a handle that are there."""
+        """Return the degrees of freedom of the beads of a handle that are there."""
         if not handle.comes_and_goes or self.room is None:
             return handle.degrees_of_freedom
         return handle.degrees_of_freedom_per_bead * self.living(self.layout.block_of(handle))
 
     def _momenta(self, column: Column) -> Momenta:
-        """As (n, width), with the masses that handles give."""
+        """Return momenta as (n, width), with the masses that handles give."""
         n, first = self.layout.n_rows(column.of), self.layout.first_place(column.of)
         mass, inverse = np.ones((n, *column.shape)), np.zeros((n, *column.shape))
         for handle in self._having[column]:
@@ -284,7 +284,8 @@ class Store:
                 self.x[self.layout.slice_of(handle)] = here
 
     def looked_at(self, operations: list[Any]) -> list[Any]:
-        """Operations that move vertices, with looks at the edges of membranes around them where the box has an end."""
+        """Return operations that move vertices, with looks at the edges of membranes around them where the box has an
+        end."""
         around: list[Any] = operations if self.box_edges is None else self.box_edges.around(operations)
         return around
 
@@ -293,22 +294,22 @@ class Store:
         return bool(self.box.any())
 
     def moving(self) -> dict[str, np.ndarray]:
-        """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
+        """Return what steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
         box = {"box": self.box} if self.is_periodic else {}
         if self.is_periodic and self.layout.n_points:
-            # Which images they are at follows from nothing else.
+            # The images they are at follow from nothing else.
             box["x of points"] = self.x[self.layout.n_cartesian :]
         return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
 
     def places(self) -> list[np.ndarray]:
-        """The arrays that say where everything is."""
+        """Return the arrays of where everything is."""
         moving = self.moving()
         return [moving[column.array] for column in self.layout.topology.columns if not column.is_momentum]
 
     def set_together(self) -> list[list[Column]]:
-        """The columns that not all beads have, in groups as `checked` takes them; of those that have rows."""
+        """Return the columns that not all beads have, in groups as `checked` takes them; of those that have rows."""
         groups: dict[tuple[str, str], list[Column]] = {}
         for column, handles in self._having.items():
             if handles:
@@ -318,8 +319,8 @@ class Store:
     def shown(
         self, column: Column, held: np.ndarray | None = None, alive: np.ndarray | None = None
     ) -> np.ndarray:
-        """The rows of a column, or of another array of its kind, in topology order, as users see them; nan, or -1 of
-        whole numbers, where nobody is, or where nobody is said to be, (n,) by place."""
+        """Return the rows of a column, or of another array of its kind, in topology order, as users see them. Rows
+        without a bead, now or by (n,) by place, are nan, or -1 of whole numbers."""
         rows = (self.arrays[column.array] if held is None else held)[self.layout.shown_rows(column.of)]
         if column.shown is not None:
             out: np.ndarray = np.empty((len(rows), *column.shown), column.dtype)
@@ -333,7 +334,7 @@ class Store:
         return frozen(rows)
 
     def awake(self, values: np.ndarray, of: str = BEADS, alive: np.ndarray | None = None) -> Any:
-        """Rows that a user gives in topology order: those in which nobody is are not looked at."""
+        """Return the rows that a user gives in topology order; those without a bead are not looked at."""
         there = self.there(of, alive)
         if there is None or np.shape(values)[:1] != there.shape:
             return values
@@ -345,8 +346,8 @@ class Store:
     def checked(
         self, what: str, given: dict[Column, np.ndarray], alive: np.ndarray | None = None
     ) -> dict[Column, np.ndarray]:
-        """Rows that users give for columns of one role and `of`, as memory is to hold them; TopologyError naming the
-        first bad one."""
+        """Return rows that users give for columns of one role and `of`, as memory is to hold them; TopologyError naming
+        the first bad one."""
         of = next(iter(given)).of
         n, rows, there = self.layout.n_rows(of), self.layout.shown_rows(of), self.there(of, alive)
         given = {
@@ -371,8 +372,8 @@ class Store:
         return out
 
     def draw_momenta(self, kT: float, seed: int, of: np.ndarray | None = None) -> None:
-        """Velocities and other momenta from Maxwell's distribution, also of what does not move; of the places (n,)
-        bool that are said, or all."""
+        """Draw velocities and other momenta from Maxwell's distribution, also for what does not move; at the places
+        (n,) bool that are given, or at all."""
         ids = self.layout.order.astype(np.int64) if self.room is None else self.ids
         there: np.ndarray = np.ones(self.layout.n, bool) if self.room is None else self.alive != 0
         wanted: np.ndarray = there if of is None else there & of
@@ -392,7 +393,7 @@ class Store:
     def make_program(
         self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray, momenta: list[tuple[np.ndarray, np.ndarray]]
     ) -> Program:
-        """A program that moves the beads of this context, with velocities, momenta and masses of its own."""
+        """Return a program that moves the beads of this context, with velocities, momenta and masses of its own."""
         oriented = self.layout.n_oriented > 0
         spin, inverse_inertia = momenta[0] if oriented else (None, None)
         others = list(zip(self.layout.momenta, momenta, strict=True))[oriented:]
@@ -421,37 +422,38 @@ class Store:
 
     @property
     def step(self) -> int:
-        """Steps taken so far."""
+        """Number of steps taken so far."""
         return int(self.program.step)
 
     def positions_changed(self) -> None:
-        """Positions have been set from outside."""
+        """Follow positions that have been set from outside."""
         self.program.changed()
         self.after_o[:] = np.nan
 
     def movable_beads(self) -> np.ndarray:
-        """(n,) whether each bead, by place, is free to move."""
+        """Tell whether each bead is free to move, (n,) by place."""
         return self.inverse_mass > 0.0
 
     def masses(self) -> np.ndarray:
-        """(n,) pN s²/nm; by place."""
+        """Return the masses of the beads, (n,) pN s²/nm, by place."""
         return self.mass.copy()
 
     def step_lengths(self) -> np.ndarray:
-        """(n,) nm; how far each bead, by place, moves while its coordinates change by 1; 1 of rows asleep."""
+        """Return how far each bead moves while its coordinates change by 1, (n,) nm by place; 1 in inactive rows."""
         out = self.layout.gather("step_lengths")
         return np.where(out > 0.0, out, 1.0)
 
     def radii(self, momenta: "Momenta") -> np.ndarray:
-        """(n, width) nm per unit of the coordinates that belong to momenta: how far they move mass, by the ratio of
-        generalised and plain masses; of rotations the radii of gyration."""
+        """Return how far the coordinates that belong to momenta move mass, (n, width) nm per unit of them, by the ratio
+        of generalised and plain masses; of rotations the radii of gyration."""
         mass = self.mass[momenta.places, None]
-        # Of rows asleep: whatever is a number.
+        # In inactive rows any number will do.
         radii: np.ndarray = np.sqrt(np.divide(momenta.mass, mass, out=np.ones_like(momenta.mass), where=mass > 0.0))
         return radii
 
     def shortest_length(self) -> float:
-        """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
+        """Return the shortest edge of meshes and link of filaments or, without any, roughly the distance of beads,
+        nm."""
         edges = []
         for handle in self.layout.handles:
             joined = handle.joined
@@ -472,6 +474,6 @@ class Store:
 
 
 def frozen(a: np.ndarray) -> np.ndarray:
-    """An array that nobody can write to any more."""
+    """Return an array made read-only."""
     a.flags.writeable = False
     return a

@@ -1,4 +1,4 @@
-"""What a Context is now, as tables: what notebooks show of it, and of a Simulation."""
+"""Summary of a Context as tables: what notebooks show of it, and of a Simulation."""
 
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,12 @@ MOST_BEADS = 10_000
 
 
 def said_of(context: "Context") -> str:
-    """Where it stands, in one line."""
+    """Return the step and time of a context, in one line."""
     return f"step {context.step_count:,}, {context.time:.6g} s"
 
 
 def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
-    """All there is to say of it, and why some of it is not said."""
+    """Return the tables of a context, and the reasons for what is left out of them."""
     state, why_not = _look(context)
     temperatures = {} if state is None else state.temperatures
     energies = {} if state is None else state.energies
@@ -71,7 +71,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
 
 
 def _look(context: "Context") -> "tuple[State | None, str]":
-    """Energies and temperatures, or why a display does not take them."""
+    """Return energies and temperatures, or why a display does not take them."""
     n, schedule = context.layout.n, context._schedule
     if n > MOST_BEADS:
         return None, f"Energies and temperatures are not taken here of more than {MOST_BEADS:,} beads: get_state does."
@@ -92,7 +92,7 @@ def _look(context: "Context") -> "tuple[State | None, str]":
 
 
 def _living(handle: "Handle", state: "State | None") -> int:
-    """How many beads of a handle there are now, where that is known, or were at the start."""
+    """Return how many beads of a handle there are now, where that is known, or were at the start."""
     return len(handle) if state is None or not len(handle._asleep) else len(state.living(handle))
 
 

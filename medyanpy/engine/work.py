@@ -1,4 +1,4 @@
-"""Where energy comes from: heat, shadow work, protocol work and chemical energy."""
+"""Accounts of energy: heat, shadow work, protocol work and chemical energy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -62,13 +62,13 @@ class WorkMeter(Flow):
         self._kinetic[0], self._potential[0] = kinetic, potential
 
     def take(self, tallies: np.ndarray) -> None:
-        """Go on from tallies that a checkpoint holds; those of 0.1 are fewer: they know of no jumps."""
+        """Resume from tallies that a checkpoint holds; those of version 0.1 are fewer, without jumps."""
         self._tallies[:] = 0.0
         self._tallies[: len(tallies)] = tallies
 
     def intervene(self, before: tuple[float, float], after: tuple[float, float]) -> None:
-        """Something outside of steps has changed kinetic and potential energy (pN nm)."""
-        # What the potential energy did until then was done by steps.
+        """Count a change from outside of steps in kinetic and potential energy (pN nm)."""
+        # Steps did all changes of the potential energy until then.
         add_to(self._shadow, before[1] - self._potential[0])
         add_to(self._shadow, -self._potential[1])
         add_to(self._protocol, after[0] - before[0])
@@ -76,8 +76,8 @@ class WorkMeter(Flow):
         self._kinetic[0], self._potential[:] = after[0], (after[1], 0.0)
 
     def readings(self, potential: float) -> dict[str, float]:
-        """heat, shadow_work, protocol_work and chemical_work, pN nm, at the present potential energy. Reading changes
-        nothing."""
+        """Return heat, shadow_work, protocol_work and chemical_work, pN nm, at the present potential energy. Reading
+        changes nothing."""
         heat = float(self._heat.sum())
         shadow = float(self._shadow.sum() + (potential - self._potential[0] - self._potential[1]))
         if self._overdamped:

@@ -1,7 +1,7 @@
-"""What the numbers of a simulation mean for each other: the worksheet of `Simulation.check`, and warnings made of it.
+"""Consistency of the numbers of a simulation: the worksheet of `Simulation.check`, and warnings made of it.
 
 One Context is looked at once, where its beads start: what each kind diffuses and how far it moves in a step, which
-timestep each force bears, and what nobody can have meant. The same remarks are warnings when a Context is made.
+timestep each force bears, and what cannot have been meant. The same remarks are warnings when a Context is made.
 """
 
 from dataclasses import dataclass, field
@@ -44,10 +44,10 @@ __all__ = ["BeadRow", "ForceRow", "Worksheet"]
 
 #: A force, and the squared frequencies that it has, 1/s²; see `Force.squared_frequencies`.
 _Rate: TypeAlias = "tuple[Force, np.ndarray | None]"
-#: A class of warnings, and what it says.
+#: A class of warnings, and a message.
 _Remark: TypeAlias = tuple[type[Warning], str]
 
-# What nobody can mean, each far beyond what is done on purpose. In units of a step: velocities that are never
+# Bounds of what can be meant, each far beyond what is done on purpose. In units of a step: velocities that are never
 # forgotten within a run, or are forgotten at once.
 _NEVER_FORGOTTEN = 1e10
 _FORGOTTEN_AT_ONCE = 1e4
@@ -63,16 +63,16 @@ _RESOLVED = 0.05
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
 _LITTLE = 0.02
-# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that
-# is a temperature of anything there (pN nm).
+# Bounds far above masses (pN s²/nm) and timesteps (s) of cells, but not above those of work without units; and the kT
+# that is a temperature of anything there (pN nm).
 _SMALL = 1e-4
 _COLDEST = 1e-3
 _HOTTEST = 50.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
-# Of an energy that is the same at both ends of a box.
+# Rounding of an energy that is the same at both ends of a box.
 _ROUNDING = 1e-9
-# What is said of fields that do not repeat with the box, after their names.
+# Text on fields that do not repeat with the box, after their names.
 _JUMPS = ": its energies differ by up to "
 # A length that a box may come to have, over that of now: with which no function repeats that does with the box.
 _ANOTHER = 1.0173
@@ -114,7 +114,7 @@ class BeadRow:
 
 @dataclass(frozen=True)
 class ForceRow:
-    """One force.
+    """Row of the worksheet for one force.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class ForceRow:
 
 @dataclass(frozen=True)
 class Worksheet:
-    """What the numbers of a simulation mean for each other; its text is a table. Made by `Simulation.check`.
+    """Table of what the numbers of a simulation mean for each other, made by `Simulation.check`; its text is a table.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Worksheet:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is remarked."""
+        """True if there are no remarks."""
         return not self.remarks
 
     def __str__(self) -> str:
@@ -201,8 +201,8 @@ def look(
     box: np.ndarray | None = None,
     found: "Sequence[Overlap]" = (),
 ) -> Worksheet:
-    """The worksheet of a system under an integrator, with what overlaps; of a box that has changed with its lengths
-    now, (3,) nm."""
+    """Return the worksheet of a system under an integrator, with what overlaps; of a box that has changed with its
+    lengths now, (3,) nm."""
     start = Start(system.topology, integrator.overdamped, system.box if box is None else box_shown(box))
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
@@ -238,13 +238,13 @@ def warn(
     box: np.ndarray,
     found: "Sequence[Overlap]" = (),
 ) -> None:
-    """Of all that a worksheet remarks and that has not been said."""
+    """Warn of everything that a worksheet remarks and that has not been reported yet."""
     _warn_once(look(system, integrator, box, found).remarks, said)
 
 
 def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
-    """Warn of what has not been said: of a field that does not repeat with the box once, whatever the box was, and of
-    pairs that overlap once for each force."""
+    """Warn of what has not been reported yet: of a field that does not repeat with the box once, whatever the box was,
+    and of pairs that overlap once for each force."""
     for kind, text in remarks:
         field, jumps, _ = text.partition(_JUMPS)
         about = text.partition(":")[0] if kind is OverlapWarning else field + jumps
@@ -261,14 +261,14 @@ def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.n
 
 
 class Looked:
-    """What the numbers of forces were when their timesteps were looked at: of ramps, most steps change next to nothing,
-    and to look costs as much as tens of steps."""
+    """Numbers that forces had when their timesteps were last examined. Of ramps, most steps change next to nothing, and
+    an examination costs as much as tens of steps."""
 
     def __init__(self) -> None:
         self._seen: WeakKeyDictionary[Force, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
 
     def anew(self, forces: "Sequence[Force]") -> "list[Force]":
-        """Of forces that have changed, those that are to be looked at again; they count as looked at."""
+        """Return, of forces that have changed, those to be examined again; they count as examined."""
         out = []
         for force in forces:
             terms, numbers = force._version - force._sets, force._numbers
@@ -280,7 +280,8 @@ class Looked:
 
 
 def _has_moved(before: Any, now: Any) -> bool:
-    """By more than a little of what it was; whatever is no number moves as soon as it is another."""
+    """Tell whether a number has changed by more than a little of what it was; anything else has moved as soon as it is
+    another."""
     if now is before:
         return False
     if not isinstance(before, int | float | np.ndarray) or not isinstance(now, int | float | np.ndarray):
@@ -292,7 +293,7 @@ def _has_moved(before: Any, now: Any) -> bool:
 
 
 def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]") -> None:
-    """Of forces that have become too stiff for the time between their kicks."""
+    """Warn of forces that have become too stiff for the time between their kicks."""
     if not forces:
         return
     start = Start(system.topology, integrator.overdamped, system.box)
@@ -305,7 +306,7 @@ def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", force
 
 
 def warn_of_integrator(system: "System", integrator: "SplittingIntegrator", longer: bool) -> None:
-    """After its temperature has changed, or its timestep, which may be longer now."""
+    """Warn after a change of its temperature, or of its timestep, which may be longer now."""
     timesteps = [r for r in look(system, integrator).remarks if r[0] is TimestepWarning] if longer else []
     for kind, text in [*timesteps, *_remarks_of_temperatures(system, integrator)]:
         warn_outside(text, kind)
@@ -334,7 +335,7 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
 def _force_row(
     system: "System", integrator: "SplittingIntegrator", start: Start, name: str, parts: list[_Rate]
 ) -> ForceRow:
-    """What some forces together bear: each by the way that beads go between its kicks."""
+    """Return the timestep that some forces together bear: each by the way that beads go between its kicks."""
     total: np.ndarray | None = None
     for force, rate in parts:
         if rate is None or integrator.kick.softens(force.name):
@@ -382,7 +383,7 @@ def _remarks_of_timesteps(
 
 
 def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list[_Remark]:
-    """Of forces each of which bears the timestep alone, and which act on the same beads."""
+    """Return remarks on forces each of which bears the timestep alone, and which act on the same beads."""
     if together.limit is None or together.share is None or together.share <= 1.0:
         return []
     return [(
@@ -395,7 +396,7 @@ def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", t
 
 
 def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -> str:
-    """Where a force is much stiffer than elsewhere: there it is the mesh, and not the force, that is to be mended."""
+    """Name the place where a force is much stiffer than elsewhere: there the mesh is to be mended, not the force."""
     if row.stiffest is None:
         return ""
     handle = system.topology.handle_of(row.stiffest)
@@ -408,7 +409,8 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
 
 
 def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
+    """Return remarks on triangles so flat that heat turns them over in a few steps: forces and flights there are not
+    resolved."""
     if integrator.kT is None or integrator.overdamped:
         return []
     remarks: list[_Remark] = []
@@ -436,7 +438,8 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
 def _remarks_of_folds(
     system: "System", integrator: "SplittingIntegrator", rows: "Sequence[ForceRow]"
 ) -> list[_Remark]:
-    """Of stars of triangles so sharply bent that heat crumples them, where bending energies are no longer smooth."""
+    """Return remarks on stars of triangles so sharply bent that heat crumples them, where bending energies are not
+    smooth."""
     remarks: list[_Remark] = []
     if integrator.kT is None or integrator.overdamped:
         return []
@@ -467,7 +470,7 @@ def _remarks_of_folds(
 
 
 def _remarks_of_fluids(system: "System") -> list[_Remark]:
-    """Of membranes that flow into folds whose bending energy is lower than that of a surface."""
+    """Return remarks on membranes that flow into folds whose bending energy is lower than that of a surface."""
     kept = {force.membrane for force in system.forces if isinstance(force, MembraneFoldRepulsion)}
     flow = [jump for jump in system.jumps if isinstance(jump, EdgeFlips) and jump.rate > 0.0]
     return [
@@ -484,7 +487,7 @@ def _remarks_of_fluids(system: "System") -> list[_Remark]:
 
 
 def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[_Remark]:
-    """Of energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
+    """Return remarks on energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
     if not box.any():
         return []
     remarks: list[_Remark] = []
@@ -509,7 +512,7 @@ def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[
 
 
 def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
-    """The lengths of a box, and others that jumps may give it, with what is said of them."""
+    """Return the lengths of a box, and others that jumps may give it, with how messages describe them."""
     changed = [
         (np.where(jump.directions, _ANOTHER * box, box), f" when {name} has changed the box so far")
         for name, jump in zip(system.jump_names, system.jumps, strict=True)
@@ -519,7 +522,7 @@ def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
 
 
 def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Of handles that a thermostat does not reach. Beads that constraints join have one temperature."""
+    """Return remarks on handles that a thermostat does not reach. Beads that constraints join have one temperature."""
     handles = system.topology.handles
     if integrator.overdamped or not any(letter.kind == "O" for letter in integrator.letters):
         return []
@@ -539,13 +542,13 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
 
 
 def _made_for(force: "Force") -> float | None:
-    """kT, where all of a force has one."""
+    """Return the kT that all of a force is made for, where there is one."""
     kT = getattr(force, "kT", None) if "kT" in force.changeable else None
     return None if kT is None or np.ndim(kT) else float(kT)
 
 
 def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Of forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
+    """Return remarks on forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
     kT = integrator.kT
     return [
         (
@@ -565,8 +568,8 @@ def _remarks_of_units(
     rates: "Sequence[np.ndarray | None]",
     beads: tuple[BeadRow, ...],
 ) -> list[_Remark]:
-    """Slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was given, they are if
-    masses and timesteps are as small as only pN s²/nm and s make them."""
+    """Return remarks on slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was
+    given, they are if masses and timesteps are as small as only pN s²/nm and s make them."""
     dt, kT = integrator.timestep, integrator.kT
     if kT is None:
         return []

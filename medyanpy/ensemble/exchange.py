@@ -42,7 +42,7 @@ _WHAT = "replica_exchange"
 
 @dataclass(frozen=True)
 class Exchanges:
-    """What a replica exchange has done, up to now.
+    """Result of a replica exchange, up to now.
 
     With K states (entries of the ladder) and as many walkers, and n exchanges done:
 
@@ -75,23 +75,23 @@ class Exchanges:
 
     @property
     def walkers(self) -> np.ndarray:
-        """(n + 1, K) int: which walker is in each state, before each exchange and after the last."""
+        """Walker in each state, (n + 1, K) int, before each exchange and after the last."""
         return np.argsort(self.states, axis=1)
 
     @property
     def acceptance(self) -> np.ndarray:
-        """(K - 1,) float: the part of the swaps of states k and k + 1 that was accepted; nan before the first."""
+        """Part, (K - 1,) float, of the swaps of states k and k + 1 that was accepted; nan before the first."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.accepted / self.attempted)
 
     @property
     def round_trips(self) -> np.ndarray:
-        """(K,) int: how often each walker has gone from the first state to the last and back."""
+        """Number of times that each walker has gone from the first state to the last and back, (K,) int."""
         last = self.states.shape[1] - 1
         out = np.zeros(last + 1, int)
         for walker, path in enumerate(self.states.T):
             ends = path[(path == 0) | (path == last)]
-            # What is left when repetitions are taken out goes to and fro.
+            # The walk is to and fro when repetitions are taken out.
             ends = ends[np.flatnonzero(np.diff(ends, prepend=-1))]
             first = int(len(ends) > 0 and ends[0] != 0)
             out[walker] = max(0, len(ends) - first - 1) // 2
@@ -99,7 +99,7 @@ class Exchanges:
 
     @property
     def table(self) -> Table:
-        """A row for each state: its numbers, mean energy, and the acceptance of swaps with the next."""
+        """Table with a row for each state: its numbers, mean energy, and the acceptance of swaps with the next."""
         rows = [
             {
                 "state": k, **numbers,
@@ -139,7 +139,7 @@ def replica_exchange(
     Parameters
     ----------
     make : callable, or document
-        ``make(seed=...)``, and what else is said of it at `run`: it is called once for each walker.
+        ``make(seed=...)``, as described at `run`: it is called once for each walker.
     ladder : list of dict
         The states, two or more, all with the same names: ``{"temperature": 310.0}`` (or ``"kT"``), and numbers of
         forces and jumps, ``{"springs.stiffness": 0.2}``, ``{"BoxArea.tension": 0.1}``; also both together, as for a
@@ -150,8 +150,8 @@ def replica_exchange(
         How many in all, those of calls before included.
     directory : path, optional
         Where each walker has a folder (``0003``) with its checkpoint and outputs, which follow the walker through the
-        states, and where ``history.jsonl`` has a line for each exchange. Called again, it goes on where it was, whoever
-        was killed. Without it nothing is written.
+        states, and where ``history.jsonl`` has a line for each exchange. Called again, it resumes where it was,
+        whichever process was killed. Without it nothing is written.
     executor, threads, seed, walltime, functions, progress
         As of `run`. Results are the same bits whatever the executor.
     observe : callable, optional
@@ -164,13 +164,13 @@ def replica_exchange(
     Raises
     ------
     ParameterError
-        A ladder of fewer than two states, or of different names, or with names that are none; a word without
-        thermostat, a linearly implicit kick, or jumps that are driven or do not tell what they weigh states by
-        (`Jump.log_weight`): there is no known distribution to exchange in. Folders and functions as of `run`.
+        A ladder of fewer than two states, or of different names, or with unknown names. A word without thermostat, a
+        linearly implicit kick, or jumps that are driven or do not tell what they weigh states by (`Jump.log_weight`):
+        there is no known distribution to exchange in. Folders and functions as of `run`.
     SimulationError
-        A walker that cannot go on: it is named, and the others wait.
+        A walker that cannot continue: it is named, and the others wait.
     ExecutorError
-        As of `run`; or a walker whose worker dies again and again.
+        As of `run`; or a walker whose worker ends again and again.
 
     Notes
     -----
@@ -256,7 +256,7 @@ def replica_exchange(
 
 
 def _close(held: list[Any]) -> None:
-    """Simulations that threads have kept."""
+    """Close simulations that threads have kept."""
     for simulation in held:
         if isinstance(simulation, Simulation):
             simulation._close_quietly()
@@ -271,7 +271,7 @@ def _exchange(
     history: "_History",
     seed: int,
 ) -> dict[str, Any]:
-    """All walkers take their steps, and neighbours are swapped or not: a line of the history."""
+    """Let all walkers take their steps, and swap neighbours or not: a line of the history."""
     n = len(history.lines)
     now = history.states
     walker_in = {state: walker for walker, state in enumerate(now)}
@@ -313,7 +313,7 @@ def _exchange(
 
 
 def _pairs(exchange: int, n_states: int) -> list[int]:
-    """The lower states of those that are paired: of two always, of more by turns."""
+    """Return the lower states of those that are paired: of two always, of more by turns."""
     return list(range(exchange % 2 if n_states > 2 else 0, n_states - 1, 2))
 
 
@@ -370,7 +370,7 @@ def _advanced(
 
 
 def _found(common: Common, walker: Replica, held: Any) -> Simulation:
-    """The walker as it was left, or at its start."""
+    """Return the walker as it was left, or at its start."""
     if isinstance(held, Simulation):
         return held
     functions = common.functions.get()
@@ -426,7 +426,8 @@ def check_canonical(simulation: Simulation) -> None:
 
 
 def log_weight(simulation: Simulation, kT: float, state: State) -> float:
-    """Logarithm of the weight that all jumps give to a state, with their numbers of now, for a temperature."""
+    """Return the logarithm of the weight that all jumps give to a state, with their present numbers, for a
+    temperature."""
     total = 0.0
     jumping = simulation.context._schedule.jumping
     for name, jump, operation in zip(jumping.names, jumping.jumps, jumping.operations, strict=True):
@@ -454,8 +455,8 @@ def enter(simulation: Simulation, state: dict[str, Any]) -> None:
 def weights(
     simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
 ) -> dict[str, float | None]:
-    """Weights of a simulation in the distribution of its state, and of another one: potential energies ("own" and
-    "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
+    """Return weights of a simulation in the distribution of its state, and of another one: potential energies ("own"
+    and "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
     kT = cast(float, simulation.integrator.kT)
     here = simulation.context.get_state(positions=True, energy=True)
     if not math.isfinite(here.potential_energy):
@@ -493,8 +494,8 @@ def weights(
 
 @contextmanager
 def _unbooked(simulation: Simulation) -> Iterator[None]:
-    """A block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed walkers
-    would have another."""
+    """Surround a block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed
+    walkers would have another."""
     meter = simulation.context._schedule.meter
     before = None if meter is None else meter.arrays()["work"].copy()
     try:
@@ -504,7 +505,7 @@ def _unbooked(simulation: Simulation) -> Iterator[None]:
             meter.take(before)
 
 
-# What is there --------------------------------------------------------------------------------------------------------
+# Files that are there -----------------------------------------------------------------------------------------------
 
 
 class _History:
@@ -524,7 +525,7 @@ class _History:
         self._file.seek(0)
         end = 0
         for line in self._file:
-            # Of who was killed while it was written.
+            # A process was killed while it wrote this line.
             if not line.endswith(b"\n"):
                 break
             try:

@@ -1,4 +1,4 @@
-"""Work on other processes: on those of this machine, which are made anew when they die, or on anybody's executor."""
+"""Work on other processes: on those of this machine, which are restarted when they end, or on any given executor."""
 
 import multiprocessing
 import os
@@ -25,7 +25,7 @@ from medyanpy.errors import ExecutorError, ParameterError, shown
 
 __all__ = ["Died", "Workers"]
 
-# Who has been at work so often when a worker died goes on alone, and is given up when that happens as often again.
+# Tasks that were under way so often when a worker ended run alone, and are given up when it happens as often again.
 _TOGETHER = 3
 # Times that workers may be killed while they start.
 _TRIES = 20
@@ -34,7 +34,7 @@ _GRACE = 20.0
 
 
 class Died(Exception):  # noqa: N818 - it is a result
-    """What is left of a task whose workers died, or that its executor could not run, again and again."""
+    """Outcome of a task whose workers ended again and again, or that its executor could not run."""
 
 
 # In a worker ----------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ _busy = threading.Lock()
 
 
 def _start(parent: Any) -> None:
-    """A worker ends when the other end of a pipe is closed: by its parent, or because that is gone."""
+    """Let a worker end when the other end of a pipe is closed: by its parent, or because that is gone."""
 
     def watch() -> None:
         try:
@@ -59,7 +59,7 @@ def _start(parent: Any) -> None:
 
 
 def _there() -> None:
-    """What a worker does to show that it is there."""
+    """Do nothing: a task by which a worker shows that it is there."""
 
 
 def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -71,12 +71,12 @@ def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 class Workers:
-    """Where work is done.
+    """Processes, threads or cluster on which work is done.
 
     Parameters
     ----------
     what : str
-        Who asks, for messages.
+        The caller's name, for messages.
     executor : Executor, dask.distributed.Client, str, int or None
         An int is the number of processes; None as many as there are processors for; a str the address of a scheduler of
         Dask. Processes of our own are spawned; what is given stays open.
@@ -88,7 +88,7 @@ class Workers:
     Raises
     ------
     ParameterError
-        What is no executor.
+        A value that is not an executor.
     ExecutorError
         Processes that do not start.
     """
@@ -126,12 +126,12 @@ class Workers:
 
     @property
     def in_threads(self) -> bool:
-        """Whether workers are threads of this process."""
+        """True if workers are threads of this process."""
         return isinstance(self._given, ThreadPoolExecutor)
 
     @property
     def import_main(self) -> bool:
-        """Whether workers have the script that runs here."""
+        """True if workers have the script that runs here."""
         return self._given is None or isinstance(self._given, ProcessPoolExecutor)
 
     def __enter__(self) -> "Workers":
@@ -172,7 +172,7 @@ class Workers:
             until = time.perf_counter() + 2.0
             while all(process.exitcode is None for process in processes) and time.perf_counter() < until:
                 time.sleep(0.01)
-            # Those that are killed have the number of a signal.
+            # Processes that are killed have the negative number of a signal.
             if any((process.exitcode or 0) > 0 for process in processes):
                 raise ExecutorError(
                     f"{self._what}: worker processes end as soon as they start; what they said is above. They import "
@@ -202,7 +202,8 @@ class Workers:
 
     @property
     def window(self) -> int | None:
-        """How many pieces of work should be on their way, so that nobody waits; None where nobody knows."""
+        """Number of pieces of work that should be on their way, so that no worker waits; None where that is not
+        known."""
         n = self._n if self._given is None else getattr(self._given, "_max_workers", None)
         return 2 * n if isinstance(n, int) else None
 
@@ -212,13 +213,13 @@ class Workers:
         """Call ``function(common, units)`` for each piece of work, a list of units, which gives an outcome for each:
         (unit, outcome), as they come.
 
-        Pieces whose worker died are begun again, unit by unit; `Died` is the outcome of one for which that does not
-        help. Pieces are asked for when there is somebody to do them.
+        Pieces whose worker ended are begun again, unit by unit; `Died` is the outcome of one for which that does not
+        help. Pieces are asked for when a worker is free.
 
         Raises
         ------
         ExecutorError
-            An executor that was given has died, or was shut down.
+            An executor that was given has ended, or was shut down.
         """
         done: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         flying: dict[Future[Any], tuple[list[Any], int]] = {}
@@ -244,7 +245,8 @@ class Workers:
                     try:
                         future = self._submit(function, (common, piece[0]))
                     except BrokenExecutor:
-                        # Of our own: another has died since. Those that were at work are told below.
+                        # The pool is our own: another worker has ended since. Pieces that were under way are handled
+                        # below.
                         again.appendleft(piece)
                         if flying:
                             break

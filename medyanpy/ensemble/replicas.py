@@ -30,12 +30,13 @@ __all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "recorded"
 
 #: In the folder of a replica.
 PARAMETERS, DONE, ERROR = "params.json", "done.json", "error.txt"
-# Somebody who was killed, or whose client was, may hold a folder for so long (s).
+# A process that was killed, or whose client was, may hold a folder for so long (s).
 _PATIENCE = 30.0
 
 
 class _DamagedError(ParameterError):
-    """A folder of a replica, or a file in it, that cannot be gone on with: the replica is not run, others are."""
+    """Error of a folder of a replica, or a file in it, that cannot be resumed from: the replica is not run, others
+    are."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ class Replica:
 
 @dataclass(frozen=True)
 class Common:
-    """What all replicas have in common.
+    """Data that all replicas have in common.
 
-    `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` says which analysis it is. The deadline is a
-    time of day (s since 1970), which machines agree on well enough.
+    `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` identifies the analysis. The deadline is a time
+    of day (s since 1970), which machines agree on well enough.
     """
 
     make: Any
@@ -66,7 +67,7 @@ class Common:
 
     @property
     def left(self) -> float | None:
-        """s"""
+        """Time that is left, s."""
         return None if self.deadline is None else self.deadline - time.time()
 
 
@@ -121,7 +122,7 @@ def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any])
     Raises
     ------
     ParameterError, TopologyError
-        A name that is none, or a number outside its domain.
+        An unknown name, or a number outside its domain.
     """
     of_integrator = {name: value for name, value in numbers.items() if "." not in name}
     unknown = [name for name in of_integrator if name not in integrator.changeable]
@@ -142,7 +143,7 @@ def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any])
 
 
 def _parameters_of(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
-    """What a function takes; nothing where it does not say."""
+    """Return the parameters of a function; none where its signature is not known."""
     try:
         return _asked(function)
     except TypeError:  # It has no hash.
@@ -158,7 +159,7 @@ def _asked(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
 
 
 def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
-    """The simulation of a replica at its start."""
+    """Return the simulation of a replica at its start."""
     given = {"seed": replica.seed, "directory": folder}
     if not isinstance(make, FromDocumentWith):
         taken = _parameters_of(make)
@@ -174,7 +175,7 @@ def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
 
 
 def work(common: Common, replicas: list[Replica]) -> list[dict[str, Any]]:
-    """Run replicas one after the other, and say what became of each: its status, steps, error, traceback and result.
+    """Run replicas one after the other, and report the outcome of each: its status, steps, error, traceback and result.
 
     Whatever a replica raises is its own, and is told.
     """
@@ -252,14 +253,14 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
 
 @contextmanager
 def _passing_on_sigterm() -> Iterator[None]:
-    """SIGTERM ends a run in its folder, with a checkpoint; afterwards it is for the worker, which it is to end."""
+    """Let SIGTERM end a run in its folder, with a checkpoint; afterwards it is for the worker, which it is to end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
-    # Every signal with a handler of Python, whoever has put it there, writes its number.
+    # Every signal with a Python handler, wherever it was set, writes its number.
     before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     came = b""
     try:
@@ -275,7 +276,7 @@ def _passing_on_sigterm() -> Iterator[None]:
 
 
 def _steps_of(folder: Path) -> int | None:
-    """How far a replica has got, if somebody can tell."""
+    """Return the step that a replica has reached; None where that is not known."""
     try:
         return int(read_head(folder / CHECKPOINT)["step"])
     except Exception:
@@ -303,16 +304,16 @@ def _analysed(analyse: Callable[..., Any] | None, simulation: Simulation, folder
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether it must be given two arguments, or has a second one of the name."""
+    """Tell whether a function must be given two arguments, or has a second one of the name."""
     by_place = [p for p in _parameters_of(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
 
 
-# What is there --------------------------------------------------------------------------------------------------------
+# Files that are there -----------------------------------------------------------------------------------------------
 
 
 def described(replica: Replica) -> dict[str, Any]:
-    """What `PARAMETERS` says."""
+    """Return the content of `PARAMETERS`."""
     return {"parameters": replica.parameters, "replica": replica.index[1], "seed": replica.seed}
 
 
@@ -328,8 +329,8 @@ def check_own(folder: Path) -> None:
 
 
 def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
-    """What became of a replica that is done already, at the step that is asked for and by the same analysis; one whose
-    files are damaged has failed.
+    """Return the outcome of a replica that is done already, at the step that is asked for and by the same analysis; one
+    whose files are damaged has failed.
 
     Raises
     ------
@@ -383,7 +384,7 @@ def _recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
 def _write(path: Path, tree: Any) -> None:
     text = json.dumps(tree, indent=1)
     write_atomically("ensemble", path, lambda file: file.write(text.encode()), links=False)
-    # Afterwards: who was killed while it wrote the same may have ended since this worker began.
+    # Afterwards: a process that was killed while it wrote the same may have ended since this worker began.
     remove_left_over(path)
 
 

@@ -26,7 +26,7 @@ from medyanpy.simulation import Simulation
 
 __all__ = ["maker", "own_folder", "packed", "run", "sets_of_parameters"]
 
-#: What says in a folder that it is an ensemble's.
+#: The file that marks a folder as an ensemble's.
 ENSEMBLE = "ensemble.json"
 FORMAT, VERSION = "medyanpy ensemble", 1
 # s of work that are sent at once.
@@ -68,9 +68,9 @@ def run(
     directory : path, optional
         Where each replica has a folder, named by the numbers of its parameters and of itself (``0002-0000``), with its
         parameters and seed (``params.json``), checkpoint, outputs, and ``done.json`` or ``error.txt``. Called again
-        with the same arguments, replicas go on where they were, and those that are done are not run again; parameters,
+        with the same arguments, replicas resume where they were, and those that are done are not run again; parameters,
         replicas and steps may have been added. Without a directory nothing is written, for runs of seconds: a replica
-        whose worker dies begins again.
+        whose worker ends begins again.
     executor : Executor, Client of dask.distributed, int or str, optional
         What runs them: any `concurrent.futures.Executor`; a Client, or the address of its scheduler; a number of
         processes. As many new (spawned) processes as there are processors, where none is given. What is given stays
@@ -84,7 +84,7 @@ def run(
     analyse : callable, optional
         ``analyse(simulation)`` or ``analyse(simulation, directory)`` is called in the worker when a replica is done,
         and returns a number, text or an array, or a dict of these, a column for each. With another function, or after
-        its text has changed, replicas that are done are analysed anew, from their last checkpoint.
+        its text has changed, replicas that are done are analysed again, from their last checkpoint.
     functions : dict of str to callable, optional
         Of Python forces, as of `Simulation.resume`.
     progress : bool, optional
@@ -97,11 +97,11 @@ def run(
     Raises
     ------
     ParameterError
-        Parameters that are no dicts of what JSON holds, or that `make` does not take; two sets that are the same; a
+        Parameters that are not dicts of what JSON holds, or that `make` does not take; two sets that are the same. A
         folder that holds something else, or another ensemble, or one that is run by another process; a function that
         cannot be sent to other processes. Nothing has been run.
     ExecutorError
-        Processes that do not start; an executor that was given, and dies or is shut down.
+        Processes that do not start; an executor that was given, and ends or is shut down.
     ImportError
         The address of a scheduler without Dask: ``pip install 'medyanpy[dask]'``.
     OutputError
@@ -109,8 +109,8 @@ def run(
 
     Notes
     -----
-    A replica that raises is a row with its error; the others go on, and it is tried again when all is called again. So
-    is one whose worker died: it is resumed by another worker, with the same bits as if nothing had happened.
+    A replica that raises is a row with its error; the others continue, and it is tried again when all is called again.
+    A replica whose worker ended is resumed by another worker, with the same bits as if nothing had happened.
 
     A script that uses processes is imported by them: what it does belongs under ``if __name__ == "__main__":``.
 
@@ -192,7 +192,7 @@ class _Pieces:
         self._seconds: float | None = None
 
     def took(self, seconds: float) -> None:
-        """How long one took; the last few count."""
+        """Record the time that one took; the last few count."""
         self._seconds = seconds if self._seconds is None else 0.9 * self._seconds + 0.1 * seconds
 
     def __iter__(self) -> Iterator[list[Replica]]:
@@ -200,7 +200,7 @@ class _Pieces:
         while at < len(self._replicas):
             size = 1
             if self._window is not None and self._seconds is not None:
-                # Nobody is to wait for the last of others.
+                # No worker is to wait for the last of others.
                 most = (len(self._replicas) - at) // (2 * self._window)
                 size = max(1, min(most, int(_PIECE / max(self._seconds, 1e-6))))
             yield self._replicas[at : at + size]
@@ -208,14 +208,14 @@ class _Pieces:
 
 
 def packed(common: Common, workers: Workers) -> None:
-    """Functions are ready to be sent to workers, where these are other processes."""
+    """Prepare functions to be sent to workers, where these are other processes."""
     if not workers.in_threads:
         for function in (common.make, common.analyse, common.functions):
             function.pack(workers.import_main)
 
 
 def sets_of_parameters(what: str, parameters: Any, called: str = "parameters") -> list[dict[str, Any]]:
-    """Sets of parameters, checked, as they come back from a file."""
+    """Return sets of parameters, checked, as they come back from a file."""
     if isinstance(parameters, Mapping) or not hasattr(parameters, "__iter__") or isinstance(parameters, str):
         raise ParameterError(f"{what}: {called} must be a list of dicts, not {shown(parameters)}")
     sets: list[dict[str, Any]] = []
@@ -256,7 +256,7 @@ def _of_numpy(value: Any) -> Any:
 
 
 def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> tuple[Any, str]:
-    """What makes simulations, and what it is called; it takes all sets of parameters.
+    """Return the function that makes simulations, and its name; it takes all sets of parameters.
 
     Raises
     ------
@@ -304,12 +304,12 @@ def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> t
 
 
 def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack) -> Path:
-    """The folder of an ensemble, which is there and locked until the stack is left.
+    """Make and lock the folder of an ensemble, until the stack is left.
 
     Raises
     ------
     ParameterError
-        It is a file, holds something else, is of another ensemble, or somebody else's now.
+        It is a file, holds something else, is of another ensemble, or in use by another process.
     OutputError
         It cannot be written to.
     """

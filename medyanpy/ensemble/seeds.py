@@ -1,4 +1,4 @@
-"""Which random numbers a replica has: by the seed of its ensemble and by its place in it, and by nothing else."""
+"""Seeds of replicas: from the seed of the ensemble and a replica's place in it, and from nothing else."""
 
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy._tools.validation import whole_number
@@ -10,7 +10,7 @@ _REPLICAS, EXCHANGES = 0, 1
 
 
 def drawn(seed: int, *key: int) -> int:
-    """64 random bits of the stream with a key."""
+    """Return 64 random bits of the stream with a key."""
     # Imported late: it is a tenth of the time that importing the package takes.
     from numpy.random import SeedSequence
 
@@ -18,7 +18,7 @@ def drawn(seed: int, *key: int) -> int:
 
 
 def seed_of(seed: int, parameters: int, replica: int = 0) -> int:
-    """The seed of one replica of an ensemble.
+    """Return the seed of one replica of an ensemble.
 
     Parameters
     ----------

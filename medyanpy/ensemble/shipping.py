@@ -1,4 +1,4 @@
-"""How functions of a user get to other processes, and what they return gets back and into files."""
+"""Transport of a user's functions to other processes, and of what they return back and into files."""
 
 import functools
 import json
@@ -17,7 +17,7 @@ __all__ = ["Shipped", "name_of", "source_of", "text_of_values", "values_of_text"
 
 
 def name_of(function: Any) -> str:
-    """What a function is called, with its module."""
+    """Return the name of a function, with its module."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -55,7 +55,7 @@ class Shipped:
         Raises
         ------
         ParameterError
-            It cannot be sent; the message says what to do.
+            It cannot be sent; the message tells what to do.
         """
         self._packed = _packed(self._what, self._function, main_is_there)
 
@@ -119,11 +119,11 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
     return packed
 
 
-# What analyses are, and return ----------------------------------------------------------------------------------------
+# Analyses, and their results ------------------------------------------------------------------------------------------
 
 
 def text_of_values(what: str, value: Any) -> str:
-    """JSON of numbers, text, arrays, and lists and dicts of these, to the last bit.
+    """Return JSON of numbers, text, arrays, and lists and dicts of these, to the last bit.
 
     Raises
     ------
@@ -155,7 +155,7 @@ _ARRAY = {"dtype", "shape", "values"}
 
 
 def values_of_text(text: str) -> Any:
-    """What `text_of_values` was given, tuples as lists."""
+    """Return what `text_of_values` was given, tuples as lists."""
 
     def array(tree: dict[str, Any]) -> Any:
         if set(tree) == _ARRAY and tree["dtype"] in DTYPES:
@@ -166,7 +166,7 @@ def values_of_text(text: str) -> Any:
 
 
 def source_of(function: Callable[..., Any] | None) -> str | None:
-    """A function by its name and, where there is one, its text: another text is another function."""
+    """Return a function by its name and, where there is one, its text: another text is another function."""
     if function is None:
         return None
     import hashlib

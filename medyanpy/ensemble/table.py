@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Table"]
 
-#: Of every table, between parameters and results.
+#: Columns of every table, between parameters and results.
 FIXED = ("replica", "seed", "steps", "status", "error")
 # Characters of a cell that are shown.
 _WIDTH = 24
 
 
 class Table(Displayed):
-    """What became of each replica, and what the analysis returned: a row for each, in the order of the parameters.
+    """Table of the outcome of each replica and the results of the analysis: a row for each, in the order of the
+    parameters.
 
     Columns are the parameters; ``replica``, its number among those of the same parameters; ``seed``; ``steps`` taken;
-    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``; ``error``, the type and the
-    message of what a failed one has raised, or None; and what ``analyse`` returned: its keys, or ``result``.
+    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``. Further columns are ``error``,
+    the type and the message of what a failed one has raised, or None; and what ``analyse`` returned: its keys, or
+    ``result``.
 
     Attributes
     ----------
@@ -72,7 +74,8 @@ class Table(Displayed):
     def __getitem__(self, what: list[str]) -> "Table": ...
 
     def __getitem__(self, what: int | str | list[str]) -> "dict[str, Any] | np.ndarray | Table":
-        """``table[3]`` is a row, a dict; ``table["steps"]`` a column; ``table[["replica", "steps"]]`` a table of these.
+        """Return a row, a dict, by ``table[3]``; a column by ``table["steps"]``; a table of columns by
+        ``table[["replica", "steps"]]``.
 
         Numbers are an array of numbers, nan where there are none; everything else is an array of objects.
 
@@ -97,7 +100,7 @@ class Table(Displayed):
 
     @property
     def done(self) -> bool:
-        """Whether all replicas are at their last step."""
+        """True if all replicas are at their last step."""
         return all(row["status"] == "done" for row in self._rows)
 
     @property
@@ -108,7 +111,7 @@ class Table(Displayed):
         return Table(self.columns, [self._rows[i] for i in which], folders, [self.tracebacks[i] for i in which])
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The table as a DataFrame.
+        """Return the table as a DataFrame.
 
         Raises
         ------
@@ -122,7 +125,7 @@ class Table(Displayed):
         return pandas.DataFrame({name: list(self[name]) for name in self.columns}, columns=list(self.columns))
 
     def csv(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
-        """The table as comma-separated values, titles first.
+        """Return the table as comma-separated values, titles first.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Checkpoints: files from which a run goes on with the same bits.
+"""Checkpoints: files from which a run resumes with the same bits.
 
 A checkpoint is an uncompressed zip archive, which ``numpy.load`` and every unzip program open. `checkpoint.json` in it
 is text: the step and the document of the simulation (`medyanpy.serialize`) with its large arrays in files of their own
@@ -46,18 +46,20 @@ VERSION = 4
 _HEAD = "checkpoint.json"
 _SUM = re.compile(rb"medyanpy checkpoint, crc32 ([0-9a-f]{8})")
 _SUM_LENGTH = len(b"medyanpy checkpoint, crc32 01234567")
-# Of the arrays of a state: what is read off it, which may be nan before there is anything to read.
+# Arrays of a state that are measured from it, which may be nan before there is anything to measure.
 _MEASURED = ("after_o", "work")
-# What NumPy and LAPACK may differ by, from machine to machine, where they compute coefficients of friction and noise.
+# Bound of differences in the coefficients of friction and noise, which NumPy and LAPACK compute, from machine to
+# machine.
 _LAST_BITS = 1e-6
-# Where things start: a simulation may be built elsewhere than where it goes on.
+# Starting places: a simulation may be built elsewhere than where it resumes.
 _STARTS = ("positions", "vertices", "barycentric")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds: the content of its document, the arrays of the state, and the step they belong to; the
-    time, s, at a step since which the timestep has been what it is; and what a Simulation says of its reporters."""
+    """Content of a checkpoint file: its document, the arrays of the state and their step, a time and a note on
+    reporters. The time, s, is that of a step since which the timestep has been what it is; the note is a Simulation's
+    own."""
 
     path: Path
     content: Any
@@ -67,7 +69,7 @@ class Checkpoint:
     reporters: list[Any] = field(default_factory=list)
 
     def rebuild(self, functions: Any = None) -> tuple[Any, Any]:
-        """The system and the integrator."""
+        """Return the system and the integrator."""
         made = rebuild(self.content, functions=functions, where=f"{self.path}: content")
         if not isinstance(made, tuple):
             raise ParameterError(f"{self.path} holds the document of a {type(made).__name__}, not of a Simulation")
@@ -121,7 +123,7 @@ def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = Non
         head["reporters"] = arrays_apart(reporters, "reporters", members)
     members.update((f"state/{name}", a) for name, a in state.items())
     write_atomically("checkpoint", path, lambda file: _write(file, text_of(head), members))
-    # Of processes that were killed while they wrote the same.
+    # Left-over files are of processes that were killed while they wrote the same.
     remove_left_over(path)
 
 
@@ -143,7 +145,8 @@ def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
 
 
 def _crc(file: BinaryIO, n: int) -> int:
-    """CRC-32 of the first n bytes: finds every change of up to 32 bits in a row, and takes less time than writing."""
+    """Return the CRC-32 of the first n bytes: it finds every change of up to 32 bits in a row, and takes less time than
+    writing."""
     file.seek(0)
     out = 0
     while n > 0:
@@ -168,8 +171,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Notes
     -----
-    Whoever wrote the file: no code in it is run, and what is read takes no more memory than arrays of the file's size
-    and the tree of its text.
+    No code in the file is run, wherever it comes from, and what is read takes no more memory than arrays of the file's
+    size and the tree of its text.
     """
     import zipfile
 
@@ -197,7 +200,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             for place in ("document", "reporters")
         )
         content = arrays_together(content, described, f"{path}: content")
-        # Those of a Context have none.
+        # Checkpoints of a Context have no reporters.
         reporters = arrays_together(head.get("reporters", []), theirs, f"{path}: reporters")
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
@@ -205,7 +208,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_head(path: Path) -> dict[str, Any]:
-    """The text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
+    """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
 
     Raises
     ------
@@ -226,7 +229,7 @@ def read_head(path: Path) -> dict[str, Any]:
 
 
 def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
-    """A time and a step, as `Context` counts from them."""
+    """Return a time and a step, as `Context` counts from them."""
     if (
         not isinstance(given, list)
         or [type(part) for part in given] != [float, int]
@@ -238,7 +241,7 @@ def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a file ends as checkpoints do."""
+    """Tell whether a file ends as checkpoints do."""
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -246,14 +249,14 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def _sum_at_end(file: BinaryIO) -> tuple[int, re.Match[bytes] | None]:
-    """The size of a file, and what its end says of the bytes before it."""
+    """Return the size of a file, and the checksum that its end holds of the bytes before it."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _SUM_LENGTH))
     return size, _SUM.fullmatch(file.read(_SUM_LENGTH))
 
 
 def _check_sum(file: BinaryIO, path: Path) -> int:
-    """The size of a file whose checksum is right."""
+    """Return the size of a file whose checksum is right."""
     size, found = _sum_at_end(file)
     if found is None:
         file.seek(0)
@@ -265,7 +268,8 @@ def _check_sum(file: BinaryIO, path: Path) -> int:
 
 
 def _check_members(archive: "zipfile.ZipFile", size: int) -> None:
-    """Members as `write_checkpoint` makes them: packed ones, and those that share their bytes, could be any size."""
+    """Check that members are as `write_checkpoint` makes them: packed ones, and those that share bytes, could be any
+    size."""
     import zipfile
 
     members = archive.infolist()
@@ -300,9 +304,9 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
 
 
 def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
-    """What no state of a context has: numbers that are not finite, points outside their triangles, quaternions of
-    other lengths, and coefficients that are not those of its friction and noise. Missing arrays and other shapes and
-    types are the context's to refuse."""
+    """Refuse values that no state of a context has: numbers that are not finite, points outside their triangles,
+    quaternions of other lengths, and coefficients that are not those of its friction and noise. Missing arrays, and
+    other shapes and types, are refused by the context."""
     targets = context._dynamical_arrays()
     fitting = {
         name: arrays[name]
@@ -310,7 +314,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
         if name in arrays and (arrays[name].shape, arrays[name].dtype) == (target.shape, target.dtype)
     }
     context._store.check_room(fitting)
-    # Coefficients of those who are there in the file.
+    # Coefficients of the beads that are there in the file.
     alive = fitting.get("alive")
     expected = context._schedule.coefficient_arrays(alive)
     for name, given in fitting.items():
@@ -329,7 +333,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
             context._store.checked("state", shown, alive)
 
 
-# Going on in a simulation that is there ----------------------------------------------------------------------------
+# Resuming in a simulation that is there -----------------------------------------------------------------------------
 
 
 def load_into(context: Any, path: Path) -> None:
@@ -353,7 +357,7 @@ def load_into(context: Any, path: Path) -> None:
 
 
 def _remedy(checkpoint: Checkpoint, context: Any) -> str:
-    """How to get rid of differences in timestep and temperature."""
+    """Return advice for a message: how to get rid of differences in timestep and temperature."""
     theirs, mine = rebuild(checkpoint.content["integrator"]), context.integrator
     differing = [name for name in ("timestep", "kT") if getattr(theirs, name) != getattr(mine, name)]
     numbers = [f"{name}={getattr(theirs, name)!r}" for name in differing]
@@ -361,7 +365,7 @@ def _remedy(checkpoint: Checkpoint, context: Any) -> str:
 
 
 def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
-    """What a run depends on and is not the same in the file and here, by what a user calls it."""
+    """Return what a run depends on and that differs between the file and the context, by what a user calls it."""
     where = f"{checkpoint.path}: content"
     mine = describe(context)
     with foreign_errors(f"{where} is not the document of a Simulation"):
@@ -378,8 +382,8 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
 
 
 def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
-    """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without jumps
-    letters that do them change nothing."""
+    """Return a word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without
+    jumps letters that do them change nothing."""
     words = [
         " ".join(w for w in i.word.split() if jumps or w.startswith("M(") or not LETTERS[w[0]].apart)
         for i in (theirs, mine)
@@ -417,7 +421,7 @@ _ABSENT = object()
 
 
 def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
-    """Sentences on where two trees differ, but for where things start and for Python functions."""
+    """Return sentences on where two trees differ, but for where things start and for Python functions."""
     if isinstance(theirs, dict) and isinstance(mine, dict):
         if "function" in theirs and "function" in mine:
             return []
@@ -445,7 +449,7 @@ def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
 
 
 def _array_difference(theirs: Any, mine: Any, what: str) -> list[str]:
-    """One number for all and an array that repeats it are the same."""
+    """Return the difference of two arrays as text; one number for all and an array that repeats it are the same."""
     numbers = (int, float, np.ndarray)
     if not (isinstance(theirs, numbers) and isinstance(mine, numbers)) or (
         np.ndim(theirs) and np.ndim(mine) and np.shape(theirs) != np.shape(mine)

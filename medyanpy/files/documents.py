@@ -5,9 +5,9 @@ object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); che
 keep its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
 
 In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, a force of
-the system that jumps act on ``{"force": name}``, an array
-``{"dtype": ..., "shape": ..., "values": ...}``, a Python function ``{"function": "module:name"}``, and sites that are
-the very ones of an argument before ``{"same_as": argument}``.
+the system that jumps act on ``{"force": name}``. An array is ``{"dtype": ..., "shape": ..., "values": ...}``, a Python
+function ``{"function": "module:name"}``, and sites that are the very ones of an argument before ``{"same_as":
+argument}``.
 """
 
 import inspect
@@ -42,14 +42,14 @@ __all__ = ["deserialize", "serialize"]
 
 FORMAT = "medyanpy document"
 VERSION = 2
-# What takes no room in a file, but memory and time of who reads it: rows of an array without numbers, and points of
-# which only the number is given.
+# Most items that take no room in a file, but memory and time of its reader: rows of an array without numbers, and
+# points of which only the number is given.
 _MOST = 2**20
 # Bytes that the tree of any text may take, and not only of one that is long itself.
 _ROOM = 4_000_000
 # Texts up to this length stay on one line.
 _LINE = 110
-#: What arrays in files hold.
+#: Types of the arrays in files.
 DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -159,12 +159,12 @@ def deserialize(text_or_path: PathLike, *, functions: Functions | None = None) -
 
 
 def document(what: Any) -> dict[str, Any]:
-    """The whole tree of a document."""
+    """Return the whole tree of a document."""
     return {"format": FORMAT, "version": VERSION, "medyanpy": __version__, "content": describe(what)}
 
 
 def content_of(tree: Any, source: str) -> Any:
-    """The content of a document's tree, once format and version are known to be right."""
+    """Return the content of a document's tree, after a check of format and version."""
     check_format(tree, source, FORMAT, VERSION)
     return _members(tree, source, ("format", "version", "content"), optional=("medyanpy",))["content"]
 
@@ -189,7 +189,7 @@ def check_format(tree: Any, source: str, form: str, version: int) -> None:
 
 
 def describe(what: Any) -> dict[str, Any]:
-    """The tree of an object."""
+    """Return the tree of an object."""
     if isinstance(what, tuple) and len(what) == 2:
         system, integrator = what
     else:
@@ -218,7 +218,7 @@ def describe(what: Any) -> dict[str, Any]:
 
 
 def describe_call(cls: type[Recorded], arguments: Mapping[str, Any], topology: Topology) -> dict[str, Any]:
-    """The tree of a call of a constructor, with handles of this topology."""
+    """Return the tree of a call of a constructor, with handles of this topology."""
     return {"type": type_name(cls), "arguments": _Describer(topology)._arguments(arguments, cls.__name__)}
 
 
@@ -248,7 +248,7 @@ class _Describer:
 
     @staticmethod
     def _numbering(numbering: dict[str, Any]) -> dict[str, Any]:
-        """Without arrays, which would be taken for arguments."""
+        """Return the numbering without arrays, which would be taken for arguments."""
         lists = {
             name: {key: rows.tolist() for key, rows in own.items()} for name, own in numbering["handles"].items()
         }
@@ -289,7 +289,7 @@ class _Describer:
         return out
 
     def value(self, value: Any, where: str) -> Any:
-        """The tree of an argument."""
+        """Return the tree of an argument."""
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             value = value.item()
         if value is None or isinstance(value, bool | int | str):
@@ -335,7 +335,7 @@ class _Describer:
 
 
 def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "content") -> Any:
-    """The object of a tree: `where` is its place, for messages."""
+    """Make the object of a tree: `where` is its place, for messages."""
     reader = _Rebuilder(functions)
     with foreign_errors(where):
         out = reader.anything(tree, where)
@@ -344,7 +344,7 @@ def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "cont
 
 
 def call_anew(tree: Any, base: type[Recorded], topology: Topology, where: str) -> Any:
-    """What the call of a constructor makes, of the tree of `describe_call`; its class is derived from `base`."""
+    """Call the constructor that a tree of `describe_call` describes, of a class derived from `base`."""
     reader = _Rebuilder()
     reader.topology = topology
     return reader.described(tree, where, base)
@@ -468,7 +468,7 @@ class _Rebuilder:
         return out
 
     def value(self, tree: Any, where: str, name: str) -> Any:
-        """An argument of the force or object `name`."""
+        """Return an argument of the force or object `name`."""
         if isinstance(tree, list):
             return [self.value(v, f"{where}[{i}]", name) for i, v in enumerate(tree)]
         if not isinstance(tree, dict):
@@ -526,12 +526,13 @@ class _Rebuilder:
 
 
 def type_name(cls: type) -> str:
-    """How a document names a class: those of this package by their bare names, or what tells two of them apart."""
+    """Return the name of a class in documents: those of this package by their bare names, or what tells two of them
+    apart."""
     return getattr(cls, "_qualifier", "") + cls.__name__ if _is_ours(cls) else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def find_type(name: Any, base: type, where: str) -> Any:
-    """The class that a document names, among those that exist: nothing is imported."""
+    """Return the class that a document names, among those that exist: nothing is imported."""
     _expect(isinstance(name, str), where, "must be a string", name)
     candidates = [
         c
@@ -550,7 +551,7 @@ def find_type(name: Any, base: type, where: str) -> Any:
             f"{shortened(name.partition(':')[0])}, which defines it, before reading this one"
         )
     known = sorted(type_name(c) for c in candidates if _is_ours(c))
-    # A hundred names are no help.
+    # A list of a hundred names does not help.
     has = f": it has {', '.join(known)}" if len(known) <= _MANY else did_you_mean(name, known)
     raise ParameterError(f"{where} = {shown(name)} is not {a_kind} of medyanpy {__version__}{has}")
 
@@ -571,7 +572,7 @@ def _is_ours(cls: type) -> bool:
 
 
 def _descendants(cls: type[Any]) -> list[type[Any]]:
-    """The class and everything derived from it, each once, in the order of definition within one base."""
+    """Return the class and everything derived from it, each once, in the order of definition within one base."""
     out = [cls]
     for child in cls.__subclasses__():
         out += [c for c in _descendants(child) if c not in out]
@@ -598,7 +599,7 @@ def _check_plain(signature: inspect.Signature, arguments: Mapping[str, Any], whe
 def _members(
     tree: Any, where: str, required: tuple[str, ...], *, optional: tuple[str, ...] = (), more: bool = False
 ) -> dict[str, Any]:
-    """A dict with the keys required and, unless `more` is allowed, no others than the optional ones."""
+    """Return a dict with the keys required and, unless `more` is allowed, no others than the optional ones."""
     _expect(isinstance(tree, dict), where, "must be an object (names and values)", tree)
     for key in required:
         if key not in tree:
@@ -613,13 +614,13 @@ def _members(
 
 @contextmanager
 def _errors_at(where: str) -> Iterator[None]:
-    """What goes wrong inside is an error of the document, at this place."""
+    """Turn errors inside into errors of the document, at this place."""
     try:
         # Constructors check numbers, but not every type that JSON can hold.
         with foreign_errors("it cannot be made"):
             yield
     except MedyanError as cause:
-        # Of values that are not what is meant, messages show all there is.
+        # Where a value is wrong as a whole, messages show all of it.
         message = f"{where}: {shortened(str(cause), 1000)}"
         if isinstance(cause, MeshError):
             raise MeshError(message, cause.defects) from cause
@@ -630,7 +631,7 @@ def _errors_at(where: str) -> Iterator[None]:
 
 
 def text_of(tree: Any) -> str:
-    """A tree as JSON: short objects on one line, arrays filled into lines."""
+    """Return a tree as JSON: short objects on one line, arrays filled into lines."""
     return _text(tree, 0)
 
 
@@ -653,7 +654,7 @@ def _text(node: Any, level: int) -> str:
 
 
 def _filled(array: np.ndarray, level: int) -> str:
-    """Nested lists, as many rows to a line as fit."""
+    """Return nested lists as text, as many rows to a line as fit."""
     whole = json.dumps(array.tolist(), allow_nan=False)
     if len(whole) + 2 * level <= _LINE or array.size == 0:
         return whole
@@ -680,7 +681,7 @@ def _filled(array: np.ndarray, level: int) -> str:
 
 
 def tree_of(text: str, source: str) -> Any:
-    """The tree of a text, arrays still as lists."""
+    """Return the tree of a text, arrays still as lists."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
@@ -713,7 +714,7 @@ def tree_of(text: str, source: str) -> Any:
 
 
 def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
-    """The array of ``{"dtype": ..., "shape": ..., "values": ...}``, where the shape may be left out."""
+    """Return the array of ``{"dtype": ..., "shape": ..., "values": ...}``, where the shape may be left out."""
     parts = _members(tree, where, ("dtype", "values"), optional=("shape",))
     name, shape = parts["dtype"], parts.get("shape")
     _expect(name in DTYPES, f"{where}.dtype", f"must be one of {', '.join(DTYPES)}", name)
@@ -760,8 +761,8 @@ _NAMES_AND_VALUES = ("arguments", "numbers", "dict")
 
 
 def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least: int = 32) -> Any:
-    """The tree with its large arrays put into `members`, under names that tell their places, and
-    ``{"member": name}`` in their stead."""
+    """Return the tree with its large arrays put into `members`, under names that tell their places, and ``{"member":
+    name}`` in their stead."""
     if isinstance(tree, np.ndarray) and tree.size >= at_least:
         name = place
         while name in members:
@@ -776,7 +777,7 @@ def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least
 
 
 def arrays_together(tree: Any, members: Mapping[str, np.ndarray], where: str) -> Any:
-    """The tree with all its arrays as arrays: those in the text, and those in `members`."""
+    """Return the tree with all its arrays as arrays: those in the text, and those in `members`."""
     if isinstance(tree, list):
         return [arrays_together(v, members, f"{where}[{i}]") for i, v in enumerate(tree)]
     if not isinstance(tree, dict):

@@ -1,7 +1,7 @@
 """The document of a simulation inside a trajectory: ``/parameters``, which H5MD 1.1 leaves to programs.
 
 Its text is ``document``, its large arrays are beside it in ``arrays``, compressed, as in checkpoints: numbers keep
-every bit, and a mesh of a million vertices is no text of a hundred megabytes.
+every bit, and a mesh of a million vertices does not become a text of a hundred megabytes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["read_document", "rebuilt", "write_document"]
 
 _GROUP = "parameters"
-# Deflate packs to no less than one in 1032: what is said to be larger, nobody has written, and it would take memory.
+# Deflate packs to no less than one in 1032: a larger claimed size is false, and would take memory.
 _MOST_PACKED = 1100
-#: The attribute that says why there is no document.
+#: The attribute that holds the reason why there is no document.
 _WHY_NONE = "no_document"
 
 
 def write_document(file: "h5py.File", simulation: Any) -> None:
-    """Write what a simulation is, or why that cannot be written: the run goes on all the same."""
+    """Write the document of a simulation, or why it cannot be written; the run continues in either case."""
     group = file.create_group(_GROUP)
     members: dict[str, np.ndarray] = {}
     try:
@@ -52,7 +52,7 @@ def write_document(file: "h5py.File", simulation: Any) -> None:
 
 
 def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
-    """The tree of the document, with its arrays.
+    """Return the tree of the document, with its arrays.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
 
 
 def rebuilt(tree: dict[str, Any], functions: Any, path: Any) -> tuple[System, SplittingIntegrator]:
-    """System and integrator of the tree of a document, all new.
+    """Make system and integrator of the tree of a document.
 
     Raises
     ------

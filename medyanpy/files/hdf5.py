@@ -1,15 +1,15 @@
 """Trajectories in HDF5: H5MD with what this package adds, safe against crashes, readable while being written.
 
-How the file stays whole (docs/output.md tells it at length): it is made beside its name, with everything it will hold
-but frames, put into HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any moment finds a
-consistent file, and renamed. A file that is there is never opened to be written: a copy takes its place in the same
-way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes
-it anew each time and leaks the space of its old copy. The step numbers are written last: frames without one do not
-count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
+How the file stays whole (docs/output.md has the details): it is made under another name, with everything it will hold
+but frames, and then renamed. It is in HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any
+moment finds a consistent file. A file that is there is never opened to be written: a copy takes its place in the same
+way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes it
+again each time and leaks the space of its old copy. The step numbers are written last: frames without one do not count.
+Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
 
 Nothing but frames can be added to such a file: where what stands beside them changes, since the topology has been
-edited, frames go on in another, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name, the file
-before it is told that another follows (`NEXT`), so that a reader knows when it is missing.
+edited, later frames are in another file, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name,
+the file before it is told that another follows (`NEXT`), so that a reader knows when it is missing.
 """
 
 import errno
@@ -52,7 +52,7 @@ _PATIENCE = 30.0
 LIBRARIES = ("v110", "v110")
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
-# What a writer keeps of the indices of chunks (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
+# Indices of chunks that a writer keeps (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
 _INDICES = 2**18
 # The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
 # sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
@@ -60,7 +60,7 @@ _INDICES = 2**18
 _SUPERBLOCK = struct.Struct("<8sB2sB16sQ8sI")
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SWMR = 5
-# What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
+# Room that HDF5 needs beside frames (bytes, and share of the file): indices of chunks grow in jumps.
 _ASIDE = 2**16, 1e-3
 # Bytes that arrays of a file may take in memory: so many, and so many for each that is stored, which is what gzip can
 # pack at best.
@@ -68,7 +68,7 @@ _ALWAYS_UNPACKED, _MOST_UNPACKED = 2**22, 1100
 # Files that HDF5 could not write to, and would not survive to close.
 _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
-#: What the triangles of a membrane, and the links of chains, are called in frames, before the name of the handle.
+#: Names of the triangles of a membrane, and of the links of chains, in frames, before the name of the handle.
 FACES_OF = "faces of "
 LINKS_OF = "links of "
 #: Permanent ids, in frames where beads come and go.
@@ -76,7 +76,7 @@ IDS = "particles/all/id"
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
 #: Energies of single forces are called so in frames, before the name of the force.
 ENERGY_OF = "energy of "
-#: Groups under ``/medyanpy`` that hold these, and whether frames say what joins beads and vertices; the time between
+#: Groups under ``/medyanpy`` that hold these, and whether frames hold what joins beads and vertices; the time between
 #: frames.
 ENERGIES_AT = "medyanpy/energies"
 BONDS = "medyanpy/connectivity/bonds"
@@ -95,7 +95,7 @@ CONNECTIVITY = "connectivity"
 
 
 def import_h5py() -> Any:
-    """h5py, or a sentence that says where it comes from."""
+    """Import h5py, or raise an error that tells how to get it."""
     try:
         import h5py
     except ImportError as cause:
@@ -104,7 +104,7 @@ def import_h5py() -> Any:
 
 
 def open_hdf5(path: Path, mode: str, **options: Any) -> "h5py.File":
-    """h5py.File, also where the file system knows no locks: HDF5 by itself gives up there."""
+    """Open an h5py.File, also where the file system has no locks: HDF5 by itself gives up there."""
     h5py = import_h5py()
     try:
         return h5py.File(path, mode, **options)
@@ -171,12 +171,13 @@ class File:
 
     @classmethod
     def copy(cls, path: Path, frames: int) -> "File":
-        """Everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left behind.
+        """Copy everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left
+        behind.
 
         Raises
         ------
         ParameterError
-            A file that is no trajectory, or is damaged.
+            A file that is not a trajectory, or is damaged.
         OutputError
             There is no room for a copy.
         """
@@ -245,13 +246,13 @@ class File:
             try:
                 os.replace(self._beside, self.path)
             except OSError:
-                # Network file systems may say so of what they have done, when their answer was lost.
+                # Network file systems may report this although it was done, when their answer was lost.
                 if not in_place(self.path, self.number):
                     raise
 
     def tell_of_next(self) -> None:
         """Write that another segment follows, which has its name by now."""
-        # Without this note nothing is lost, and a disk that fails says so at the next frame.
+        # Without this note nothing is lost, and a disk that fails is noticed at the next frame.
         with suppress(OSError, RuntimeError):
             self.hdf5[NEXT][0] = 1
             self.hdf5.flush()
@@ -276,13 +277,14 @@ class File:
                     # Closing it may end the process, at once or when its parts are freed. What counts has been written.
                     _ABANDONED.append(self.hdf5)
             if not self.broken:
-                # What was reserved and not used.
+                # Room that was reserved and not used.
                 *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
                 if os.fstat(self.number).st_size > end:
                     os.ftruncate(self.number, end)
 
     def leave(self) -> None:
-        """In a forked child: what HDF5 writes when it closes files goes nowhere, not into that of the parent."""
+        """Detach this file in a forked child: what HDF5 writes when it closes files must not get into that of the
+        parent."""
         import tempfile
 
         with tempfile.TemporaryFile() as nowhere:
@@ -330,7 +332,7 @@ class Writer:
         self._take(file)
 
     def _take(self, file: File, waiting: Waiting | None = None) -> None:
-        """Go on in this file, which takes the place of the one before, with frames that wait or those of its end."""
+        """Continue in this file, which takes the place of the one before, with frames that wait or those of its end."""
         before: File | None = vars(self).get("_file")
         previous, file.previous = file.previous, None
         with ExitStack() as stack:
@@ -359,7 +361,7 @@ class Writer:
 
     @property
     def frames(self) -> int:
-        """Of file and memory; not of segments before."""
+        """Number of frames in file and memory, without those of segments before."""
         return self._waiting.frames
 
     @property
@@ -388,7 +390,7 @@ class Writer:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        """One thread at a time, signals held back, and errors of the system made ours."""
+        """Work in one thread at a time, hold signals back, and make errors of the system ours."""
         self._check_process()
         with self._turn, Interrupts(), writing("TrajectoryReporter", self._file.path, "frames wait in memory"):
             yield
@@ -441,7 +443,7 @@ class Writer:
                 self._take(File.copy(self._file.path, self._written), waiting)
             file, rows = self._file, waiting.frames - waiting.start
             file.reserve(sum(values.nbytes for values in waiting.values.values()))
-            # What is in the file after an exception in here, only a copy tells.
+            # After an exception in here, only a copy tells what is in the file.
             self._unsure = True
             try:
                 for path, dataset in file.elements.items():
@@ -489,7 +491,7 @@ class Writer:
 
 
 def has_no_frames(path: Path) -> bool:
-    """Whether a file is empty, or a trajectory that has no frames."""
+    """Tell whether a file is empty, or a trajectory that has no frames."""
     if path.stat().st_size == 0:
         return True
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
@@ -498,21 +500,21 @@ def has_no_frames(path: Path) -> bool:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
+    """Tell whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
     with open(path, "rb") as file:
         _, version, _, marks, *_ = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
     return bool(version >= 3 and marks != 0)
 
 
 def is_trajectory(path: Path) -> bool:
-    """Whether a file is a trajectory of this package, of any version."""
+    """Tell whether a file is a trajectory of this package, of any version."""
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
         return "medyanpy" in file and POSITION in file
     return False
 
 
 def element_paths(file: "h5py.File") -> list[str]:
-    """The time-dependent elements of a trajectory."""
+    """Return the time-dependent elements of a trajectory."""
     known = [POSITION, VELOCITIES.path, *(f"observables/{name}" for name in ENERGIES)]
     known += [path for path in (IDS, BOX) if f"{path}/value" in file]
     groups = {f"medyanpy/{of}": group for of, group in file["medyanpy"].items() if of != "handles"}
@@ -521,7 +523,8 @@ def element_paths(file: "h5py.File") -> list[str]:
 
 
 def energies_in(file: "h5py.File") -> dict[str, str]:
-    """The name of each force whose energy is in the frames of a file, by the path of that; in the order of forces."""
+    """Return the name of each force whose energy is in the frames of a file, by the path of that; in the order of
+    forces."""
     group = file.get(ENERGIES_AT, {})
     return {
         f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in sorted(group, key=int)
@@ -529,7 +532,7 @@ def energies_in(file: "h5py.File") -> dict[str, str]:
 
 
 def refer_to_particles(file: "h5py.File") -> None:
-    """Let all tuples say which particles they are of, as H5MD wants it."""
+    """Make all tuples refer to their particles, as H5MD wants it."""
     for element in file[CONNECTIVITY].values() if CONNECTIVITY in file else ():
         element.attrs["particles_group"] = file["particles/all"].ref
 
@@ -544,14 +547,14 @@ def truncate(file: "h5py.File", n: int) -> None:
 
 @contextmanager
 def looking_into(path: Path) -> Iterator["h5py.File"]:
-    """A trajectory that nobody writes, to go on in it.
+    """Open a trajectory that is not being written, to continue in it.
 
     Raises
     ------
     ParameterError
-        A file that is no trajectory, or is damaged.
+        A file that is not a trajectory, or is damaged.
     OutputError
-        The disk is.
+        The disk is damaged.
     """
     try:
         with open_to_read(path, left=True) as file:
@@ -572,12 +575,12 @@ def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
     ----------
     path : Path
     left : bool
-        Nobody writes what is looked at, whatever the file says; HDF5 reads it through this module, and hangs nowhere.
+        The file is not being written, whatever it says; HDF5 reads it through this module, and never hangs.
 
     Raises
     ------
     OSError
-        No HDF5 file, or one that is damaged.
+        Not an HDF5 file, or a damaged one.
     """
     while True:
         with open(path, "rb") as file:
@@ -658,7 +661,7 @@ class _Unmarked(io.RawIOBase):
 
 
 def _check_heap(heap: bytes) -> None:
-    """Refuse a global heap with an object that takes no room, as blocks of zeros say: HDF5 stays there for ever.
+    """Refuse a global heap with an object that takes no room, as in blocks of zeros: HDF5 stays there for ever.
 
     Source: HDF5 File Format Specification, "Global Heap".
 
@@ -676,7 +679,7 @@ def _check_heap(heap: bytes) -> None:
 
 
 def _checksum(head: bytes) -> int:
-    """That of HDF5, of the 44 bytes of a superblock before it: Bob Jenkins, lookup3.c, 2006, public domain."""
+    """Return HDF5's checksum of the 44 bytes of a superblock before it: Bob Jenkins, lookup3.c, 2006, public domain."""
 
     def turned(number: int, bits: int) -> int:
         return (number << bits | number >> 32 - bits) & 0xFFFFFFFF
@@ -701,7 +704,7 @@ def check_format(file: "h5py.File", path: Any) -> None:
     ------
     ParameterError
     """
-    # By the names alone: no link is followed before all of them are known.
+    # Only names are looked at: no link is followed before all of them are known.
     ours = "medyanpy" in list(file)
     parts = _parts_of_this_file(file, path) if ours else {}
     if not ours or POSITION not in file:
@@ -722,11 +725,11 @@ def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any
 
     def look(name: str, item: "h5py.Dataset", frames: int | None) -> None:
         if item.shape is None or name.startswith("parameters/"):
-            # Those of the document are looked at when it is read: frames can be read without it.
+            # Arrays of the document are looked at when it is read: frames can be read without it.
             return
         size = item.size * item.dtype.itemsize
         if name.endswith("/value") and frames is not None and item.ndim:
-            # Of frames only those are read that have a step; what is behind them may have been lost in a crash.
+            # Only frames with a step are read; what is behind them may have been lost in a crash.
             size = size // max(len(item), 1) * min(len(item), frames)
         stored = item.id.get_storage_size()
         if size > _ALWAYS_UNPACKED + _MOST_UNPACKED * stored:
@@ -740,7 +743,7 @@ def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any
 
 
 def _parts_of_this_file(file: "h5py.File", path: Any) -> dict[str, "h5py.Dataset"]:
-    """All datasets by name. None is in another file, which whoever goes on in this one would write to.
+    """Return all datasets by name; refuse those that are in another file, to which a continued run would write.
 
     Raises
     ------
@@ -764,7 +767,7 @@ def _parts_of_this_file(file: "h5py.File", path: Any) -> dict[str, "h5py.Dataset
 
 
 class HandleRows(NamedTuple):
-    """Whose rows are which, in every array that has a row for each bead."""
+    """Rows of one handle in every array that has a row for each bead."""
 
     name: str
     kind: str
@@ -783,7 +786,7 @@ class HandleRows(NamedTuple):
 
 
 def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
-    """Of every handle."""
+    """Read the rows of every handle."""
     groups = [file["medyanpy/handles"][str(k)] for k in range(len(file["medyanpy/handles"]))]
     out = []
     for group in groups:
@@ -819,12 +822,12 @@ class Part(NamedTuple):
 
 
 def part_of(path: Path, number: int) -> Path:
-    """What the segments of a trajectory are called, counted from 1: ``run.h5``, ``run.part0002.h5``, ..."""
+    """Return the path of a segment of a trajectory, counted from 1: ``run.h5``, ``run.part0002.h5``, ..."""
     return path if number == 1 else path.with_name(f"{path.stem}.part{number:04d}{path.suffix}")
 
 
 def later_parts(path: Path, after: int = 1) -> list[Path]:
-    """Segments with higher numbers that are there."""
+    """Return segments with higher numbers that are there."""
     found: list[Path] = []
     while os.path.exists(there := part_of(path, after + 1 + len(found))):
         found.append(there)
@@ -832,7 +835,8 @@ def later_parts(path: Path, after: int = 1) -> list[Path]:
 
 
 def missing_part(path: Path, number: int, has_next: bool) -> str:
-    """A sentence on segments that are missing after the one of this number, which may know of a next; or nothing."""
+    """Return a sentence on segments that are missing after the one of this number, which may know of a next; or
+    nothing."""
     there = part_of(path, number + 1)
     if os.path.exists(there):
         return ""
@@ -847,13 +851,13 @@ def missing_part(path: Path, number: int, has_next: bool) -> str:
 
 
 def remove_parts(path: Path, after: int) -> None:
-    """Remove the segments after the one of this number, the last of them first: whenever this ends, what is left is
+    """Remove the segments after the one of this number, the last of them first: whenever this ends, the others are
     whole.
 
     Raises
     ------
     ParameterError
-        A file that is none of ours has the name of one.
+        A file that is not of this package has the name of one.
     """
     parts = later_parts(path, after)
     for part in parts:
@@ -867,14 +871,14 @@ def remove_parts(path: Path, after: int) -> None:
 
 
 def _segment(path: Path) -> Before | None:
-    """As `segment_of`."""
+    """Return `segment_of` of the file at a path; None where it cannot be read."""
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
         return segment_of(file)
     return None
 
 
 def segment_of(file: "h5py.File") -> Before | None:
-    """Of a segment after the first: the frames before it."""
+    """Return the frames before a segment; None for the first."""
     about = file["medyanpy"].attrs
     if "frames_before" not in about:
         return None
@@ -882,12 +886,12 @@ def segment_of(file: "h5py.File") -> Before | None:
 
 
 def has_next(file: "h5py.File") -> bool:
-    """Whether another segment follows."""
+    """Tell whether another segment follows."""
     return bool(file[NEXT][0])
 
 
 def up_to_the_end(file: "h5py.File", before: Before) -> Before:
-    """All frames up to the end of a segment."""
+    """Iterate over all frames up to the end of a segment."""
     steps = counted_steps(file)
     if not len(steps):
         return before
@@ -898,12 +902,12 @@ def up_to_the_end(file: "h5py.File", before: Before) -> Before:
 
 
 def parts_there(path: Path) -> list[Part]:
-    """The segments of a trajectory that nobody writes.
+    """Return the segments of a trajectory that is not being written.
 
     Raises
     ------
     ParameterError
-        They do not follow each other, or a file is none of them.
+        They do not follow each other, or a file is not one of them.
     """
     out: list[Part] = []
     before = Before()
@@ -918,7 +922,7 @@ def parts_there(path: Path) -> list[Part]:
 
 
 def check_follows(path: Path, segment: Before | None, before: Before) -> None:
-    """Refuse a segment that does not go on from these frames.
+    """Refuse a segment that does not continue these frames.
 
     Raises
     ------
@@ -939,13 +943,13 @@ def check_follows(path: Path, segment: Before | None, before: Before) -> None:
 
 
 def counted_steps(file: "h5py.File") -> np.ndarray:
-    """The steps of frames that are whole: what has no step yet is not there."""
+    """Return the steps of frames that are whole: a frame that has no step yet is not there."""
     group = file[POSITION]
     n = min(len(group[name]) for name in ("step", "time", "value"))
     return np.asarray(group["step"][:n])
 
 
 def steps_of(path: Path, step: int) -> int:
-    """How many frames a segment has that nobody writes, up to a step."""
+    """Return how many frames a segment that is not being written has, up to a step."""
     with looking_into(path) as file:
         return int(np.searchsorted(counted_steps(file), step, side="right"))

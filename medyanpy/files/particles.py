@@ -1,7 +1,7 @@
 """Frames as other programs know them: particles with types, one after the other, bonds between them, triangles.
 
-Those that are there: rows in which nobody is have no place in what others count, average and draw. Directions, such as
-directors of filaments, are no particles.
+Particles are the beads that are there, without the rows that have none, which others would count, average and draw.
+Directions, such as directors of filaments, are not particles.
 """
 
 from contextlib import suppress
@@ -23,15 +23,15 @@ __all__ = [
     "radii_of", "whole_lengths",
 ]  # fmt: skip
 
-#: What bonds of forces are called, which have no name of their own.
+#: Name of bonds of forces, which have no name of their own.
 OTHER_BONDS = "bonds"
-# Of what has no radius, as drawn: this share of the distance to what it is linked to.
+# Radius, as drawn, of beads without one: this share of the distance to what they are linked to.
 _SHARE = 0.15
 
 
 @dataclass(frozen=True)
 class Particles:
-    """What there is in a frame; n particles.
+    """Particles of a frame, n of them.
 
     Attributes
     ----------
@@ -95,22 +95,22 @@ class Particles:
 
     @cached_property
     def shown_positions(self) -> np.ndarray:
-        """(n, 3) nm; of the images that are shown, as pictures have them."""
+        """Positions of the images that are shown, (n, 3) nm, as pictures have them."""
         return shown_positions(self.positions, self.parts, self.box) if self.is_periodic else self.positions
 
     @property
     def images(self) -> np.ndarray:
-        """(n, 3) int: how many lengths of the box those are away that frames hold from those that are shown."""
+        """Number of box lengths from the images that are shown to those that frames hold, (n, 3) int."""
         return whole_lengths(self.positions - self.shown_positions, self.box)
 
     def sheet(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Vertices and triangles of a membrane, as they are shown: none across a side of the box."""
+        """Return vertices and triangles of a membrane, as they are shown: none across a side of the box."""
         own, corners = np.unique(self.faces[name], return_inverse=True)
         return with_images(self.shown_positions[own], np.reshape(corners, (-1, 3)), self.box)[:2]
 
 
 class Contents:
-    """What frames of a trajectory hold, for other programs.
+    """Content of the frames of a trajectory, for other programs.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Contents:
 
     def __init__(self, trajectory: Trajectory) -> None:
         self.trajectory = trajectory
-        # Of the last segment, which may be another by now.
+        # The handles of the last segment, which may be another by now.
         self.read_from: dict[str, TrajectoryHandle] = trajectory.handles
         self.handles: dict[str, TrajectoryHandle] = {
             name: handle for name, handle in trajectory.handles.items() if handle.in_space
@@ -148,7 +148,7 @@ class Contents:
         self.has_angular_momenta: bool = self.holds("angular_momenta")
 
     def holds(self, name: str) -> bool:
-        """Whether frames have something of this name."""
+        """Tell whether frames have something of this name."""
         try:
             self.trajectory.read(name, slice(0, 0))
         except ParameterError:
@@ -167,21 +167,21 @@ class Contents:
 
     @property
     def numbers_of_jumps(self) -> list[int]:
-        """Which of `bond_types` jumps are."""
+        """Numbers of the jumps in `bond_types`."""
         return [self.bond_types.index(name) for name in self.jumps]
 
     @property
     def comes_and_goes(self) -> bool:
-        """Whether beads do, so that there may be rows in which nobody is."""
+        """True if beads come and go, so that there may be rows without a bead."""
         segments = self.trajectory._segments
         return any(one.comes_and_goes or one.n_beads != segments[-1].n_beads for one in segments)
 
     def boxes(self, frames: range) -> np.ndarray:
-        """(m, 3) nm: lengths of the periodic box in frames, 0 in open directions."""
+        """Return the lengths of the periodic box in frames, (m, 3) nm, 0 in open directions."""
         return np.array([box_lengths(self.trajectory[k].box) for k in frames]).reshape(-1, 3)
 
     def particles(self, frame: Frame) -> Particles:
-        """Those that are there in a frame of the trajectory."""
+        """Return the particles that are there in a frame of the trajectory."""
         ids = frame.ids
         alive = ids >= 0
         living = {name: h.beads[alive[h.beads]] for name, h in frame.handles.items() if h.in_space}
@@ -223,7 +223,7 @@ class Contents:
             if "faces" in beside:
                 faces[name] = number[handle.beads[beside["faces"]]]
             if lengths.any():
-                # Those of a handle follow each other here.
+                # The rows of a handle follow each other here.
                 start = int(own[0]) if len(own) else 0
                 links = bonds[-1] - start if "links" in beside else None
                 on = None
@@ -243,8 +243,8 @@ class Contents:
 
     @cached_property
     def size(self) -> float:
-        """A radius (nm) for what has none, as large as looks well: by the distances of what is linked, else by that of
-        all in the first frame, else 1."""
+        """Radius (nm) for particles without one, as large as looks well: by the distances of what is linked, else by
+        that of all in the first frame, else 1."""
         first = self.particles(self.trajectory[0])
         pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
         x = first.positions
@@ -259,19 +259,19 @@ class Contents:
 
 
 def whole_lengths(vectors: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(..., 3) int: of how many lengths of a box vectors are; 0 in open directions."""
+    """Return the number of whole lengths of a box in vectors, (..., 3) int; 0 in open directions."""
     return np.asarray(np.rint(np.divide(vectors, box, out=np.zeros_like(vectors), where=box > 0.0)), np.int64)
 
 
 def _others(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Those pairs, in whatever order of the two, that are not known."""
+    """Return the pairs, in whatever order of the two, that are not known."""
     pairs, known = (np.sort(one, axis=1) for one in (pairs, known))
     most = int(max(pairs.max(initial=0), known.max(initial=0))) + 1
     return pairs[~np.isin(pairs[:, 0] * most + pairs[:, 1], known[:, 0] * most + known[:, 1])]
 
 
 def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
-    """(n,) nm, of all rows of a handle, as `Particles.radii`."""
+    """Return the radii of all rows of a handle, (n,) nm, as `Particles.radii`."""
     beside = frame.beside(handle)
     for name, drawn in frame.drawn_of(handle).items():
         if drawn == "radius":
@@ -284,15 +284,15 @@ def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
 
 
 def linked_beads(frame: Frame, jump: str) -> np.ndarray:
-    """(k, 2) rows of the beads that links of a jump are nearest to: those with the most weight in the sites at their
-    ends. Links to places in space are left out."""
+    """Return the rows (k, 2) of the beads that links of a jump are nearest to: those with the most weight in the sites
+    at their ends. Links to places in space are left out."""
     links = frame.links(jump)
     a, b = (sites[links[:, k]] for k, sites in enumerate(frame._sites_of(jump)))
     return joined_beads(a, b)
 
 
 def energies_of(frame: Frame) -> dict[str, float]:
-    """pN nm, of every force; nothing where a file does not hold them."""
+    """Return the energies of every force, pN nm; nothing where a file does not hold them."""
     try:
         return frame.energies
     except ParameterError:
@@ -300,19 +300,19 @@ def energies_of(frame: Frame) -> dict[str, float]:
 
 
 def edges_of(faces: np.ndarray) -> np.ndarray:
-    """(e, 2) the edges of triangles, each once."""
+    """Return the edges (e, 2) of triangles, each once."""
     if not len(faces):
         return np.empty((0, 2), np.int64)
     return np.asarray(Connectivity(np.asarray(faces, np.int64), int(faces.max()) + 1).edges, np.int64)
 
 
 def chain_numbers(n: int, links: np.ndarray) -> np.ndarray:
-    """(n,) which chain each of n nodes belongs to, counted in the order of their first nodes."""
+    """Return the chain that each of n nodes belongs to, (n,), counted in the order of their first nodes."""
     return first_appearance(connected(n, links[:, 0], links[:, 1]))
 
 
 def lines_of(links: np.ndarray) -> list[np.ndarray]:
-    """The nodes of each line that links, one after the other, go along; rings end where they begin."""
+    """Return the nodes of each line that links, one after the other, go along; rings end where they begin."""
     if not len(links):
         return []
     ends = np.flatnonzero(links[1:, 0] != links[:-1, 1]) + 1

@@ -31,14 +31,14 @@ class TrajectoryHandle:
     name, kind : str
         As `Handle`.
     beads : (n,) int array
-        Their rows in every array that has a row per bead. Where beads come and go also those in which nobody is at
-        times: `Frame.living`.
+        Their rows in every array that has a row per bead. Where beads come and go also rows that have no bead at times:
+        `Frame.living`.
     fixed : bool
     faces : (F, 3) int32 array or None
-        Triangles of the mesh that it started with, of the membrane's own vertices; None for what is no membrane. Where
+        Triangles of the mesh that it started with, of the membrane's own vertices; None for other kinds. Where
         edges are flipped, see `Frame.beside`.
     membrane : str or None
-        On which in-triangle points live; None for other kinds.
+        Membrane of in-triangle points; None for other kinds.
     points : slice, (n,) int array or None
         Of in-triangle points: their rows in ``frame.triangles`` and ``frame.barycentric``.
     links : (l, 2) int array or None
@@ -58,7 +58,7 @@ class TrajectoryHandle:
     in_space : bool
         Whether positions are places in space; those of directors are directions.
     mass : (n,) float array, pN s²/nm
-        nan in rows in which nobody is, and of which it is not known what whoever comes there will have.
+        nan in rows without a bead, where the mass of a bead that may come there is not known.
     rows : slice, (n,) int array or None
         Their rows in the columns that not all beads have, such as ``frame.orientations`` and
         ``frame.angular_momenta`` of oriented beads.
@@ -108,7 +108,7 @@ class TrajectoryHandle:
 
     @property
     def joined(self) -> np.ndarray:
-        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        """Pairs of its beads, (e, 2), counted from its first, that are neighbours in a mesh or chain."""
         if self.faces is not None:
             return sides_of(self.faces)
         return np.empty((0, 2), np.int64) if self.links is None else np.asarray(self.links, np.int64)
@@ -135,7 +135,7 @@ class TrajectoryHandle:
 
     @property
     def row_numbers(self) -> np.ndarray:
-        """(n,) `rows` as numbers; none of beads without rows there."""
+        """Numbers of `rows`, (n,); none of beads without rows there."""
         if self.rows is None:
             return np.empty(0, np.int64)
         return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
@@ -145,7 +145,8 @@ class TrajectoryHandle:
 
 
 class Element(NamedTuple):
-    """Where frames hold something, which beads have rows there (as `Column.of`), and what pictures take it for."""
+    """Place in frames that holds something, with the beads that have rows there (as `Column.of`), and its use in
+    pictures."""
 
     path: str
     of: str
@@ -160,7 +161,7 @@ _KNOWN = {
 }
 # Links that jumps have bound, and triangles, are rows of no beads.
 LINKED = "jumps"
-# What handles have in files under other names than those of `TrajectoryHandle.beside`.
+# Data of handles that have other names in files than those of `TrajectoryHandle.beside`.
 _HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row")
 
 
@@ -216,7 +217,7 @@ class Segment:
                     new = stack.enter_context(hdf5.open_to_read(path))
                 except OSError as cause:
                     raise ParameterError(f"{path} is not an HDF5 file, or is damaged: {cause}") from cause
-                # What frames have in common changes no more, even while they are written.
+                # Data that frames have in common do not change any more, even while frames are written.
                 with foreign_errors(f"{path} is damaged"), hdf5.open_to_read(path, left=True) as file:
                     hdf5.check_format(file, path)
                     own = file["medyanpy"]
@@ -239,7 +240,7 @@ class Segment:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another file has its name by now; one that is gone is read on."""
+        """True if another file has its name by now; one that is gone is read on."""
         with suppress(FileNotFoundError):
             return not os.path.samestat(os.stat(self.path), self._there)
         return False
@@ -265,7 +266,7 @@ class Segment:
         return True
 
     def up_to_the_end(self, before: hdf5.Before) -> hdf5.Before:
-        """All frames up to its end, after those before it."""
+        """Return all frames up to its end, after those before it."""
         key = before, len(self)
         if self._end is None or self._end[0] != key:
             with foreign_errors(f"{self.path} is damaged"):
@@ -273,7 +274,7 @@ class Segment:
         return self._end[1]
 
     def _dataset(self, name: str) -> Any:
-        """None where this file does not hold it."""
+        """Return the dataset of a name; None where this file does not hold it."""
         element = self.elements.get(name)
         if element is None:
             return None
@@ -283,18 +284,18 @@ class Segment:
         return None
 
     def holds(self, name: str) -> bool:
-        """Whether frames have something of this name."""
+        """Tell whether frames have something of this name."""
         return name == "ids" or self._dataset(name) is not None
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of a frame's part of something that frames hold."""
+        """Return the shape of one frame's part of something that frames hold."""
         if name == "ids":
             return (self.n_beads,)
         with foreign_errors(f"{self.path} is damaged: {name}"):
             return tuple(self._dataset(name).shape[1:])
 
     def read(self, name: str, rows: Any) -> np.ndarray:
-        """Part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
+        """Read part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
         if name == "ids" and not self.comes_and_goes:
             frames, *beads = rows if isinstance(rows, tuple) else (rows,)
             one = np.arange(self.n_beads)[tuple(beads)]
@@ -303,7 +304,7 @@ class Segment:
             return np.asarray(self._dataset(name)[rows])
 
     def document(self) -> dict[str, Any]:
-        """The tree of what was simulated.
+        """Return the document of what was simulated, as a tree.
 
         Raises
         ------
@@ -313,7 +314,7 @@ class Segment:
         return read_document(self._file, self.path)
 
     def bonds(self, k: int) -> np.ndarray:
-        """(b, 2) rows of beads that are joined in a frame."""
+        """Return the rows (b, 2) of beads that are joined in a frame."""
         ids = self.read("ids", k)
         with foreign_errors(f"{self.path} is damaged: bonds"):
             if self.holds("bonds"):
@@ -336,7 +337,8 @@ class Segment:
         return np.asarray(rows[(ids[rows] == found).all(axis=1)])
 
     def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
-        """Which dataset of the file holds something of this name, frame after frame: its path, shape and type."""
+        """Return the dataset of the file that holds something of this name, frame after frame: its path, shape and
+        type."""
         with foreign_errors(f"{self.path} is damaged: {name}"):
             dataset = self._dataset(name)
             return dataset.name, dataset.shape, dataset.dtype
@@ -373,7 +375,7 @@ def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
 
 
 def _read_beside(dataset: Any) -> Any:
-    """An array, or the object that a document describes."""
+    """Return an array, or the object that a document describes."""
     return deserialize(dataset.asstr()[()]) if dataset.dtype.kind == "O" else dataset[()]
 
 

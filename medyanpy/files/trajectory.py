@@ -31,7 +31,7 @@ __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
 
 # In messages.
 _BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
-# How long a writer may be between two segments (s).
+# Longest time of a writer between two segments (s).
 _PATIENCE = 2.0
 _ALL = slice(None)
 
@@ -39,7 +39,7 @@ _ALL = slice(None)
 class Frame:
     """One frame of a trajectory; what is asked for is read then.
 
-    Arrays have a row for each bead of all frames; in rows of which nobody is in this one they hold nan, or -1.
+    Arrays have a row for each bead of all frames; in rows without a bead in this frame they hold nan, or -1.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Frame:
     handles : dict of str to TrajectoryHandle
         As they were then: an edit changes them.
     ids : (n,) int64 array
-        Permanent ids of beads; -1 of rows in which nobody is.
+        Permanent ids of beads; -1 in rows without a bead.
     alive : (n,) bool array
-        In which rows somebody is.
+        Which rows have a bead.
     box : (3,) tuple of float, nm, or None; or None
         Lengths of the periodic box, as of `State`.
     positions : (n, 3) float array, nm
@@ -72,8 +72,8 @@ class Frame:
         Potential energy of every force, by its name; ParameterError of files that do not hold them.
     bonds : (b, 2) int array
         Rows of beads that are joined two by two: links of filaments and rods, `HarmonicBonds`, links of forces and
-        those that jumps have bound, each between the main beads of its sites. Edges of meshes are none. Of files that
-        do not hold them, links of filaments and rods and of jumps.
+        those that jumps have bound, each between the main beads of its sites. Edges of meshes are left out. In files
+        without them, links of filaments and rods and of jumps.
     faces : dict of str to (F, 3) int32 array
         Triangles of every membrane in this frame, by its own vertices.
     jumps : list of str
@@ -106,13 +106,13 @@ class Frame:
         return self.ids >= 0
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
-        """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
+        """Return the rows of the beads of a handle that are there in this frame, (k,), ascending."""
         if not isinstance(handle, TrajectoryHandle):
             raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Rows of beads by their permanent ids, as `State.rows_of_ids`.
+        """Return rows of beads by their permanent ids, as `State.rows_of_ids`.
 
         Parameters
         ----------
@@ -125,14 +125,14 @@ class Frame:
         Raises
         ------
         TopologyError
-            An id of no bead that is alive in this frame.
+            An id of no bead that is there in this frame.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
         rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
         return rows
 
     def column(self, name: str) -> np.ndarray:
-        """What a kind of bead declares under a name, as `State.column`.
+        """Return what a kind of bead declares under a name, as `State.column`.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class Frame:
         return self._trajectory._read(name, self._index)
 
     def drawn_of(self, handle: TrajectoryHandle) -> dict[str, str]:
-        """What pictures take columns of a handle for, by the names of these."""
+        """Return the use in pictures of the columns of a handle, by their names."""
         elements = self._segment.elements
         return {name: e.drawn for name, e in elements.items() if e.drawn and e.of == handle.rows_of}
 
@@ -152,8 +152,8 @@ class Frame:
         return {name: self.beside(handle)["faces"] for name, handle in membranes.items()}
 
     def beside(self, handle: TrajectoryHandle) -> dict[str, Any]:
-        """What stands beside the frames of a handle, as ``handle.beside``, with its ``"faces"`` or ``"links"`` as they
-        are in this frame."""
+        """Return what stands beside the frames of a handle, as ``handle.beside``, with its ``"faces"`` or ``"links"``
+        as they are in this frame."""
         beside = dict(handle.beside)
         for key, called in (("faces", hdf5.FACES_OF), ("links", hdf5.LINKS_OF)):
             if self._segment.holds(called + handle.name):
@@ -170,7 +170,8 @@ class Frame:
         return list(self._segment.links)
 
     def links(self, name: str) -> np.ndarray:
-        """What a jump had bound, as ``state.jumps[name]["links"]``, or the links of a force that it was given.
+        """Return the links that a jump had bound, as ``state.jumps[name]["links"]``, or the links of a force that were
+        given.
 
         Parameters
         ----------
@@ -200,7 +201,7 @@ class Frame:
         return rows[rows[:, 0] >= 0]
 
     def link_ends(self, name: str) -> np.ndarray:
-        """Where the links are that a jump had bound, or those of a force, in the order of `links`.
+        """Return the positions of the ends of links of a jump or a force, in the order of `links`.
 
         Parameters
         ----------
@@ -229,7 +230,7 @@ class Frame:
         return np.stack([sites[links[:, k]].places(self, row) for k, sites in enumerate(sides)], axis=1)
 
     def _with_ends(self, force: str) -> np.ndarray:
-        """(most,) in which rows there is a link of a force, where frames hold them."""
+        """Tell which rows hold a link of a force, (most,), where frames hold them."""
         return np.asarray(np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2)))
 
     def _sites_of(self, jump: str) -> list[Sites]:
@@ -248,7 +249,8 @@ class Frame:
         return self._segment.bonds(self._own_index)
 
     def chains(self, handle: TrajectoryHandle) -> list[np.ndarray]:
-        """The rows of the nodes of each filament or rod of a handle, as they are in this frame, from start to end.
+        """Return the rows of the nodes of each filament or rod of a handle, as they are in this frame, from start to
+        end.
 
         Parameters
         ----------
@@ -295,24 +297,25 @@ class Frame:
 
     @property
     def document(self) -> str:
-        """What was simulated when the file of this frame was begun, as `Trajectory.document`."""
+        """Document of the simulation when the file of this frame was begun, as `Trajectory.document`."""
         return text_of(self._segment.document())
 
     def system(self, functions: Mapping[str, Callable[..., Any]] | None = None) -> tuple[System, SplittingIntegrator]:
-        """What was simulated when the file of this frame was begun, as `Trajectory.system`."""
+        """Rebuild the system and integrator of the time when the file of this frame was begun, as
+        `Trajectory.system`."""
         return rebuilt(self._segment.document(), functions, self._segment.path)
 
     def state(self) -> State:
-        """This frame as a State, which `Context.set_state` takes, as far as the file holds it.
+        """Return this frame as a State, which `Context.set_state` takes, as far as the file holds it.
 
         Returns
         -------
         State
             With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
-            of membranes, links that jumps have bound; with velocities and angular momenta if they were written, which
-            `Context.set_state` needs; with the energies of forces, and the kinetic energy of all beads together. What
-            jumps have tried, and which number a link has, frames do not hold: links are bound anew in their order. Of a
-            run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
+            of membranes, links that jumps have bound. With velocities and angular momenta if they were written, which
+            `Context.set_state` needs. With the energies of forces, and the kinetic energy of all beads together. What
+            jumps have tried, and which number a link has, frames do not hold: links are bound again in their order. Of
+            a run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
             where precision is double.
 
         Raises
@@ -431,7 +434,7 @@ class Frame:
 
 
 def _as_held(name: str, values: np.ndarray) -> np.ndarray:
-    """What a state holds of what a frame does: double precision, in which weights sum to 1 again."""
+    """Return values of a frame as a state holds them: in double precision, with weights that sum to 1 again."""
     if values.dtype != np.float32:
         return np.array(values)
     values = values.astype(np.float64)
@@ -471,7 +474,7 @@ class Frames(Sequence[Frame]):
         return self._trajectory.times[self._slice]
 
     def read(self, name: str, beads: "TrajectoryHandle | str | Any" = None) -> np.ndarray:
-        """All of these frames at once, as `Trajectory.read`."""
+        """Read all of these frames at once, as `Trajectory.read`."""
         return self._trajectory.read(name, self._slice, beads)
 
     def __len__(self) -> int:
@@ -542,7 +545,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         Of its random numbers; None of a file that does not hold it.
     missing : str
         What of the run is known to be missing, such as ``"run.part0002.h5, in which the run went on, is missing ..."``;
-        empty where nothing is. A `TrajectoryWarning` says it when the file is opened.
+        empty where nothing is. A `TrajectoryWarning` reports it when the file is opened.
     document : str
         What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun: beads, forces with their
         numbers of then, and integrator. ParameterError, with the reason, where that could not be written.
@@ -607,8 +610,8 @@ class Trajectory(Displayed, Sequence[Frame]):
         return text_of(self._last.document())
 
     def system(self, functions: Mapping[str, Callable[..., Any]] | None = None) -> tuple[System, SplittingIntegrator]:
-        """What was simulated, made anew: beads where they started, forces with the numbers that they had when the last
-        segment was begun, and the integrator.
+        """Rebuild the system and integrator that were simulated: beads where they started, forces with the numbers that
+        they had when the last segment was begun.
 
         Parameters
         ----------
@@ -623,7 +626,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         Raises
         ------
         ParameterError
-            A file that holds no document, says why; or as `medyanpy.deserialize`.
+            A file that holds no document, with the reason; or as `medyanpy.deserialize`.
         """
         self._check_open()
         return rebuilt(self._last.document(), functions, self._last.path)
@@ -644,7 +647,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         """Look for frames that were written since the file was opened; returns how many there are now.
 
         A run that starts again, or goes back to a checkpoint, puts another file in the place of the one it wrote; that
-        one is then opened. Frames are counted anew: there may be fewer.
+        one is then opened. Frames are counted again: there may be fewer.
         """
         self._check_open()
         self._look()
@@ -692,7 +695,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         return f"the {follows.frames} frames before {self._path.name}, a later segment, are in another file"
 
     def _there_now(self) -> list[Segment]:
-        """The segments that are there; those that are open already are looked at again."""
+        """Return the segments that are there; those that are open already are looked at again."""
         for k, path in enumerate([self._path, *hdf5.later_parts(self._path)]):
             if k == len(self._segments):
                 self._segments.append(Segment(path))
@@ -709,14 +712,14 @@ class Trajectory(Displayed, Sequence[Frame]):
         return self._segments
 
     def _segment_of(self, index: int) -> Segment:
-        """The one that holds a frame."""
+        """Return the segment that holds a frame."""
         return self._segments[int(np.searchsorted(self._ends, index, side="right"))]
 
     def _index_in(self, segment: Segment, index: int) -> int:
         return index - int(self._ends[self._segments.index(segment)]) + len(segment)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """Of what a frame holds under a name: as wide as the widest.
+        """Return the shape of what a frame holds under a name: as wide as the widest.
 
         Raises
         ------
@@ -739,7 +742,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         raise ParameterError(f"{self._path} holds no {name}: {why}")
 
     def _read(self, name: str, frames: int | slice, rows: slice = _ALL) -> np.ndarray:
-        """Of a frame, or of a slice in ascending order, some rows of beads: nan or -1 where a segment has less."""
+        """Read some rows of beads of a frame, or of a slice in ascending order: nan or -1 where a segment has fewer."""
         shape = self._shape(name)
         beads = () if rows is _ALL else (rows,)
         if isinstance(frames, int):
@@ -769,7 +772,7 @@ class Trajectory(Displayed, Sequence[Frame]):
     def read(
         self, name: str, frames: slice = slice(None), beads: "TrajectoryHandle | str | Any" = None
     ) -> np.ndarray:
-        """Many frames at once.
+        """Read many frames at once.
 
         Parameters
         ----------
@@ -786,7 +789,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         Raises
         ------
         ParameterError
-            A name that is none, or was not written, or has no rows of such beads.
+            A name that is unknown, or was not written, or has no rows of such beads.
         """
         if not isinstance(frames, slice):
             raise ParameterError(f"read: frames = {frames!r} but must be a slice, such as slice(0, 100, 10)")
@@ -816,7 +819,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         return out[::-1] if backwards else out
 
     def _rows_of(self, name: str, handle: TrajectoryHandle) -> np.ndarray:
-        """Which rows of an element are those of a handle."""
+        """Return the rows of an element that are those of a handle."""
         of = next(segment.elements[name].of for segment in self._segments if name in segment.elements)
         if of == BEADS:
             return handle.beads
@@ -835,7 +838,7 @@ class Trajectory(Displayed, Sequence[Frame]):
     def __getitem__(self, index: slice) -> Frames: ...
 
     def __getitem__(self, index: int | slice) -> Frame | Frames:
-        """A frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
+        """Return a frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
             return Frames(self, range(len(self))[index])
         _check_index(index)

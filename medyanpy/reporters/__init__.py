@@ -16,5 +16,5 @@ __all__ = [
 ]  # fmt: skip
 
 if not _typing.TYPE_CHECKING:
-    # Who checks types is to see that a name is not there.
+    # Type checkers are to see that a name is not there.
     __getattr__ = _module_names(__name__, lambda: __all__)

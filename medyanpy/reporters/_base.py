@@ -1,4 +1,4 @@
-"""What every reporter has in common."""
+"""Base class of reporters, and helpers for all of them."""
 
 import os
 from abc import abstractmethod
@@ -33,12 +33,12 @@ class Reporter(Recorded):
 
     #: Keywords of ``Context.get_state`` that the reports of this class need.
     include: tuple[str, ...] = ()
-    #: Whether it comes after all others that are due at a step, as one does that says what has been written.
+    #: Whether it comes after all others that are due at a step, as a reporter of what has been written does.
     reports_last: bool = False
-    #: Which arguments of the constructor name files, or give streams.
+    #: The arguments of the constructor that name files, or give streams.
     files: tuple[str, ...] = ()
-    #: Arguments with which the constructor goes on in files that are there, if it can: then `Simulation.resume` calls
-    #: it so, with the others that it was called with. Not inherited by a class with another constructor.
+    #: Arguments with which the constructor continues existing files, if it can: then `Simulation.resume` calls it with
+    #: these and the others that it was called with. Not inherited by a class with another constructor.
     goes_on: Mapping[str, Any] | None = None
 
     interval: int
@@ -48,8 +48,8 @@ class Reporter(Recorded):
         recorded = self.__dict__.get("_arguments", {})
         for name in cls.files:
             if isinstance(recorded.get(name), str | os.PathLike):
-                # Whatever the working directory will be when it is written down. What is no path, or if there is no
-                # working directory, the constructor says.
+                # The path must hold whatever the working directory will be when it is recorded. The constructor refuses
+                # what is not a path, and a missing working directory.
                 with suppress(Exception):
                     recorded[name] = os.path.abspath(recorded[name])
         return self
@@ -58,7 +58,7 @@ class Reporter(Recorded):
         self.interval = whole_number(f"{type(self).__name__}: interval", interval, at_least=1)
 
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
-        """``{"steps": steps until the next report, "include": keywords of get_state}``."""
+        """Return ``{"steps": steps until the next report, "include": keywords of get_state}``."""
         return {
             "steps": self.interval - simulation.current_step % self.interval,
             "include": list(self.include),
@@ -72,15 +72,15 @@ class Reporter(Recorded):
         """Make what was reported so far safe on disk."""
 
     def mark(self, simulation: "Simulation") -> Any:
-        """How far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must be
-        there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
+        """Return how far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must
+        be there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
         `flush` has been called.
         """
         paths = self._paths()
         return [path.stat().st_size for path in paths] if all(path.exists() for path in paths) else None
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
-        """Refuse files that are not those of a mark, which anybody may have made up, and change nothing.
+        """Refuse files that are not those of a mark, which may be forged, and change nothing.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Reporter(Recorded):
         return ", ".join(said) or "–"
 
     def _paths(self) -> list[Path]:
-        """Of all files; streams have none."""
+        """Return the paths of all files; streams have none."""
         return [Path(self._arguments[name]) for name in self.files if isinstance(self._arguments[name], str)]
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class Reporter(Recorded):
 
 
 def _nearby(path: Any) -> str:
-    """A path from the working directory, if it is below it."""
+    """Return a path from the working directory, if it is below it."""
     try:
         return str(Path(path).relative_to(os.getcwd()))
     except (OSError, ValueError):
@@ -142,7 +142,7 @@ def _nearby(path: Any) -> str:
 
 
 def other_columns(what: str, path: Any) -> ParameterError:
-    """What to raise where the columns of a table would be others by now."""
+    """Return the error for a table whose columns would be others by now."""
     return ParameterError(
         f"{what}: the topology has been edited since {path} was begun, and its columns would be others: close this "
         "reporter and go on in another file"

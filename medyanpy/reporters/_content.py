@@ -1,7 +1,7 @@
-"""What of a simulation goes into a trajectory: what frames hold, and what stands beside them.
+"""Content of a trajectory: what frames hold of a simulation, and what stands beside them.
 
-What stands beside frames has a row for every row of the simulation, those included in which nobody is: a file serves
-for as long as nothing in it would have to be another number.
+What stands beside frames has a row for every row of the simulation, also for rows without a bead: a file serves for as
+long as nothing in it would have to be another number.
 """
 
 import os
@@ -77,21 +77,21 @@ class Element(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype
     unit: str = ""
-    #: What readers call it, and what pictures take it for.
+    #: Its name for readers, and its use in pictures.
     name: str = ""
     drawn: str = ""
-    #: Of rows in which nobody is; None where all are somebody's.
+    #: Value in rows without a bead; None where all have one.
     fill: float | None = None
 
 
 class Content:
-    """What frames of a simulation hold as it is now, until its topology is edited.
+    """Content of the frames of a simulation as it is now, until its topology is edited.
 
     Parameters
     ----------
     simulation : Simulation
     real : dtype
-        Of numbers that are no energies.
+        Of numbers that are not energies.
     interval : int
         Steps between frames.
     velocities, faces : bool
@@ -99,7 +99,7 @@ class Content:
     links : bool
         Whether frames hold the bonds that links of forces make, as these have come or gone.
     like : h5py.File, optional
-        A file that is gone on in: of energies of forces, intervals, bonds and edges frames hold what is there.
+        A file that is continued: of energies of forces, intervals, bonds and edges frames hold what is there.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Content:
         self._columns: list[Column] = [column for column in wanted if topology.n_rows(column.of)]
         self._comes_and_goes = layout.has_room or layout.is_renumbered
         self._membranes = {f"medyanpy/faces/{k}": h for k, h in numbered if faces and isinstance(h, Membrane)}
-        #: Of those that may get more of them.
+        #: Chains of handles that may get more of them.
         self._chains = {
             f"medyanpy/links/{k}": h for k, h in numbered if len(h._asleep) and "links" in h.beside_frames()
         }
@@ -140,7 +140,7 @@ class Content:
         self.elements = self._all_elements(real)
 
     def _set_connectivity(self, links: bool, like: "h5py.File | None") -> None:
-        """What joins beads: what stays, and the most rows of what changes."""
+        """Set what joins beads: what stays, and the most rows of what changes."""
         topology, system = self._simulation.topology, self._simulation.system
         names, forces = system.force_names, system.forces
         chains = list(self._chains.values())
@@ -160,7 +160,7 @@ class Content:
         }
         most = len(self._fixed_bonds) + sum(chain.capacity for chain in chains)
         most += sum(most for _, _, most in self._jumps.values())
-        #: For how many links of each force frames have room.
+        #: Number of links of each force for which frames have room.
         self._rooms = {name: _room_for(len(force)) if links else len(force) for name, force in self._links.items()}
         most += sum(self._rooms.values())
         #: Rows of bonds in frames; None where they stay, and stand beside the frames.
@@ -184,12 +184,12 @@ class Content:
 
     @property
     def tells_all_energies(self) -> bool:
-        """Whether frames hold the energies of the forces that there are."""
+        """True if frames hold the energies of the forces that there are."""
         return list(self._energies.values()) == list(self._simulation.system.force_names)
 
     @property
     def links_have_changed(self) -> bool:
-        """Whether links of forces have come or gone so that frames cannot tell."""
+        """True if links of forces have come or gone so that frames cannot tell."""
         if self.links:
             return any(len(force) > self._rooms[name] for name, force in self._links.items())
         return any(
@@ -199,7 +199,7 @@ class Content:
         )
 
     def _bonds(self, state: "State | None" = None) -> np.ndarray:
-        """(b, 2) rows of beads that are joined now, or were in a state, to where nothing changes."""
+        """Return the rows (b, 2) of beads that are joined now, or were in a state, to where nothing changes."""
         found = [self._fixed_bonds]
         if state is None:
             return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
@@ -211,7 +211,8 @@ class Content:
         return np.concatenate(found)
 
     def _edges(self, faces: "dict[str, np.ndarray] | None" = None) -> np.ndarray:
-        """(e, 2) rows of vertices that edges join, of the meshes that membranes started with or of these triangles."""
+        """Return the rows (e, 2) of vertices that edges join, of the meshes that membranes started with or of these
+        triangles."""
         found = [np.empty((0, 2), np.int64)]
         for h in self._simulation.topology.membranes:
             found.append(h.beads[h.mesh.edges if faces is None else Connectivity(faces[h.name], len(h)).edges])
@@ -246,7 +247,7 @@ class Content:
         # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those of
         # frames to ps, unless there are velocities, whose unit it does not know.
         out[INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
-        # H5MD 1.1: tuples with a fill value are none.
+        # H5MD 1.1: tuples with a fill value are not bonds.
         number = np.dtype("<i8" if self._comes_and_goes else "<i4")
         if self._most_bonds is not None:
             out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
@@ -261,7 +262,7 @@ class Content:
         return out
 
     def frame(self, state: "State") -> dict[str, Any]:
-        """What a frame holds of a state, by path.
+        """Return what a frame holds of a state, by path.
 
         Raises
         ------
@@ -309,7 +310,7 @@ class Content:
         return values
 
     def _oriented_rows(self) -> np.ndarray:
-        """(n,) the row of each bead in orientations; -1 of those without."""
+        """Return the row of each bead in orientations, (n,); -1 of those without."""
         out = np.full(self._simulation.topology.n_beads, -1)
         for handle in self._simulation.topology.oriented_handles:
             out[handle.beads] = handle.row_numbers
@@ -318,7 +319,7 @@ class Content:
     # Writing ------------------------------------------------------------------------------------------------
 
     def lay_out(self, file: "h5py.File", follows: Before | None) -> None:
-        """All of a file but frames: nothing can be added once readers are allowed.
+        """Write all of a file but frames: nothing can be added once readers are allowed.
 
         `follows`, of a segment after the first: the frames before it.
         """
@@ -363,7 +364,7 @@ class Content:
         self._link_for_others(file)
 
     def _link_for_others(self, file: "h5py.File") -> None:
-        """Under the names at which readers of H5MD look."""
+        """Link arrays under the names at which readers of H5MD look."""
         file["particles/trajectory"] = file["particles/all"]
         file["observables/dt"] = file[INTERVAL]
         energies = file.create_group("observables/energies")
@@ -384,7 +385,7 @@ class Content:
         refer_to_particles(file)
 
     def _ids(self) -> np.ndarray:
-        """(n,) permanent ids of rows, -1 where nobody is."""
+        """Return the permanent ids of rows (n,), -1 in rows without a bead."""
         out = np.full(self._simulation.topology.n_beads, -1, np.int64 if self._comes_and_goes else np.int32)
         for handle in self._simulation.topology.handles:
             out[handle.beads] = handle.ids
@@ -450,7 +451,8 @@ class Content:
         return ["periodic" if length else "none" for length in box_lengths(self._simulation.system.box)]
 
     def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
-        """Of a jump: what `Sites.from_arrays` makes the same sites of, for each side."""
+        """Return the arrays of the sites of a jump, for each side, of which `Sites.from_arrays` makes the same
+        sites."""
         name, *_ = self._jumps[path]
         jump = cast("Jump", self._simulation.system[name])
         return {side: sites.arrays for side, sites in jump.beside_frames().items()}
@@ -458,7 +460,7 @@ class Content:
     # Comparing ----------------------------------------------------------------------------------------------
 
     def difference(self, file: "h5py.File") -> str:
-        """Why frames of the simulation cannot go on in a file; empty where they can."""
+        """Return the reason why a file cannot take more frames of the simulation; empty where it can."""
         topology = self._simulation.topology
         mine, theirs = _handle_rows(topology.handles), read_handle_rows(file)
         if mine != theirs:
@@ -523,7 +525,7 @@ def _room_for(links: int) -> int:
 
 
 def _write_sites(group: "h5py.Group", sites: dict[str, dict[str, np.ndarray]]) -> None:
-    """What `Sites.from_arrays` makes the same sites of, for each side."""
+    """Write the arrays, for each side, of which `Sites.from_arrays` makes the same sites."""
     for side, arrays in sites.items():
         for key, value in arrays.items():
             group.create_dataset(f"{side}/{key}", data=value)
@@ -534,7 +536,7 @@ def _read_sites(group: "h5py.Group") -> dict[str, dict[str, np.ndarray]]:
 
 
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
-    """Numbers of handles with their names, as far as HDF5 can hold these."""
+    """Return numbers of handles with their names, as far as HDF5 can hold these."""
     names = {handle.name: k for k, handle in enumerate(handles)}
     if sum(len(name.encode()) + 16 for name in names) > _MOST_NAMES or any("\0" in name for name in names):
         return np.dtype(np.int32)
@@ -551,17 +553,17 @@ def _tell(rows: list[HandleRows]) -> str:
 
 
 def _plain(value: np.ndarray) -> np.ndarray:
-    """With nan, or -1, where nothing is known."""
+    """Return an array with nan, or -1, where nothing is known."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
     return value.filled(np.nan if value.dtype.kind == "f" else value.dtype.type(-1))
 
 
 def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
-    """One of the things that a handle has beside frames: see `Handle.beside_frames`."""
+    """Write one of the things that a handle has beside frames: see `Handle.beside_frames`."""
     value, unit = value if isinstance(value, tuple) else (value, "")
     if isinstance(value, Surface):
-        # What calls Python functions, a file cannot hold.
+        # A file cannot hold what calls Python functions.
         if not isinstance(value, PythonSurface):
             group.create_dataset(name, data=serialize(value))
     elif isinstance(value, np.ndarray):
@@ -574,14 +576,14 @@ def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
 
 
 def _read_beside(group: "h5py.Group", name: str) -> Any:
-    """What was written; None of a surface that files cannot hold."""
+    """Read what was written; None of a surface that files cannot hold."""
     if name in group:
         return group[name].asstr()[()] if group[name].dtype.kind == "O" else group[name][()]
     return group.attrs.get(name)
 
 
 def _same(there: Any, here: Any) -> bool:
-    """Whether what is known of beads now is what a file says of them."""
+    """Tell whether what is known of beads now is what a file holds of them."""
     here = here[0] if isinstance(here, tuple) else here
     if isinstance(here, Surface):
         return isinstance(here, PythonSurface) or there == serialize(here)

@@ -1,14 +1,14 @@
-"""Reporters in checkpoints: what is written down of them, and how they go on in their files.
+"""Reporters in checkpoints: what is recorded of them, and how they resume writing their files.
 
 In the head of a checkpoint that a Simulation has written, `reporters` is a list of trees. That of a reporter which
-goes on is the call of its constructor (`medyanpy.serialize`) without the arguments that say what becomes of files that
-are there, its files relative to the folder of the checkpoint, and its mark::
+resumes is the call of its constructor (`medyanpy.serialize`) without the arguments for existing files, with its files
+relative to the folder of the checkpoint, and its mark::
 
     {"type": "TrajectoryReporter", "arguments": {"path": "run.h5", "interval": 100, ...}, "mark": 25}
 
 ``"owes": true`` stands in it where the reporter had yet to report at the very step. Of others there is a name and a
-reason: ``{"not_kept": "Collect", "why": ...}``. Whoever has written the file, nothing is opened outside its folder
-unless the user says so, and nothing is changed before all files are known to be the right ones.
+reason: ``{"not_kept": "Collect", "why": ...}``. Wherever the file comes from, nothing is opened outside its folder
+unless the user allows it, and nothing is changed before all files are known to be the right ones.
 """
 
 import json
@@ -36,7 +36,7 @@ _STREAMS = ("stdout", "stderr")
 
 
 def written_down(simulation: "Simulation", folder: Path, owing: Collection[Any]) -> list[dict[str, Any]]:
-    """The trees of all reporters, for a checkpoint in this folder; what they say is on the disk when this returns.
+    """Return the trees of all reporters, for a checkpoint in this folder; what they describe is on the disk by then.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _entry(reporter: Any, simulation: "Simulation", folder: Path) -> dict[str, A
 
 
 def _goes_on(cls: type[Reporter]) -> bool:
-    """Whether a class says so of its own constructor, not one before it of another."""
+    """Tell whether a class can resume by its own constructor, not by one of a base class."""
     first = {name: next(i for i, c in enumerate(cls.__mro__) if name in vars(c)) for name in ("goes_on", "__init__")}
     if cls.goes_on is None or first["goes_on"] > first["__init__"]:
         return False
@@ -81,7 +81,7 @@ def _goes_on(cls: type[Reporter]) -> bool:
 
 
 def _placed(value: Any, name: str, folder: Path) -> Any:
-    """A file as seen from a folder, or the name of a stream."""
+    """Return a file as seen from a folder, or the name of a stream."""
     for stream in _STREAMS:
         if any(value is there for there in (getattr(sys, stream), getattr(sys, f"__{stream}__"))):
             return {"stream": stream}
@@ -95,7 +95,7 @@ def _placed(value: Any, name: str, folder: Path) -> Any:
 
 
 def _calls(tree: Any) -> bool:
-    """Whether there is a Python function in a tree."""
+    """Tell whether there is a Python function in a tree."""
     if isinstance(tree, dict):
         return "function" in tree or any(map(_calls, tree.values()))
     return isinstance(tree, list) and any(map(_calls, tree))
@@ -124,8 +124,8 @@ def bring_back(
     Raises
     ------
     ParameterError
-        Trees that are none, classes that do not exist here or do not go on, files that are outside, gone, shorter than
-        their marks or other files. No file has been changed.
+        Trees that are not valid, classes that do not exist here or cannot resume, files that are outside, gone, shorter
+        than their marks or other files. No file has been changed.
     OutputError
         A file cannot be brought back to its mark.
     """
@@ -151,15 +151,15 @@ def bring_back(
 def calls_of(
     checkpoint: Checkpoint, from_anywhere: bool
 ) -> list[tuple[str, dict[str, Any], dict[str, Any], list[Path]]]:
-    """What `bring_back` would call, as far as the checkpoint alone tells: where it stands, what stands there, the tree
-    of the call and the files in it. Warns of reporters that are not kept.
+    """Return the calls that `bring_back` would make, as far as the checkpoint alone tells. Each is its place in the
+    checkpoint, the entry there, the tree of the call, and the files in it. Warns of reporters that are not kept.
 
     Raises
     ------
     ParameterError
         As `bring_back`.
     """
-    # Of the file itself, where a link to it was given.
+    # The folder is that of the file itself, where a link to it was given.
     folder = checkpoint.path.resolve().parent
     trees, left = [], []
     for i, tree in enumerate(checkpoint.reporters):
@@ -180,7 +180,7 @@ def calls_of(
 
 
 def _located(tree: dict[str, Any], where: str, folder: Path) -> tuple[dict[str, Any], list[Path]]:
-    """The tree of the call that goes on, and the files in it."""
+    """Return the tree of the call by which a reporter resumes, and the files in it."""
     unknown = [key for key in tree if key not in ("type", "arguments", "mark", "owes")]
     if unknown or not {"type", "arguments", "mark"} <= tree.keys():
         raise ParameterError(f"{where} must have type, arguments and mark, and may have owes, not {shown(list(tree))}")
@@ -203,7 +203,7 @@ def _located(tree: dict[str, Any], where: str, folder: Path) -> tuple[dict[str, 
 
 
 def _refuse_outside(checkpoint: Path, folder: Path, paths: list[Path], from_anywhere: bool) -> None:
-    """Links count as what they lead to."""
+    """Refuse files outside of the folder; links count as what they lead to."""
     with foreign_errors(f"{checkpoint}: reporters"):
         outside = [path for path in paths if not path.resolve().is_relative_to(folder)]
     if outside and not from_anywhere:

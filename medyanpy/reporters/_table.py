@@ -49,7 +49,7 @@ class TableReporter(Reporter):
         self._separator = plain_name(f"{self._what}: separator", separator)
         self._comment = comment
         self._titles: list[str] = []
-        #: For which handles the titles are known to be right.
+        #: Handles for which the titles are known to be right.
         self._handles: tuple[Handle, ...] = ()
         self._last_step = -1
         # Rows in the file, and how many of them a checkpoint knows.
@@ -85,16 +85,16 @@ class TableReporter(Reporter):
 
     @abstractmethod
     def _titles_for(self, topology: Topology) -> list[str]:
-        """Of the columns."""
+        """Return the titles of the columns."""
 
     @abstractmethod
     def _follow(self, simulation: "Simulation") -> None:
-        """The simulation is at a step: start the table where that has not been done; see `_begin` and `_cut`."""
+        """Follow the simulation to a step: start the table where that has not been done; see `_begin` and `_cut`."""
 
-    # What a Simulation calls --------------------------------------------------------------------------------
+    # Calls of a Simulation ----------------------------------------------------------------------------------
 
     def mark(self, simulation: "Simulation") -> int | None:
-        """The number of rows, which is the same whatever the wall clock said in them."""
+        """Return the number of rows, which does not depend on the wall clock in them."""
         if self._path is None:
             return None
         if self._file is not None:
@@ -142,11 +142,11 @@ class TableReporter(Reporter):
                 if self._path.stat().st_size == 0:
                     self._path.unlink()
 
-    # How it works -------------------------------------------------------------------------------------------
+    # Implementation -----------------------------------------------------------------------------------------
 
     @property
     def _place(self) -> Path:
-        """Of a table that is a file."""
+        """Path of a table that is a file."""
         assert self._path is not None
         return self._path
 
@@ -174,7 +174,7 @@ class TableReporter(Reporter):
             raise unwritable(self._what, path, cause) from cause
 
     def _wrote(self, n: int) -> None:
-        """There are so many more rows."""
+        """Count so many more rows."""
         self._rows = n + (self._rows or 0)
 
     def _attach(self, simulation: "Simulation") -> None:
@@ -210,7 +210,7 @@ class TableReporter(Reporter):
         return None
 
     def _check_header(self) -> str:
-        """The first line of the file, refused where it is there and other than the titles."""
+        """Check the first line of the file, if it is there: it must be that of the titles."""
         with open(self._place, encoding="utf-8", errors="replace") as file:
             found = file.readline().rstrip("\n")
         if found and not self._is_header(found):
@@ -221,7 +221,7 @@ class TableReporter(Reporter):
         return found
 
     def _whole_rows(self) -> Iterator[bytes]:
-        """Lines below the first, but not a last one that a crash left unfinished."""
+        """Iterate over lines below the first, but not a last one that a crash left unfinished."""
         with open(self._place, "rb") as file:
             file.readline()
             for line in file:
@@ -241,7 +241,7 @@ class TableReporter(Reporter):
         the last that is kept."""
         self._last_step, last = -1, b""
         if self._path is None:
-            # What has gone into a stream is gone.
+            # Text that has gone into a stream cannot be taken back.
             return last
         place = self._titles.index("Step") if "Step" in self._titles else None
         check_in_place(self._what, self._path, self._open_file.fileno())
@@ -262,28 +262,28 @@ class TableReporter(Reporter):
 
 
 def _quoted(title: str) -> str:
-    """As CSV has it (RFC 4180), on one line."""
+    """Return a title quoted as in CSV (RFC 4180), on one line."""
     return '"{}"'.format(" ".join(title.splitlines()).replace('"', '""'))
 
 
 def quoted_if_needed(text: str, separator: str) -> str:
-    """A cell of a row."""
+    """Return a cell of a row, quoted if needed."""
     return _quoted(text) if '"' in text or separator in text or len(text.splitlines()) > 1 else text
 
 
 def _has_no_rows(path: Path) -> bool:
-    """Whether a file holds the titles of a table, and nothing below."""
+    """Tell whether a file holds the titles of a table, and nothing below."""
     with open(path, "rb") as file:
         return file.readline().startswith((b'#"', b'"Step"')) and not file.read(1)
 
 
 def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
-    """What a table holds now, also while it is being written: the numbers, or the texts, below every title.
+    """Read a table, also while it is being written: the numbers, or the texts, below every title.
 
     Raises
     ------
     ParameterError
-        No file, none that a `TableReporter` has written, or one that is damaged.
+        No file, one that no `TableReporter` has written, or a damaged one.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -313,7 +313,7 @@ def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
 
 
 def _titles_of(head: str) -> tuple[list[str], str]:
-    """The titles in the first line of a table, and what stands between them; none where it is another line."""
+    """Return the titles in the first line of a table, and what stands between them; none where it is another line."""
     head = head.removeprefix("#")
     one = r'"((?:[^"]|"")*)"'
     first = re.match(rf'{one}([^"]*)', head)

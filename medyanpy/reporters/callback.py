@@ -31,7 +31,7 @@ class Callback(Reporter):
     Raises
     ------
     ParameterError
-        What is no function, or words that are no keywords of `Context.get_state`.
+        A value that is not a function, or words that are not keywords of `Context.get_state`.
 
     Notes
     -----
@@ -40,8 +40,8 @@ class Callback(Reporter):
     is protocol work (`Simulation.report_work`). It may not step, load, minimise or move beads: that is refused with a
     `ContextInUseError`, and belongs between two calls of ``step``.
 
-    A checkpoint holds no function. A run that goes on from one says so (`ReporterWarning`): append the callback again.
-    What changes numbers by the step alone is a `Ramp`, which checkpoints hold.
+    A checkpoint holds no function. A run that resumes from one warns of it (`ReporterWarning`): append the callback
+    again. What changes numbers by the step alone is a `Ramp`, which checkpoints hold.
 
     Examples
     --------

@@ -21,7 +21,7 @@ _STEP = "{step}"
 
 
 class CheckpointReporter(Reporter):
-    """Writes a checkpoint every `interval` steps; `Simulation.resume` goes on from it with the same bits.
+    """Writes a checkpoint every `interval` steps; `Simulation.resume` continues from it with the same bits.
 
     Parameters
     ----------
@@ -72,17 +72,17 @@ class CheckpointReporter(Reporter):
         simulation.save_checkpoint(self.path_at(state.step))
 
     def path_at(self, step: int) -> Path:
-        """The file of the checkpoint of a step."""
+        """Return the file of the checkpoint of a step."""
         path: Path = self._path.with_name(self._path.name.replace(_STEP, str(step)))
         return path
 
     def writes(self, path: Path) -> bool:
-        """Whether its checkpoints are at this path, which may have a ``{step}``."""
+        """Tell whether its checkpoints are at this path, which may have a ``{step}``."""
         mine, theirs = (p.parent.resolve() / p.name for p in (Path(self._arguments["path"]), path))
         return mine == theirs
 
     def mark(self, simulation: "Simulation") -> None:
-        """Its files are replaced, whatever is there."""
+        """Return no mark: its files are replaced, whatever is there."""
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
         for path in checkpoints_of(self._path):
@@ -91,7 +91,7 @@ class CheckpointReporter(Reporter):
 
 
 def checkpoints_of(path: Path) -> list[Path]:
-    """The files that are at a path by now, in the order of their steps where it has a ``{step}``."""
+    """Return the files that are at a path by now, in the order of their steps where it has a ``{step}``."""
     if _STEP not in path.name:
         return [path] if path.exists() else []
     before, after = path.name.split(_STEP, 1)

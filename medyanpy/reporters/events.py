@@ -1,4 +1,4 @@
-"""What happened in the letter J, event by event."""
+"""Reporter of events of the letter J, one by one."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -20,10 +20,10 @@ TITLES = ("Step", "Time (s)", "Jump", "Kind", "A", "B", "Energy (pN nm)", "Chemi
 class EventReporter(TableReporter):
     """Writes a row for every event of the jumps of a system, to a file or a stream such as ``sys.stdout``.
 
-    Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, two
-    numbers that say where (of `LinkBinding` the rows of its sites `a` and `b`), by how much it changed the energy, and
-    the chemical energy that drives it: kT times the logarithm of the rates there and back, plus the change of the
-    energy; inf where there is no way back. Events are in the order of time.
+    Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, and
+    two numbers of its place (for `LinkBinding` the rows of its sites `a` and `b`). Then come its change of the energy,
+    and the chemical energy that drives it. The latter is kT times the logarithm of the ratio of the rates there and
+    back, plus the change of the energy; inf for an irreversible event. Events are in the order of time.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class EventReporter(TableReporter):
     separator : str
         Between columns.
     append : bool
-        Go on in an existing file. Rows of steps that are still to come (a run that goes on from an earlier checkpoint)
+        Continue an existing file. Rows of steps that are still to come (a run that resumes from an earlier checkpoint)
         are cut off.
     overwrite : bool
         Replace an existing file.
@@ -42,7 +42,7 @@ class EventReporter(TableReporter):
     Raises
     ------
     ParameterError
-        A file that exists and has rows, that somebody else is writing, or one to append to that has other columns.
+        A file that exists and has rows, that another process is writing, or one to append to that has other columns.
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. Rows are written when that is
         possible.

@@ -40,8 +40,8 @@ class Ramp(Reporter):
         By the names of forces and jumps (`System.force_names`, `System.jump_names`), what each of their numbers is to
         be: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. ``"integrator"`` has timestep, temperature and kT,
         ``"box"`` the lengths x, y and z of a periodic box, with which beads are scaled (`Context.set_box`). A sequence
-        of two values or more goes from one to the next in equal times, linearly; each value is what ``set`` takes: a
-        number, or an array. A function of the fraction f of the steps, 0 to 1, is any other course.
+        of two values or more is followed from one to the next in equal times, linearly; each value is what ``set``
+        takes: a number, or an array. A function of the fraction f of the steps, 0 to 1, is any other course.
     steps : int, >= 1
         How many steps it takes.
     start : int, >= 0
@@ -68,15 +68,15 @@ class Ramp(Reporter):
 
     .. math:: W = \sum_k U(x_k; \lambda_{k+1/2}) - U(x_k; \lambda_{k-1/2}), \qquad \lambda_{-1/2} = \lambda(0)
 
-    so that the ramp back, from λ(1) to λ(0), is this one backwards in time: Crooks' relation holds for the pair, and
+    so that the ramp back, from λ(1) to λ(0), is this one backwards in time. Crooks' relation holds for the pair, and
     Jarzynski's equality for either, at any speed and any `every`, up to the error of the timestep (add the shadow work:
-    :doc:`/theory/work`). What the start does to the numbers is no part of the work: equilibrate with λ(0). All that is
+    :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). All that is
     done from outside in these steps is in the work, also that of other ramps and callbacks. It is measured by
     `Simulation.report_work`, which is switched on. A temperature or timestep does no work when it changes. A box that
-    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add
-    :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
+    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add :math:`-n kT
+    \ln(V_1/V_0)` for the n that are scaled.
 
-    The numbers at a step follow from the step, so that a run which goes on from a checkpoint has the same bits; the
+    The numbers at a step follow from the step, so that a run which resumes from a checkpoint has the same bits; the
     checkpoint holds the ramp (but not a function; :doc:`/restarts`) and where its account stood. After its end it
     changes nothing any more.
 
@@ -133,7 +133,7 @@ class Ramp(Reporter):
         return self.start + self.steps
 
     def is_that_of(self, other: "Ramp") -> bool:
-        """Whether another one is the same."""
+        """Tell whether another ramp is the same."""
         return _same(self._arguments_now(), other._arguments_now())
 
     def check(self, simulation: "Simulation") -> None:
@@ -150,7 +150,7 @@ class Ramp(Reporter):
         self._is_checked = True
 
     def numbers_now(self, simulation: "Simulation") -> "list[tuple[Any, dict[str, Any]]]":
-        """Targets whose numbers this changes, each with the arguments of ``set`` that keep it as it is now."""
+        """Return targets whose numbers this changes, each with the arguments of ``set`` that keep it as it is now."""
         out = []
         for _, target in self._targets(simulation):
             if isinstance(target, Parameterized | _Sides):
@@ -192,7 +192,7 @@ class Ramp(Reporter):
         self.work = np.nan if mark["work"] is None else float(mark["work"])
         self._has_ended = mark["ended"]
 
-    # How it works ---------------------------------------------------------------------------------------------
+    # Implementation -------------------------------------------------------------------------------------------
 
     def _act(self, simulation: "Simulation") -> None:
         """Let numbers be what they are from this step on; called as often as you like."""
@@ -217,7 +217,7 @@ class Ramp(Reporter):
                 self.work = _protocol_work(simulation) - self._before
 
     def _block(self, step: int) -> tuple[int, int]:
-        """The steps around this one, all of which are made with the same numbers."""
+        """Return the steps around this one, all of which are made with the same numbers."""
         first = step - (step - self.start) % self.interval
         return first, min(first + self.interval, self.end)
 
@@ -274,7 +274,7 @@ def _protocol_work(simulation: "Simulation") -> float:
 
 
 def _course(what: str, values: Any) -> Callable[[float], Any]:
-    """What a number is at a fraction of the time."""
+    """Return the number as a function of the fraction of the time."""
     if callable(values):
         function: Callable[[float], Any] = values
         return function
@@ -311,7 +311,7 @@ def _check(what: str, target: Any, key: str, value: Any) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two arguments are equal: tables, sequences, arrays, functions."""
+    """Tell whether two arguments are equal: tables, sequences, arrays, functions."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if callable(a) or callable(b):

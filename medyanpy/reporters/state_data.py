@@ -27,7 +27,7 @@ __all__ = ["Column", "StateDataReporter"]
 
 @dataclass(frozen=True)
 class Row:
-    """All that a column may look at."""
+    """Data that a column may use."""
 
     state: "State"
     topology: Topology
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table.
+    """Column of the table.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def _area(row: Row) -> float:
     area = 0.0
     for membrane in row.topology.membranes:
         vectors = geometry.area_vectors(x[membrane.beads], faces[membrane.name], lengths)
-        # Of a run that has gone astray squares may be too large for numbers, where areas are not.
+        # In a run that has gone astray squares may be too large for numbers, where areas are not.
         scale = max(1.0, float(np.abs(vectors).max(initial=0.0)) / _SQUARED)
         area += 0.5 * scale * total(np.sqrt(geometry.squared_lengths(vectors / scale)))
     return area
@@ -105,7 +105,7 @@ def _volume(row: Row) -> float:
 
 
 def _length(c: int) -> Callable[[Row], float]:
-    """Of the box along an axis; nan in open directions."""
+    """Return a function for the length of the box along an axis; nan in open directions."""
 
     def value(row: Row) -> float:
         return (row.state.box or (None, None, None))[c] or float("nan")
@@ -114,7 +114,8 @@ def _length(c: int) -> Callable[[Row], float]:
 
 
 def _may_move(handle: Handle) -> bool:
-    """Also one without beads, which may come; not what has its temperature with another."""
+    """Tell whether a handle may move, also one without beads, which may come; not one that has its temperature with
+    another."""
     return bool(handle.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
 
 
@@ -125,7 +126,7 @@ def _remaining(row: Row) -> float:
 
 def _temperature_of(handle: str) -> Column:
     def value(row: Row) -> float:
-        # Of none that are there, none.
+        # Handles without beads have no temperature.
         return row.state.temperatures.get(handle, float("nan"))
 
     return Column("temperatures", f"Temperature of {handle}", "K", value, "energy")
@@ -192,23 +193,23 @@ class StateDataReporter(TableReporter):
     remaining_time, elapsed_time : bool
         Wall clock, s. The time that has elapsed counts on from the last row of a file that is appended to.
     total_steps : int, >= 1
-        Step number at which the work will be done; counts from step 0 also in a run that goes on from a checkpoint.
+        Step number at which the work will be done; counts from step 0 also in a run that resumes from a checkpoint.
     separator : str
         Between columns.
     comment : str
         Before the titles: ``"#"``, with which `numpy.loadtxt` passes over them, or ``""`` for pandas, spreadsheets and
         others that take the first line for titles.
     append : bool
-        Go on in an existing file. Its titles must be the same. Rows of steps that are still to come (a run that
-        goes on from an earlier checkpoint) are cut off, if it has a Step column.
+        Continue an existing file. Its titles must be the same. Rows of steps that are still to come (a run that resumes
+        from an earlier checkpoint) are cut off, if it has a Step column.
     overwrite : bool
         Replace an existing file.
 
     Raises
     ------
     ParameterError
-        No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that somebody
-        else is writing, or one to append to that has other columns; area without a membrane, volume without a closed
+        No columns; progress or remaining time without `total_steps`. A file that exists and has rows, that another
+        process is writing, or one to append to that has other columns. Area without a membrane, volume without a closed
         one, box without a periodic box, acceptance with a word without M( ).
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
@@ -300,7 +301,7 @@ class StateDataReporter(TableReporter):
         # Last: it opens the file.
         super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
 
-    # What a Simulation calls --------------------------------------------------------------------------------
+    # Calls of a Simulation ----------------------------------------------------------------------------------
 
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._attach(simulation)
@@ -316,7 +317,7 @@ class StateDataReporter(TableReporter):
         self._last_step = state.step
         self._wrote(1)
 
-    # How it works -------------------------------------------------------------------------------------------
+    # Implementation -----------------------------------------------------------------------------------------
 
     def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
@@ -379,12 +380,13 @@ class _Clock:
         self._seconds = 0.0
 
     def start_again(self, step: int) -> None:
-        """A report is described. Where no step was taken since the last row, the time since then was a pause."""
+        """Start again when a report is described. Where no step was taken since the last row, the time since then was a
+        pause."""
         if step <= self._step:
             self._step, self._marked = step, time.perf_counter()
 
     def read(self, step: int) -> tuple[float, float, float]:
-        """Steps/s since the last row, steps/s in all, seconds since the start."""
+        """Return steps/s since the last row, steps/s in all, seconds since the start."""
         now = time.perf_counter()
         steps, seconds = step - self._step, now - self._marked
         self._steps += steps

@@ -54,22 +54,22 @@ class TrajectoryReporter(Reporter):
     velocities : bool
         Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
     faces : bool, optional
-        Write the triangles of membranes with every frame, for runs in which edges are flipped. Where nothing is said,
-        from the first flip on, which starts a new segment where frames have been written before.
+        Write the triangles of membranes with every frame, for runs in which edges are flipped. By default, from the
+        first flip on, which starts a new segment where frames have been written before.
     precision : "double" or "single"
         Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
         is good to 0.0005 nm in a cell of 10 µm.
     overwrite : bool
         Replace an existing file.
     append : bool
-        Go on in an existing file of the same topology, also one that a crash left behind. Frames after the step
+        Continue an existing file of the same topology, also one that a crash left behind. Frames after the step
         at which the simulation stands are dropped, as it will write them again, and segments of these removed.
 
     Raises
     ------
     ParameterError
         A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
-        one that somebody else is writing; segments of another run. The latter at the start of the first
+        one that another process is writing; segments of another run. The latter at the start of the first
         ``Simulation.step``, before its first step. Triangles that have changed, with ``faces=False``. A state from
         before the last frame, or before an edit; a child that was forked from the process whose file it is.
     OutputError
@@ -79,15 +79,15 @@ class TrajectoryReporter(Reporter):
     Notes
     -----
     Beside positions frames hold the energy of every force, what is joined where that changes, and links; beside the
-    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, it says
-    why.
+    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, the file
+    holds the reason.
 
     Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
     once. Memory does not grow with the number of frames. It may be flushed from another thread.
 
-    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan where nobody is. A file
-    serves until an edit changes what stands beside its frames (more rows than there was room for, other masses, another
-    kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
+    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan in rows without a bead. A
+    file serves until an edit changes what stands beside its frames (more rows than there was room for, other masses,
+    another kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
     segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
     """
 
@@ -124,8 +124,8 @@ class TrajectoryReporter(Reporter):
         self._frames: int | None = None
         self._marked: int | None = None
         self._lock: Lock | None = None
-        # Which segment is written, and what is before it: frames, and the step of the last; what its frames hold, and
-        # of which layout of a Context.
+        # The segment that is written, and what is before it: frames, and the step of the last; what its frames hold,
+        # and of which layout of a Context.
         self._number, self._before = 1, Before()
         self._content: Content
         self._layout: Any = None
@@ -142,7 +142,7 @@ class TrajectoryReporter(Reporter):
         writer.add(state.step, state.time, self._content.frame(state))
 
     def mark(self, simulation: "Simulation") -> int | None:
-        """The number of frames."""
+        """Return the number of frames."""
         if not self._closed:
             self._attach(simulation)
             self._frames = self._all_frames
@@ -188,8 +188,8 @@ class TrajectoryReporter(Reporter):
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> Writer:
-        """The file, opened when the topology is first known; without frames that the simulation has yet to reach, and
-        of what is simulated now."""
+        """Return the file, opened when the topology is first known; without frames that the simulation has yet to
+        reach, and of what is simulated now."""
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         writer = self._writer or self._open(simulation)
@@ -219,7 +219,7 @@ class TrajectoryReporter(Reporter):
         self._take(simulation, content, number, before)
 
     def _follow(self, simulation: "Simulation", writer: Writer, faces: bool, links: bool) -> None:
-        """The simulation has been edited: begin a segment where the file does not serve any more."""
+        """Follow an edit of the simulation: begin a segment where the file does not serve any more."""
         number, before = self._number, self._before
         content = self._content_of(simulation, faces, like=writer.hdf5)
         if not content.tells_all_energies or content.difference(writer.hdf5):
@@ -241,7 +241,7 @@ class TrajectoryReporter(Reporter):
             for name in (self._path, self._path.with_name(f"{self._path.stem}.part*{self._path.suffix}")):
                 remove_left_over(name)
             if there and self._append:
-                # After an edit only a checkpoint, which knows the frames, says that these are of the same run.
+                # After an edit only a checkpoint, which knows the frames, tells that these are of the same run.
                 begins = "behind" if self._marked is not None else "never"
                 file, content, number, before = self._shortened(simulation, self._marked, begins)
             else:
@@ -258,7 +258,7 @@ class TrajectoryReporter(Reporter):
         return writer
 
     def _refuse_others(self, there: bool) -> None:
-        """What has come to be there since this was made is not replaced unasked."""
+        """Refuse to replace, unasked, files that have appeared since this was made."""
         found = [self._path] if there else later_parts(self._path)
         if found and not (self._overwrite or (there and self._append)):
             raise ParameterError(
@@ -277,11 +277,11 @@ class TrajectoryReporter(Reporter):
 
     def _take(self, simulation: "Simulation", content: Content, number: int, before: Before) -> None:
         self._content, self._number, self._before = content, number, before
-        # It would keep the arrays of a Context alive.
+        # The state would keep the arrays of a Context in memory.
         self._layout = weakref.ref(simulation.context.layout)
 
     def _begun(self, content: Content, number: int, before: Before, previous: File | None) -> File:
-        """A segment without frames: a new one after `previous`, or in the place of the last, if that has none."""
+        """Begin a segment without frames: a new one after `previous`, or in the place of the last, if that has none."""
         path = part_of(self._path, number)
         if number > self._number and path.exists():
             raise ParameterError(
@@ -294,9 +294,9 @@ class TrajectoryReporter(Reporter):
     def _shortened(
         self, simulation: "Simulation", frames: int | None, begins: str
     ) -> tuple[File, Content, int, Before]:
-        """What goes on after this number of frames in all or, if there is none, after those up to the step at which the
-        simulation stands: a copy of the segment that they end in, or one that begins; and what it holds, its number,
-        and what is before it. Later ones are gone then.
+        """Cut a trajectory to this number of frames in all, or to those up to the step at which the simulation stands.
+        Returned are a copy of the segment that they end in, or one that begins; what it holds; its number; and what is
+        before it. Later segments are removed.
         """
         parts = parts_there(self._path)
         if frames is None:
@@ -338,8 +338,9 @@ class TrajectoryReporter(Reporter):
     def _place_for(
         self, simulation: "Simulation", parts: list[Part], frames: int, begins: str
     ) -> tuple[int, Content, bool]:
-        """The number, from 0, of the segment in which a simulation goes on after so many frames, what these hold, and
-        whether another is to begin there: which may be never, only behind all frames of a segment, or anywhere.
+        """Find the segment, by number from 0, in which a simulation continues after so many frames, and what its frames
+        hold. Tell also whether another is to begin there, as `begins` allows: never, only behind all frames of a
+        segment, or anywhere.
 
         Raises
         ------

@@ -1,4 +1,5 @@
-"""What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and yours."""
+"""Checks of what forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and
+yours."""
 
 from medyanpy.testing.forces import ForceCase, check_box, check_flips, check_force
 from medyanpy.testing.installation import Finding, check_installation

@@ -34,8 +34,8 @@ class ForceCase:
     ----------
     name : str
     build : callable () -> (Topology, Force)
-        Makes both anew: nothing at rest, numbers of terms and beads in no order, beads in no term and in many, a
-        different parameter in every term.
+        Makes both, new at each call: nothing at rest, numbers of terms and beads in no order, beads in no term and in
+        many, a different parameter in every term.
     energy : callable ((n, 3) array) -> float
         The energy of the force at given 3D positions of every bead, in plain NumPy and sharing no code with it. Where
         the topology has m oriented beads it is called with their (m, 4) unit quaternions, body to space, as well.
@@ -66,20 +66,20 @@ def _state(case: ForceCase, threads: int = 1, copies: int = 1, energy: bool = Tr
 
 
 def _rotations(vectors: np.ndarray) -> np.ndarray:
-    """(m, 4) unit quaternions of rotation vectors (m, 3), radians."""
+    """Return the unit quaternions (m, 4) of rotation vectors (m, 3), radians."""
     half = 0.5 * np.linalg.norm(vectors, axis=1)[:, None]
     return np.column_stack([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors])
 
 
 def _twin(force: Force) -> Force:
-    """Another force of the same beads and numbers."""
+    """Make another force of the same beads and numbers."""
     twin = object.__new__(type(force))
     twin.__dict__.update(force.__dict__)
     return twin
 
 
 def check_force(case: ForceCase) -> None:
-    """Check one case against the contract; an AssertionError says what is broken.
+    """Check one case against the contract; an AssertionError tells what is broken.
 
     The energy equals the independent one to 1e-12 relative. Every component of the force is minus the central
     difference of the *independent* energy, and along random directions the error falls as h²; the virial is minus
@@ -94,7 +94,7 @@ def check_force(case: ForceCase) -> None:
 
     Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
     Values just outside the domain of a number are refused by `set` and by the constructor, which name the number, the
-    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made anew from
+    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made again from
     its arguments it has the same numbers, to the bit. Numbers set while a context runs have there the results of a
     force made with them.
     """
@@ -111,7 +111,7 @@ def check_force(case: ForceCase) -> None:
     assert scale > 0.0, f"{case.name}: the case exerts no force, so it tests nothing"
 
     def energy_at(x: np.ndarray, turn: np.ndarray | float = 0.0) -> float:
-        """With oriented beads turned by rotation vectors (m, 3) in their body frames."""
+        """Return the energy with oriented beads turned by rotation vectors (m, 3) in their body frames."""
         if not turns:
             return case.energy(x)
         return case.energy(x, quaternions.product(q, _rotations(np.broadcast_to(turn, (len(q), 3)))))
@@ -176,7 +176,7 @@ def check_force(case: ForceCase) -> None:
 
 
 def check_box(case: ForceCase) -> None:
-    """Check a force in a periodic box; an AssertionError says what is broken.
+    """Check a force in a periodic box; an AssertionError tells what is broken.
 
     In a box far wider than what is in it, energy and forces are those of open space. Where the force keeps momentum,
     they are the same again with other images of the beads: of each free bead and body, of each chain and membrane as a
@@ -188,7 +188,7 @@ def check_box(case: ForceCase) -> None:
     box = 10.0 * float(np.ptp(x, axis=0).max()) * np.array([1.0, 1.3, 1.7])
     topology, force = case.build()
     with warnings.catch_warnings():
-        # What a field does at sides that nothing comes near to does not matter.
+        # A field's jump at sides that nothing comes near to does not matter.
         warnings.simplefilter("ignore", BoxWarning)
         context = _context(topology, force, box=tuple(box.tolist()))
     rng = np.random.default_rng(1)
@@ -230,7 +230,7 @@ def check_box(case: ForceCase) -> None:
 
 
 def check_bits(case: ForceCase) -> None:
-    """The same bits on any number of threads, whether the energy is wanted or not; two equal forces are twice one."""
+    """Check for the same bits on any number of threads, with and without the energy; two equal forces are twice one."""
     state = _state(case)[0]
 
     def same(other: State, factor: float = 1.0) -> bool:
@@ -247,7 +247,7 @@ def check_bits(case: ForceCase) -> None:
 
 
 def check_numbers(case: ForceCase) -> None:
-    """The numbers of a force as attributes: what can be read, and what assigning to them does."""
+    """Check the numbers of a force as attributes: what can be read, and what assigning to them does."""
     _, force = case.build()
     for name, value in force.parameters.items():
         read = getattr(force, name)
@@ -259,7 +259,7 @@ def check_numbers(case: ForceCase) -> None:
         setattr(force, name, getattr(force, name))
         assert force.version > version, f"{case.name}: assigning to {name} is not noticed"
         for other, value in force.parameters.items():
-            # A check may round anew, as where a vector is brought to length 1.
+            # A check may round again, as where a vector is brought to length 1.
             same = np.array_equal(value, before[other]) or np.allclose(value, before[other], rtol=1e-12, atol=0.0)
             assert same, f"{case.name}: assigning {name} to itself changes {other}"
     for name in dir(force):
@@ -272,7 +272,7 @@ def check_numbers(case: ForceCase) -> None:
 
 
 def check_domains(case: ForceCase) -> None:
-    """What `force.domains` says of each number is what is taken, and nothing else; what is refused changes nothing."""
+    """Check that a force takes exactly the numbers in `force.domains`, and that a refused number changes nothing."""
     _, force = case.build()
     again = made_anew(type(force), force._arguments_now(), force._rest_now())
     for name, value in force.parameters.items():
@@ -300,7 +300,7 @@ def check_domains(case: ForceCase) -> None:
 
 
 def check_changes(case: ForceCase) -> None:
-    """Each number is set while a context runs, whose results are then those of a force that was made with it."""
+    """Check that a number set while a context runs gives the results of a force that was made with it."""
     topology, force = case.build()
     running, followed = _context(topology, force), 0
     for name in force.domains:
@@ -321,7 +321,8 @@ def check_changes(case: ForceCase) -> None:
 
 
 def _others(force: Force, name: str, length: float) -> list[Any]:
-    """Values that a number has not: nearer to zero, where few domains end, and in every form that it may have."""
+    """Return values that a number has not: nearer to zero, where few domains end, and in every form that it may
+    have."""
     value, domain = getattr(force, name), force.domains[name]
     if value is None:
         return [length if domain.size is None else [length] * domain.size, None]
@@ -339,7 +340,7 @@ def _others(force: Force, name: str, length: float) -> list[Any]:
 
 
 def _count(force: Force, domain: Domain) -> int | None:
-    """For how many one by one a number may be given."""
+    """Return how many items a number may be given for, one by one."""
     return None if domain.per is None else len(attrgetter(domain.per)(force))
 
 
@@ -361,7 +362,7 @@ def _made_with(force: Force, name: str, value: Any) -> None:
 
 
 def _refusal(done: Callable[..., None], *given: Any) -> str:
-    """What an error says; empty where there is none."""
+    """Return the message of an error; empty where there is none."""
     try:
         done(*given)
     except ParameterError as error:
@@ -370,7 +371,7 @@ def _refusal(done: Callable[..., None], *given: Any) -> str:
 
 
 def _inside(domain: Domain) -> list[Any]:
-    """The outermost values that a number may have, all components the same, one for all."""
+    """Return the outermost values that a number may have, all components the same, one for all."""
     lowest = domain.at_least if domain.above is None else np.nextafter(domain.above, np.inf)
     highest = domain.at_most if domain.below is None else np.nextafter(domain.below, -np.inf)
     ends = [-1e300 if lowest is None else lowest, 1e300 if highest is None else highest]
@@ -379,8 +380,8 @@ def _inside(domain: Domain) -> list[Any]:
 
 
 def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
-    """Values that are to be refused, just outside and of every wrong kind; how messages go on after the name, and what
-    else they name."""
+    """Return values that are to be refused, just outside and of every wrong kind, with the words that messages have
+    after the name, and other words in them."""
     bad = [np.nan, np.inf, -np.inf]
     bad += [b for b in (domain.above, domain.below) if b is not None]
     bad += [np.nextafter(domain.at_least, -np.inf)] if domain.at_least is not None else []
@@ -389,7 +390,7 @@ def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
     shapes: list[tuple[int, ...]] = [] if domain.size else [()]
     shapes += [()] if domain.or_number else []
     shapes += [(domain.size,)] if domain.size else []
-    # Where there are none, one for each is no number at all.
+    # With no items, an array of one for each is empty.
     shapes += [(n, domain.size) if domain.size else (n,)] if n else []
     out: list[tuple[Any, str, str]] = []
     for shape in shapes:
@@ -430,8 +431,8 @@ class _Anywhere:
         return forces
 
     def hessian(self, x: np.ndarray, positive: bool = False) -> np.ndarray:
-        """(3n, 3n), or of the stiffness, as it comes: the mirror of every block is put in, and nothing is made
-        symmetric."""
+        """Return the Hessian (3n, 3n), or that of the stiffness, as it comes: the mirror of every block is put in, and
+        nothing is made symmetric."""
         self.go(x)
         collected = HessianBlocks(self.operation, positive)
         self.context._schedule.perform(collected, changes_state=False)
@@ -459,7 +460,7 @@ class _Anywhere:
         return along
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
-        """(n, 3, 3) of the stiffness."""
+        """Return the diagonal blocks (n, 3, 3) of the stiffness."""
         self.go(x)
         out = np.zeros((len(x), 3, 3))
         self.context._schedule.perform(DiagonalBlocks(self.operation, out), changes_state=False)
@@ -468,15 +469,15 @@ class _Anywhere:
 
 
 def check_higher_derivatives(case: ForceCase) -> None:
-    """Second and third derivatives, as far as the force offers them, against differences of those one below; those of
-    its stiffness likewise, and products with both against their blocks."""
+    """Check second and third derivatives, as far as the force offers them, against differences of those one below;
+    those of its stiffness likewise, and products with both against their blocks."""
     force = _Anywhere(case)
     offered, x = force.operation.derivatives, force.x
     if offered < 2:
         return
     h = 1e-5 * case.length
     hessian = force.hessian(x)
-    # Of an energy with straight slopes there is no second derivative to compare with.
+    # An energy with straight slopes has no second derivative to compare with.
     scale = max(np.abs(hessian).max(), np.abs(force.forces(x)).max() / case.length)
     assert np.abs(hessian - hessian.T).max() <= 1e-14 * scale, f"{case.name}: the Hessian is not symmetric"
     for k in range(x.size):
@@ -521,12 +522,12 @@ def check_higher_derivatives(case: ForceCase) -> None:
 
 
 def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
-    """Check what a force does where edges of the membranes of a case are flipped; AssertionErrors say what is broken.
+    """Check what a force does where edges of the membranes of a case are flipped; AssertionErrors tell what is broken.
 
-    Of changes that move a few beads, flip a few edges, or both: what `Operation.difference` says is what the whole
-    energy gains, to 1e-12 of its size, and asking leaves all as it was, to the bit. After all of the flips have been
-    made one by one, energies, forces and second derivatives, if the force offers any, are those of a context that is
-    given the triangles at once, to the bit. The energy of the case is not used.
+    For changes that move a few beads, flip a few edges, or both, `Operation.difference` is what the whole energy gains,
+    to 1e-12 of its size; asking leaves all as it was, to the bit. After all of the flips have been made one by one,
+    energies, forces and second derivatives, if the force offers any, are those of a context that is given the triangles
+    at once, to the bit. The energy of the case is not used.
 
     Parameters
     ----------

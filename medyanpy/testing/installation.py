@@ -1,4 +1,4 @@
-"""Whether an installation computes what it should: for whoever has just built or installed it."""
+"""Checks of whether an installation computes what it should, after it has been built or installed."""
 
 import hashlib
 import os
@@ -29,16 +29,16 @@ from medyanpy.topology import Topology
 
 __all__ = ["FORCES", "Finding", "check_installation", "digest"]
 
-# Of the energy along a direction, by central differences over this part of its length (nm).
+# Step of central differences of the energy along a direction (nm).
 _STEP = 2e-5
-# What differences may be off by, of the largest part of the sum.
+# Error that differences may have, relative to the largest part of the sum.
 _DIFFERENCE = 1e-6
 _STEPS = 40
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check of an installation found.
+    """Result of one check of an installation.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Finding:
 
 
 def _scene(n: int = 1) -> SimpleNamespace:
-    """Something of every kind, n times as many of what there are many of."""
+    """Build a scene with one kind of everything, n times as many of what there are many of."""
     rng = np.random.default_rng(7)
     t = Topology()
     turn = 2.0 * np.pi * np.arange(6) / 6.0
@@ -89,7 +89,7 @@ def _scene(n: int = 1) -> SimpleNamespace:
     s.other = t.add_rod(x + [0.5, 0.3, 50.5], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), name="other rod")
     sheet = TriangleMesh.flat_sheet(3, 3, 4.0).translated([0.0, 60.0, 0.0])
     s.sheet = t.add_membrane(sheet, vertex_mass=1.0, vertex_friction=0.4, name="sheet")
-    # Which beads make pairs and triples.
+    # Beads that make pairs and triples.
     s.pairs = rng.choice(12, (8, 2), replace=True)
     s.pairs[:, 1] = (s.pairs[:, 0] + 1 + s.pairs[:, 1] % 11) % 12
     s.triples = np.arange(12).reshape(4, 3)
@@ -179,7 +179,7 @@ _OF_WEIGHTS = ("MembraneField", "CustomMembraneField", "PythonMembraneField")
 def check_installation(threads: int | None = None) -> Iterator[Finding]:
     """Check an installation, one finding after another; takes less than half a minute.
 
-    Every force against differences of its energy, along a random direction in which everything moves and turns; the
+    Every force against differences of its energy, along a random direction in which everything moves and turns. The
     same bits of a run on one thread and on several, with every instruction set that is built and that the processor
     has, and after a checkpoint.
 
@@ -205,7 +205,7 @@ def check_installation(threads: int | None = None) -> Iterator[Finding]:
 
 
 def _of_a_force(name: str, make: Callable[[SimpleNamespace], Force]) -> Finding:
-    """Minus the energy's difference along a direction is the sum of forces and torques along it."""
+    """Check that minus the energy's difference along a direction is the sum of forces and torques along it."""
     try:
         scene = _scene()
         system = System(scene.topology)
@@ -219,8 +219,8 @@ def _of_a_force(name: str, make: Callable[[SimpleNamespace], Force]) -> Finding:
 
 
 def _slope(context: Context, of_weights: bool) -> tuple[float, float, float]:
-    """The power of forces along a direction by differences of the energy, as they say themselves, and the sum of sizes
-    of what adds up to it."""
+    """Return the power of forces along a direction by differences of their energy, and the sum of sizes of what adds up
+    to it."""
     rng = np.random.default_rng(1)
     start = context.get_state(positions=True, forces=True)
     steps = rng.normal(size=start.positions.shape)
@@ -242,7 +242,7 @@ def _slope(context: Context, of_weights: bool) -> tuple[float, float, float]:
 
 
 def _turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """(m, 4) unit quaternions, turned by rotation vectors (m, 3) in the frames of their bodies."""
+    """Return unit quaternions (m, 4), turned by rotation vectors (m, 3) in the frames of their bodies."""
     half = 0.5 * np.linalg.norm(vectors, axis=1)[:, None]
     by = np.column_stack([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors])
     out = quaternions.product(q, by)
@@ -253,8 +253,8 @@ def _turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def digest(threads: int, through: Path | None = None) -> str:
-    """Of the bits that a system of every kind of bead has after some steps on so many threads; those of a run that is
-    written to a checkpoint half way, and resumed, if there is a place for it."""
+    """Return a digest of the bits of a system of every kind of bead, after some steps on so many threads. With a place
+    for one, the run is written to a checkpoint half way, and resumed."""
     scene = _scene(700)
     system = System(scene.topology)
     for force in (
@@ -285,7 +285,7 @@ def digest(threads: int, through: Path | None = None) -> str:
 
 
 def _elsewhere(isa: str) -> str:
-    """The digest in a process of its own, with another instruction set; or what it said."""
+    """Return the digest from a process of its own, with another instruction set; or the text that it printed."""
     code = "from medyanpy.testing.installation import digest; print(digest(1))"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],

@@ -1,4 +1,4 @@
-"""What every jump must satisfy, as functions that tests call with a case of the jump."""
+"""Checks of what every jump must satisfy, as functions that tests call with a case of the jump."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,14 +63,14 @@ class JumpCase:
 
     @property
     def at_rest(self) -> np.ndarray:
-        """(m,) the distribution that the rates keep."""
+        """Distribution that the rates keep, (m,)."""
         m = len(self.generator)
         equations = np.vstack([self.generator.T, np.ones(m)])
         rest: np.ndarray = np.linalg.lstsq(equations, np.append(np.zeros(m), 1.0), rcond=None)[0]
         return rest
 
     def after(self, time: float) -> np.ndarray:
-        """(m,) the distribution at a time, s, by the master equation."""
+        """Return the distribution at a time, s, by the master equation, (m,)."""
         from scipy.linalg import expm
 
         distribution: np.ndarray = expm(self.generator * time)[self.start]
@@ -78,7 +78,7 @@ class JumpCase:
 
 
 def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
-    """Everything that a jump promises.
+    """Check everything that a jump promises.
 
     - Balance: the rates that the case states keep exp(-E/kT) times the weights, pair by pair, unless it is driven.
     - Time: the distribution at three times is that of the master equation, however time is cut into steps, and the
@@ -98,7 +98,7 @@ def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
         More find smaller errors.
     sees : float
         The relative error of probabilities (root mean square over states, each weighted with its share) that is found
-        with a probability of 0.999, twice as large of the number of events; too few copies for it are refused. 10⁶
+        with a probability of 0.999; twice as large for the number of events. Too few copies for it are refused. 10⁶
         copies see 1 %.
 
     Raises
@@ -117,12 +117,12 @@ def _look(simulation: Simulation) -> State:
 
 
 def _fastest(case: JumpCase) -> float:
-    """1/s; the highest rate at which a state is left."""
+    """Return the highest rate at which a state is left, 1/s."""
     return float(-np.diag(case.generator).min())
 
 
 def check_balance(case: JumpCase) -> None:
-    """The rates of the case against its energies and weights: exact."""
+    """Check the rates of the case against its energies and weights: exact."""
     if case.driven:
         return
     weights = np.ones(len(case.energies)) if case.weights is None else np.asarray(case.weights, float)
@@ -132,7 +132,7 @@ def check_balance(case: JumpCase) -> None:
 
 
 def check_time(case: JumpCase, copies: int, sees: float = 0.1) -> None:
-    """Against the master equation, in time and at rest."""
+    """Check against the master equation, in time and at rest."""
     fastest = _fastest(case)
     slowest = np.sort(np.abs(np.linalg.eigvals(case.generator)))[1]
     # Three times, one of them early; in one step, in many, and the last of them at rest.
@@ -150,10 +150,10 @@ def check_time(case: JumpCase, copies: int, sees: float = 0.1) -> None:
 
 
 def _check_counts(what: str, counts: np.ndarray, expected: np.ndarray, sees: float) -> None:
-    """Chi-square; states that are hardly ever seen are taken together."""
+    """Check counts by chi-square; states that are hardly ever seen are taken together."""
     rare = expected < 25.0
     if rare.any() and expected[rare].sum() > 0.0:
-        # With the least of the others, where they are still too few.
+        # They are merged with the least of the others, where they are still too few.
         merged = np.append(expected[~rare], expected[rare].sum()), np.append(counts[~rare], counts[rare].sum())
         expected, counts = merged
         while expected[-1] < 25.0:
@@ -169,7 +169,7 @@ def _check_counts(what: str, counts: np.ndarray, expected: np.ndarray, sees: flo
 
 
 def _check_events(case: JumpCase, copies: int, sees: float) -> None:
-    """How many there are, on average over runs: the integral of the rates over the distribution."""
+    """Check the number of events, on average over runs: the integral of the rates over the distribution."""
     time, runs = 1.0 / _fastest(case), 24
     grid = np.linspace(0.0, time, 201)
     rate = np.array([-np.diag(case.generator) @ case.after(t) for t in grid])
@@ -185,7 +185,7 @@ def _check_events(case: JumpCase, copies: int, sees: float) -> None:
 
 
 def check_books(case: JumpCase, copies: int = 200) -> None:
-    """Energies, events and their times."""
+    """Check energies, events and their times."""
     energies = np.asarray(case.energies, float)
     h = 0.2 / _fastest(case)
     simulation = case.make(copies, 5, 1, h)
@@ -200,7 +200,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
     events = heard.heard()
     told = sum(event[6] for event in events)
     booked = parts["chemical"] if case.driven else parts["heat"]
-    # Of beads that do not move, all other heat is that of the thermostat, on beads that nothing pulls.
+    # Where beads do not move, all other heat is that of the thermostat, on beads that nothing pulls.
     still = start.kinetic_energy == end.kinetic_energy == 0.0
     assert abs(told - jumped) <= 1e-9 * scale, f"{case.name}: events tell of {told}, states of {jumped} pN nm"
     if case.driven or still:
@@ -215,7 +215,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
 
 
 def check_bits(case: JumpCase, copies: int = 300) -> None:
-    """The same bits, whatever was cut, threaded, repeated or written down in between."""
+    """Check for the same bits, whatever was cut, threaded, repeated or saved in between."""
     h = 0.2 / _fastest(case)
 
     def same(name: str, how: str, one: State, two: State) -> None:
@@ -265,7 +265,7 @@ def _same_states(name: str, how: str, one: State, two: State) -> None:
 
 
 def _check_sum(name: str, start: State, end: State) -> dict[str, float]:
-    """That the books close; heat, shadow, protocol and chemical work."""
+    """Check that the energy balance closes; return heat, shadow, protocol and chemical work."""
     parts = {"heat": end.heat, "shadow": end.shadow_work, "protocol": end.protocol_work, "chemical": end.chemical_work}
     largest = max(map(abs, [*parts.values(), start.total_energy, end.total_energy]))
     change = end.total_energy - start.total_energy

@@ -1,8 +1,8 @@
-"""Statistical checks that say how often they would be wrong, and what they would see.
+"""Statistical checks with known rates of false alarms and known sensitivity.
 
-Every check fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and says in its message how
-large the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely, to find the
-error that the test claims to find with probability `POWER`. SciPy is needed.
+Every check fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and reports in its message how large
+the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely, to find the error that
+the test claims to find with probability `POWER`. SciPy is needed.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ _BLOCK = 20
 def check_mean(
     what: str, samples: np.ndarray, expected: float, *, sees: float | None = None, time_series: bool = False
 ) -> float:
-    """Student's t: independent samples have the mean `expected`.
+    """Check by Student's t that independent samples have the mean `expected`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def check_mean(
     Raises
     ------
     AssertionError
-        If the mean is not the expected one; if the sample is blind (see `sees`); if samples are not finite; if fewer
+        If the mean is not the expected one; if the sample is blind (see `sees`); if samples are not finite. If fewer
         than 20 members make the spread, as after a blow-up (unless the largest deviation is one of a normal sample of
         this size, by Grubbs' test); if successive samples are correlated, without `time_series`.
     ParameterError
@@ -68,8 +68,8 @@ def check_mean(
     -----
     Shares s of the squared deviations from the mean are carried by 1/Σs² members: n/3 of a normal sample, n/15 of the
     squares of normal numbers, 1 where one copy has exploded. With m of them the standard error is known to 1 in 2√m.
-    Honest samples of squares of normal numbers are refused in one of 600 cases with n = 1000, and hardly ever from
-    n = 2000 on; with n = 100 in one of four: their t does not hold to one in a million either.
+    Honest samples of squares of normal numbers are refused in one of 600 cases with n = 1000, and hardly ever from n =
+    2000 on. With n = 100 they are refused in one of four: their t does not hold to one in a million either.
     """
     from scipy import stats
 
@@ -86,7 +86,7 @@ def check_mean(
 
 
 def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: float | None = None) -> float:
-    """Welch's t: two independent samples have the same mean, whatever their spreads.
+    """Check by Welch's t that two independent samples have the same mean, whatever their spreads.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: floa
 
 
 def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, sees: float | None = None) -> float:
-    """Kolmogorov and Smirnov: two independent samples have the same continuous distribution.
+    """Check by Kolmogorov and Smirnov that two independent samples have the same continuous distribution.
 
     It looks at ranks only, so that a few wild members can neither fail it nor blind it.
 
@@ -168,7 +168,7 @@ def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, se
 def check_variance(
     what: str, sum_of_squares: float, degrees_of_freedom: int, expected: float, *, sees: float | None = None
 ) -> float:
-    """Chi-square: independent normal samples of mean 0 have the variance `expected`.
+    """Check by chi-square that independent normal samples of mean 0 have the variance `expected`.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def check_variance(
 
 
 def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, sees: float | None = None) -> float:
-    """Pearson's chi-square of counts against expectations.
+    """Check counts against expectations by Pearson's chi-square.
 
     Parameters
     ----------
@@ -242,14 +242,14 @@ def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, see
     freedom = len(counts) - 1
     p = float(stats.chi2.sf(q, freedom))
     assert p > FALSE_ALARM_RATE, f"{what}: chi-square {q:.1f} for {freedom} degrees of freedom, p = {p:.1g}"
-    # With relative errors δ of the shares, q is noncentral by N Σ share δ².
+    # If shares have relative errors δ, q is noncentral by N Σ share δ².
     noncentral = special.chndtrinc(stats.chi2.isf(FALSE_ALARM_RATE, freedom), freedom, 1.0 - POWER)
     _assert_seen(what, np.sqrt(noncentral / expected.sum()), sees, f"{expected.sum():.0f} counts")
     return p
 
 
 def _usable(what: str, samples: np.ndarray, time_series: bool) -> np.ndarray:
-    """The samples that a t-test may be given, or their means over blocks."""
+    """Return the samples that a t-test may be given, or their means over blocks."""
     from scipy import stats
 
     values = np.asarray(samples, float)
@@ -292,7 +292,7 @@ def _usable(what: str, samples: np.ndarray, time_series: bool) -> np.ndarray:
 
 
 def _standard_errors(freedom: float) -> float:
-    """How many standard errors off the mean must be to be found with `POWER`: 8 for large samples."""
+    """Return how many standard errors off the mean must be to be found with `POWER`: 8 for large samples."""
     from scipy import stats
 
     return float(stats.t.isf(0.5 * FALSE_ALARM_RATE, freedom) + stats.t.isf(1.0 - POWER, freedom))

@@ -4,5 +4,5 @@ __all__ = ["thermal"]
 
 
 def thermal(word: str, kT: float | None) -> float | None:
-    """kT for words that keep it, with O or D; None for others, which refuse it."""
+    """Return kT for words that keep it, with O or D; None for others, which refuse it."""
     return kT if set("DO") & set(word.upper()) else None

@@ -1,4 +1,4 @@
-"""What every format of export has in common."""
+"""Base classes and helpers of every export format."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ __all__ = ["Format", "FormatOfEqualFrames", "features", "in_file_names", "words_
 
 
 def features(contents: Contents) -> dict[str, str]:
-    """What a run has that not every format holds, in words; by what a `Format` calls it."""
+    """Return what a run has that not every format holds, in words; by what a `Format` calls it."""
     handles = contents.trajectory.handles.values()
     there = contents.handles.values()
     box = contents.trajectory[-1].box if len(contents.trajectory) else None
@@ -54,7 +54,7 @@ def features(contents: Contents) -> dict[str, str]:
 
 
 def words_of(names: Sequence[str], allowed: Callable[[str], bool]) -> dict[str, str]:
-    """A word for each name, of the letters that are allowed and _ for others; no two are the same."""
+    """Return a word for each name, of the letters that are allowed and _ for others; no two are the same."""
     out: dict[str, str] = {}
     for name in names:
         word = "".join(c if allowed(c) else "_" for c in name) or "_"
@@ -66,7 +66,7 @@ def words_of(names: Sequence[str], allowed: Callable[[str], bool]) -> dict[str, 
 
 
 def in_file_names(c: str) -> bool:
-    """Whether a letter may be in the name of a file."""
+    """Tell whether a letter may be in the name of a file."""
     return c.isalnum() or c in "-_"
 
 
@@ -82,9 +82,9 @@ class Format(ABC):
         What the user called it.
     """
 
-    #: What messages call its files.
+    #: The name of its files in messages.
     title: ClassVar[str]
-    #: Which `features` its files hold.
+    #: The `features` that its files hold.
     holds: ClassVar[frozenset[str]]
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
@@ -110,7 +110,7 @@ class Format(ABC):
         """
 
     def paths(self) -> list[Path]:
-        """The files it makes."""
+        """Return the files it makes."""
         return [self.out]
 
     @abstractmethod
@@ -118,27 +118,27 @@ class Format(ABC):
         """Write each of `paths` under another name."""
 
     def left_out(self) -> list[str]:
-        """Sentences about what the files do not hold."""
+        """Return sentences about what the files do not hold."""
         there = features(self.contents)
         missing = there.keys() - self.holds
         if "bound" in missing:
-            # Of links that are not there, nobody misses the ends.
+            # Ends of links are not missed where the links are not there.
             missing.discard("ends")
         return [f"{self.title} files are written without {there[key]}." for key in there if key in missing]
 
     def each(self) -> Iterator[Particles]:
-        """What there is in each of the frames."""
+        """Iterate over the particles of each frame."""
         for k in self.frames:
             yield self.contents.particles(self.contents.trajectory[k])
 
     @cached_property
     def boxes(self) -> np.ndarray:
-        """(m, 3) nm: the lengths of the periodic box in each of the frames, 0 in open directions."""
+        """Lengths of the periodic box in each of the frames, (m, 3) nm, 0 in open directions."""
         return self.contents.boxes(self.frames)
 
     @property
     def times(self) -> np.ndarray:
-        """(m,) s, of the frames."""
+        """Times of the frames, (m,) s."""
         return np.asarray(self.contents.trajectory.times[list(self.frames)])
 
     @property
@@ -147,16 +147,16 @@ class Format(ABC):
 
     @property
     def open_directions(self) -> str:
-        """Those of x, y and z that are open, where there is a box."""
+        """Directions of x, y and z that are open, where there is a box."""
         return ", ".join(np.array(list("xyz"))[self.boxes[0] == 0.0]) if self.boxes[0].any() else ""
 
     def refuse(self, problem: str) -> ParameterError:
-        """The error of what the format cannot hold."""
+        """Return the error of what the format cannot hold."""
         return ParameterError(f"export: {self.contents.trajectory.paths[0]} {problem}")
 
 
 class FormatOfEqualFrames(Format):
-    """A format with the same atoms in every frame, in Å: all rows of beads that are alive in one of the frames."""
+    """A format with the same atoms in every frame, in Å: all rows that have a bead in one of the frames."""
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
         super().__init__(contents, frames, out)
@@ -169,8 +169,8 @@ class FormatOfEqualFrames(Format):
         self._reach: tuple[float, float] = (low, high)
 
     def each_in_full(self) -> Iterator[tuple[Particles, np.ndarray, np.ndarray]]:
-        """Each frame: its particles, (n, 3) places in Å of all rows, and (n,) which of them are alive. The others stay
-        where they were last, or are where they are first seen."""
+        """Iterate over frames: the particles, places of all rows in Å, (n, 3), and which of them have a bead, (n,). The
+        others stay where they were last, or are where they are first seen."""
         places = self._first_places()
         for there in self.each():
             own = np.searchsorted(self._rows, there.rows)
@@ -180,7 +180,7 @@ class FormatOfEqualFrames(Format):
             yield there, places, alive
 
     def _first_places(self) -> np.ndarray:
-        """(n, 3) Å, where each row is first seen."""
+        """Return where each row is first seen, (n, 3) Å."""
         places = np.full((len(self._rows), 3), np.nan)
         for there in self.each():
             own = np.searchsorted(self._rows, there.rows)
@@ -192,11 +192,11 @@ class FormatOfEqualFrames(Format):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the box is periodic in all directions."""
+        """True if the box is periodic in all directions."""
         return bool(self.boxes.all())
 
     def box_left_out(self, most: float = np.inf) -> list[str]:
-        """A sentence on a box that the format cannot hold, `most` (nm) being the longest side that it can."""
+        """Return a sentence on a box that the format cannot hold, `most` (nm) being the longest side that it can."""
         if not self.boxes.any() or (self.is_closed and (self.boxes <= most).all()):
             return []
         limit = f", at most {most:g} nm wide" if np.isfinite(most) else ""

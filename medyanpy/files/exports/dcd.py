@@ -41,13 +41,13 @@ class _Dcd(FormatOfEqualFrames):
         mda = _import_mdanalysis()
         atoms = mda.Universe.empty(len(self._rows), trajectory=True).atoms
         steps = self.contents.trajectory.steps[list(self.frames)].tolist()
-        # Of a frame alone nothing says how far it is from others: it has come by one interval.
+        # A single frame does not tell the distance to others: one interval, which the run has taken up to it, is used.
         every = steps[1] - steps[0] if len(steps) > 1 else steps[0]
         time = self.times[1] - self.times[0] if len(steps) > 1 else self.times[0]
         if every < 1 or steps[-1] > _MOST_STEPS:
             every, steps = 1, [round(self.times[0] / time) if time else 0]
         with warnings.catch_warnings():
-            # Of frames without a box, which are meant.
+            # The warnings are on frames without a box, which are meant.
             warnings.simplefilter("ignore")
             with mda.coordinates.DCD.DCDWriter(
                 str(made[0]), len(atoms), dt=float(time) / _PICOSECOND, nsavc=every, istart=steps[0],

@@ -1,4 +1,4 @@
-"""What users call to write a trajectory in the format of another program, and the table of formats."""
+"""Export of a trajectory to the format of another program, and the table of formats."""
 
 import importlib
 import os
@@ -31,7 +31,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What `export` has written.
+    """Report of what `export` has written.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ExportReport:
         Of the files.
     n_frames : int
     left_out : tuple of str
-        Sentences that say what of the run the format cannot hold.
+        Sentences on what of the run the format cannot hold.
     """
 
     paths: tuple[Path, ...]
@@ -79,7 +79,7 @@ def export(
     ``.simularium`` balls and fibres, and plots of energies, for the viewer at simularium.allencell.org
     ``.vtkhdf``     for ParaView and PyVista, of virtual datasets: it shows what is in the files of the trajectory,
                     beside which it must stay. The first membrane is `out`, every other handle ``out.NAME.vtkhdf``.
-                    Where nobody is, positions are nan, and no cell is drawn
+                    Where no bead is, positions are nan, and no cell is drawn
     =============== ====================================================================================================
 
     Periodic boxes are in all of them as far as a format has any, frame by frame; DCD and PDB have those that are
@@ -104,8 +104,8 @@ def export(
     Raises
     ------
     ParameterError
-        An ending that is no format's, a file that exists or is the source itself, a source that is no trajectory,
-        damaged, of a later version or without frames, frames that are none, or what the format cannot hold at all.
+        An ending of no format; a file that exists or is the source itself; a source that is not a trajectory, is
+        damaged, of a later version or without frames. An empty choice of frames, or what the format cannot hold at all.
     ImportError
         A format needs an extra that is not installed.
     OutputError
@@ -156,7 +156,7 @@ def export(
 
 @contextmanager
 def _opened(source: str | os.PathLike[str] | Trajectory) -> Iterator[Trajectory]:
-    """A trajectory that is there already stays open."""
+    """Open a trajectory; one that is given as such stays open."""
     if isinstance(source, Trajectory):
         yield source
     else:

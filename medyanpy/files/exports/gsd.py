@@ -1,10 +1,10 @@
 """GSD, the files of HOOMD-blue: particles, bonds and angles, as many in each frame as there are.
 
-Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones, with
-the origin in the middle. In open directions it is four times as wide as the run reaches from the origin, so that no
-distance between two particles is shorter across it; in periodic ones it is that of the run, and particles are in it,
-with the numbers of their images.
-Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scalar first too.
+Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones, with the origin
+in the middle. In open directions it is four times as wide as the run reaches from the origin, so that no distance
+between two particles is shorter across it. In periodic directions it is that of the run, and particles are in it, with
+the numbers of their images. Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scalar first
+too.
 """
 
 from pathlib import Path
@@ -69,7 +69,7 @@ class _Gsd(Format):
         if there.is_periodic:
             particles.position, particles.image = _in_the_box(there)
         particles.mass = there.masses
-        # 0 is no radius.
+        # 0 is not a radius.
         particles.diameter = 2.0 * np.nan_to_num(there.radii)
         particles.orientation = there.orientations
         particles.moment_inertia = there.inertia
@@ -91,8 +91,8 @@ class _Gsd(Format):
         _tell(frame.bonds, [there.bonds[~bound], *edges], [there.bond_types[~bound], *kinds])
 
     def _name_types(self, frame: Any) -> None:
-        """Once, in the first frame: in the others the library takes them from there. It writes names beyond ASCII only
-        where they are bytes."""
+        """Name types once, in the first frame: in the others the library takes them from there. It writes names beyond
+        ASCII only where they are bytes."""
         bonds = self.contents.bond_types
         for group, names in (
             (frame.particles, self.contents.types),
@@ -104,7 +104,7 @@ class _Gsd(Format):
                 group.types = [name.encode() for name in names]
 
     def _shapes(self, there: Particles) -> list[dict[str, Any]]:
-        """The shape of each type, as the schema of GSD has it: ellipsoids, where all of a type are alike."""
+        """Return the shape of each type, as the schema of GSD has it: ellipsoids, where all of a type are alike."""
         shapes: list[dict[str, Any]] = []
         for number in range(len(self.contents.types)):
             axes = there.semi_axes[there.types == number]
@@ -128,8 +128,8 @@ class _Gsd(Format):
 
 
 def _in_the_box(there: Particles) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) from minus to below plus half of the box, in single precision, and the numbers of images that
-    frames hold."""
+    """Return positions (n, 3) from minus to below plus half of the box, in single precision, and the numbers of images
+    that frames hold."""
     shifted = there.positions + 0.5 * there.box
     image = np.floor(np.divide(shifted, there.box, out=np.zeros_like(shifted), where=there.box > 0.0)).astype(np.int64)
     x = (there.positions - image * there.box).astype(np.float32)

@@ -68,7 +68,7 @@ class _Pdb(FormatOfEqualFrames):
             file.writelines(self._bonds())
 
     def _records(self) -> tuple[list[str], list[str]]:
-        """What stands before the coordinates of every atom, and behind."""
+        """Return the text before the coordinates of every atom, and the text behind."""
         heads, tails = [""] * len(self._rows), [""] * len(self._rows)
         used = dict.fromkeys(_CHAINS, 0)
         words = _short(self.contents.types)
@@ -78,7 +78,7 @@ class _Pdb(FormatOfEqualFrames):
                 own = chain_numbers(len(handle), handle.links)
             elif handle.faces is not None:
                 own = np.zeros_like(own)
-            # Rows that are never alive are no atoms.
+            # Rows that never have a bead are not atoms.
             place = np.searchsorted(self._rows, handle.beads)
             there = np.isin(handle.beads, self._rows)
             _, own = np.unique(own[there], return_inverse=True)
@@ -113,8 +113,9 @@ class _Pdb(FormatOfEqualFrames):
 
 
 def _residues(first: int, n: int, used: dict[str, int]) -> list[str]:
-    """The chain and the number of n residues of a handle, none of which another has: in the chain of this number, and
-    in the next where it has no number left. `used` counts the residues of each chain, and is brought up to date."""
+    """Return the chain and the number of n residues of a handle, none of which another has: in the chain of this
+    number, and in the next where it has no number left. `used` counts the residues of each chain, and is brought up to
+    date."""
     out = []
     for _ in range(n):
         while used[_CHAINS[first % len(_CHAINS)]] == _MOST_RESIDUES:
@@ -126,7 +127,7 @@ def _residues(first: int, n: int, used: dict[str, int]) -> list[str]:
 
 
 def _short(names: list[str]) -> dict[str, str]:
-    """Four letters for each name, no two the same."""
+    """Return four letters for each name, no two the same."""
     out: dict[str, str] = {}
     for name in names:
         word, number = _ascii(name, 4), 1
@@ -143,7 +144,7 @@ def _eight_columns(x: float) -> str:
 
 
 def _ascii(name: str, length: int) -> str:
-    """The beginning of a name, of letters and digits."""
+    """Return the beginning of a name, of letters and digits."""
     return "".join(c for c in name if c.isascii() and c.isalnum())[:length] or "X"
 
 

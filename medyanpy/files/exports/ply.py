@@ -28,7 +28,7 @@ class _Ply(Format):
             raise self.refuse("has no membrane in these frames, and PLY files hold nothing else")
 
     def _wanted(self) -> list[tuple[int, str]]:
-        """A frame and a membrane for each file."""
+        """Return a frame and a membrane for each file."""
         trajectory = self.contents.trajectory
         return [(k, name) for k in self.frames for name in self.contents.membranes if name in trajectory[k].handles]
 

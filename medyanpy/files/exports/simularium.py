@@ -1,7 +1,7 @@
 """Simularium files, for the viewer in the browser: balls, fibres, and plots of energies.
 
 Format: Allen Institute for Cell Science, Simularium file format (JSON), trajectoryInfo version 3, spatialData version
-1. The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file says how many nm
+1. The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file holds how many nm
 one is. A periodic box is the viewer's; particles are where pictures show them.
 """
 
@@ -58,7 +58,8 @@ class _Simularium(Format):
             file.write(f']}},\n"plotData":{json.dumps({"version": 1, "data": self._plots(times)})}}}\n')
 
     def _window(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """The centre of all that there is, or of the box (nm), how wide that is (nm), and how many nm a unit is."""
+        """Return the centre of all that there is, or of the box (nm), how wide that is (nm), and how many nm a unit
+        is."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for there in self.each():
             if len(there):
@@ -73,7 +74,8 @@ class _Simularium(Format):
         return 0.5 * (low + high), size if box.any() else np.full(3, widest), widest / _WIDTH
 
     def _agents(self, there: Particles, centre: np.ndarray, nm: float) -> list[float]:
-        """Of each agent: what it is, its number, its type, place, rotation, radius, and the points of a fibre."""
+        """Return the numbers of each agent: what it is, its number, type, place, rotation, radius, and the points of a
+        fibre."""
         x = (there.shown_positions - centre) / nm
         radii = np.where(there.radii > 0.0, there.radii, self.contents.size) / nm
         chained = np.array([handle.links is not None for handle in self.contents.handles.values()], bool)[there.types]

@@ -67,7 +67,7 @@ class _VtkHdf(Format):
         return (self.contents.membranes or self.contents.types)[0]
 
     def _names(self) -> list[str]:
-        """Of handles, in the order of files."""
+        """Return the names of handles, in the order of files."""
         return [self.first, *(name for name in self.contents.types if name != self.first)]
 
     def paths(self) -> list[Path]:
@@ -105,11 +105,11 @@ class _VtkHdf(Format):
 
 
 def _is_cut(one: _Stretch, name: str) -> bool:
-    """Whether a membrane has triangles across the sides of the box."""
+    """Tell whether a membrane has triangles across the sides of the box."""
     handle = one.segment.handles.get(name)
     if handle is None or handle.faces is None or not one.segment.holds("box"):
         return False
-    # Of a mesh that closes through them, edges that flip leave some there.
+    # If a mesh closes through them, edges that flip leave some there.
     k = one.frames[0]
     faces = one.segment.read(hdf5.FACES_OF + name, k) if one.segment.holds(hdf5.FACES_OF + name) else handle.faces
     x = np.asarray(one.segment.read("positions", k), np.float64)[handle.beads]
@@ -126,7 +126,7 @@ class _File:
         self._root = file.create_group("VTKHDF")
         self._steps = self._root.create_group("Steps")
         self._there: dict[tuple[tuple[int, ...], bytes], Any] = {}
-        #: Of each stretch, the handle as it is there; None before it was added.
+        #: The handle as it is in each stretch; None before it was added.
         self._handles = [one.segment.handles.get(name) for one in stretches]
         self._counts = [0 if handle is None else len(handle) for handle in self._handles]
         self._frames = [len(one.frames) for one in stretches]
@@ -148,7 +148,7 @@ class _File:
             self._write_energies()
 
     def _index(self, group: Any, name: str, values: np.ndarray) -> None:
-        """Whole numbers; those that are there already get one more name."""
+        """Write whole numbers; those that are there already get one more name."""
         values = np.ascontiguousarray(values, np.int64)
         key = (values.shape, values.tobytes())
         if key in self._there:
@@ -156,7 +156,7 @@ class _File:
         else:
             self._there[key] = _packed(group, name, values)
 
-    # What frames hold of each bead -------------------------------------------------------------------------------
+    # Columns of frames, for each bead -------------------------------------------------------------------------------
 
     def _write_points(self, starts: np.ndarray) -> None:
         data = self._root.create_group("PointData")
@@ -181,7 +181,7 @@ class _File:
     def _keep(
         self, data: Any, offsets: Any, name: str, parts: Iterable[np.ndarray], frames: list[int]
     ) -> None:
-        """Numbers of each bead, each part for so many frames: as long as they stay the same, steps point to one
+        """Write numbers of each bead, each part for so many frames: as long as they stay the same, steps point to one
         copy."""
         start, where, before = 0, [], None
         kept: list[np.ndarray] = []
@@ -195,13 +195,13 @@ class _File:
         self._index(offsets, name, np.concatenate(where))
 
     def _ids(self) -> Iterator[np.ndarray]:
-        """Permanent ids in every frame."""
+        """Iterate over the permanent ids in every frame."""
         for one, handle in zip(self._stretches, self._handles, strict=True):
             for k in one.frames:
                 yield np.empty(0, np.int64) if handle is None else one.segment.read("ids", k)[handle.beads]
 
     def _beside(self) -> dict[str, list[np.ndarray]]:
-        """What stands beside frames: numbers of each bead, for every stretch."""
+        """Return the numbers of each bead that stand beside frames, for every stretch."""
         last = self._handles[-1]
         if last is None:
             return {}
@@ -220,7 +220,7 @@ class _File:
         return out
 
     def _map(self, group: Any, name: str, element: str) -> None:
-        """A virtual dataset of what frames hold of this handle, frame after frame."""
+        """Write a virtual dataset of what frames hold of this handle, frame after frame."""
         *_, shape, dtype = self._stretches[-1].segment.place_of(element)
         mapping = _Mapping((sum(n * t for n, t in zip(self._counts, self._frames, strict=True)), *shape[2:]))
         base = 0
@@ -233,11 +233,11 @@ class _File:
         mapping.create(group, name, dtype)
 
     def _place_of(self, segment: Segment) -> str:
-        """Of a file, as seen from the folder of ours."""
+        """Return the path of a segment's file relative to the folder of this one."""
         return os.path.relpath(os.path.realpath(segment.path), self._folder)
 
     def _write_energies(self) -> None:
-        """Numbers of whole frames are fields."""
+        """Write numbers of whole frames as fields."""
         data = self._root.create_group("FieldData")
         offsets, sizes = self._steps.create_group("FieldDataOffsets"), self._steps.create_group("FieldDataSizes")
         n_steps = sum(self._frames)
@@ -249,7 +249,7 @@ class _File:
                 if one.segment.holds(element):
                     mapping.add(self._place_of(one.segment), *one.segment.place_of(element)[:2], one.frames, None, base)
                 base += len(one.frames)
-            # Names of datasets are no paths.
+            # Names of datasets are not paths.
             name = name.replace("/", "_")
             mapping.create(data, name, np.dtype("<f8"))
             self._index(offsets, name, np.arange(n_steps))
@@ -268,7 +268,8 @@ class _File:
     # Cells -------------------------------------------------------------------------------------------------------
 
     def _write_cells(self, n_steps: int) -> None:
-        """Of one kind. What the format calls parts are here its different sets of cells, and of points."""
+        """Write the cells of one kind. What the format calls parts are here its different sets of cells, and of
+        points."""
         handles = [handle for handle in self._handles if handle is not None]
         kind, write = "Vertices", self._write_other_cells
         if handles and handles[-1].faces is not None:
@@ -297,7 +298,7 @@ class _File:
                 self._index(group, "Connectivity", np.zeros(0, np.int64))
 
     def _cells_in(self, k: int) -> list[np.ndarray]:
-        """The points of each cell in a frame of the trajectory, as rows of the handle."""
+        """Return the points of each cell in a frame of the trajectory, as rows of the handle."""
         frame = self._trajectory[k]
         handle = frame.handles.get(self._name)
         if handle is None:
@@ -311,7 +312,7 @@ class _File:
         return list(np.flatnonzero(frame.alive[handle.beads])[:, None])
 
     def _write_other_cells(self, group: Any) -> "_Cells":
-        """Cells of every step; those that stay the same once."""
+        """Write the cells of every step; those that stay the same once."""
         kept: dict[tuple[int, bytes, bytes], int] = {}
         sets: list[tuple[np.ndarray, np.ndarray]] = []
         parts = []
@@ -340,7 +341,7 @@ class _File:
         return _Cells(own, (np.cumsum(n_cells) - n_cells)[own], (np.cumsum(n_points) - n_points)[own])
 
     def _write_triangles(self, group: Any) -> "_Cells":
-        """Neither are these copied: where edges have flipped those in frames, else those of the mesh."""
+        """Write triangles without copying them: where edges have flipped those in frames, else those of the mesh."""
         flips = hdf5.FACES_OF + self._name
         faces = [np.empty((0, 3)) if h is None or h.faces is None else h.faces for h in self._handles]
         counts = [len(own) for own in faces]
@@ -375,7 +376,7 @@ def _packed(group: Any, name: str, values: np.ndarray) -> Any:
 
 
 class _Cells(NamedTuple):
-    """Of every step: its part, and where its cells, and the points of these, begin."""
+    """Table of every step: its part, and where its cells, and the points of these, begin."""
 
     parts: np.ndarray
     first_cells: np.ndarray

@@ -3,8 +3,8 @@
 Format: libAtoms/extxyz, "Extended XYZ specification"; names of properties are those that OVITO gives meaning to. A
 periodic box is the lattice; in open directions, where `pbc` is F, it is as wide as particles reach, and without a box
 there is none. Positions are not brought into it: they are those of one and the same image for ever. The species of a
-particle is the name of its handle, which no program but ASE takes for an element: for ASE there is the column `Z`,
-where 0 is no element, and `handle` with the names.
+particle is the name of its handle, which only ASE takes for an element. For ASE there are the columns `Z`, where 0 is
+not an element, and `handle` with the names.
 """
 
 from pathlib import Path
@@ -45,7 +45,7 @@ class _Xyz(Format):
 
 
 def _box(there: Particles) -> str:
-    """What the head of a frame says of the box."""
+    """Return what the head of a frame says of the box."""
     pbc = " ".join("FT"[int(side > 0.0)] for side in there.box)
     if not there.is_periodic:
         return f' pbc="{pbc}"'
@@ -56,12 +56,12 @@ def _box(there: Particles) -> str:
 
 
 def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.ndarray]]:
-    """What there is of each particle, and how the head of a frame says so."""
+    """Return the columns of the particles, and how the head of a frame describes them."""
     found: list[tuple[str, str, np.ndarray]] = [("pos", "R", there.positions)]
     if there.velocities is not None:
         found.append(("velo", "R", there.velocities))
     found += [
-        # Readers make of nan what they like; 0 is no radius.
+        # Readers make of nan what they like; 0 is not a radius.
         ("radius", "R", np.nan_to_num(there.radii)),
         ("mass", "R", there.masses),
         ("id", "I", there.ids),
