@@ -15,6 +15,9 @@ import pytest
 import medyanpy as mp
 from medyanpy import rigid
 
+# Files and their text: reaches no kernel.
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("gemmi")
 
 DALTON = 1.0 / 6.02214076e23
