@@ -1,4 +1,4 @@
-"""What every force has in common."""
+"""Base classes of forces."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ class Force(Parameterized):
         return np.empty((0, 2), np.int64)
 
     def joined_in(self, state: "State") -> np.ndarray:
-        """The same as it was in a state."""
+        """`joined` as it was in a state."""
         return self.joined
 
     def _count(self) -> Any:

@@ -1,4 +1,4 @@
-"""What forces and jumps call the beads, handles and pairs that users give them."""
+"""Types of the beads, handles and pairs that users give to forces and jumps."""
 
 from collections.abc import Sequence
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What pair forces have in common: who is a member, who is excluded, neighbour lists, and what timestep they bear."""
+"""Base of pair forces: members, exclusions, neighbour lists and bounds of the timestep."""
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
@@ -91,14 +91,14 @@ class PairForce(Force):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether no site is an anchor, and no surface stays where it is that distances are measured along."""
+        """True if no site is an anchor, and no fixed surface is there along which distances are measured."""
         if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
             return False
         return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
 
     @property
     def along_surface(self) -> bool:
-        """Whether distances are those along the surface that its beads live on."""
+        """True if distances are measured along the surface that the beads live on."""
         return self._along_surface
 
     @property
@@ -148,7 +148,7 @@ class PairForce(Force):
 
     @property
     def _is_one(self) -> bool:
-        """Whether both groups are the same object, which makes a difference for sites."""
+        """True if both groups are the same object, which makes a difference for sites."""
         return self._groups[0] is self._groups[1]
 
     def _arguments_now(self) -> dict[str, Any]:
@@ -218,7 +218,7 @@ class PairForce(Force):
         return None
 
     def _that_meet(self, members: "_Members", pairs: np.ndarray) -> np.ndarray:
-        """Those of some pairs of members (P, 2) that interact."""
+        """Select from pairs of members (P, 2) those that interact."""
         g = members.group[pairs]
         met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
         keys = np.sort(members.number[pairs], axis=1) @ [members.n_numbers, 1]
@@ -397,13 +397,13 @@ def exclusion_pairs(force: str, exclusions: "Rows | None") -> np.ndarray:
 
 
 def excluded_beads(force: str, pairs: np.ndarray, layout: "Layout") -> tuple[np.ndarray, np.ndarray]:
-    """For every place, the beads that the one there ignores: where its list starts, and the lists, sorted."""
+    """List for every place the beads excluded from the one there: starts of the lists, and the sorted lists."""
     row, order = np.arange(layout.n, dtype=np.int32), layout.order
     return _excluded(force, pairs, _Members(SiteTable(), row, row, order, order, layout.n, "beads", True))
 
 
 def _excluded(force: str, pairs: np.ndarray, members: _Members) -> tuple[np.ndarray, np.ndarray]:
-    """For every member, the numbers it ignores: where its list starts, and the lists, sorted."""
+    """List for every member the numbers excluded from it: starts of the lists, and the sorted lists."""
     n, noun = members.n_numbers, members.noun
     bad = ((pairs < 0) | (pairs >= n)).any(axis=1)
     if bad.any():

@@ -1,4 +1,4 @@
-"""What forces on shapes have in common: whose shapes they are, how thick they are, and who is left out."""
+"""Base of forces between shapes: handles with shapes, their thickness, and exclusions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ __all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_ta
 
 
 def _is_one(value: Any) -> bool:
-    """Whether it is one value for all handles."""
+    """Tell whether this is one value for all handles."""
     if isinstance(value, np.ndarray):
         return value.ndim == 0
     return not isinstance(value, Sequence) or isinstance(value, str | bytes)
@@ -129,7 +129,7 @@ class ShapeForce(Force):
         return checked
 
     def _radii(self) -> list[np.ndarray]:
-        """Of the beads of each handle."""
+        """Return the radii of the beads of each handle, nm."""
         return [
             np.broadcast_to(handle.radius if isinstance(handle, Balls) and r is None else r, (len(handle),))
             for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
@@ -147,13 +147,13 @@ class ShapeForce(Force):
         layout.expect_width(self.name, 2.0 * (widest + longest))
 
     def _parts(self, layout: "Layout", kinds: list[int], radii: list[np.ndarray]) -> Parts:
-        """By place, with what belongs to rows asleep; `kinds`, the class of each handle's shapes."""
+        """List shapes by place, rows without a bead included; `kinds` has the class of each handle's shapes."""
         points, links, edges, triangles, nodes = out = Parts([], [], [], [], [])
         n_chains = 0
         for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
             place = layout.internal(handle.with_room)
             if len(place) > len(handle):
-                # Of rows asleep that of those that jumps may bear, who have one.
+                # Rows without a bead get the radius of beads that jumps may add, which have one.
                 given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
                 born = handle.of_all("radius") if given is None else given
                 born = radius.max(initial=0.0) if born is None else born

@@ -1,4 +1,4 @@
-"""How stiff the bending energy of single vertices is, where the surface is folded there: vertex form.
+"""Stiffness of the bending energy of single vertices at which the surface is folded: vertex form.
 
 A star is a vertex with its ring. Its energy depends on the way d_i from the vertex to each of its m neighbours alone,
 so that second derivatives of it are those in d_i, and what the centre has to have so that shifts cost nothing.
@@ -97,7 +97,7 @@ def _by_vectors(
 def _by_curvature(
     a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Those of the projected form."""
+    """Return gradients and energy per area of the projected form."""
     GG = _dot(G, G)
     H = 3.0 * _dot(a, G) / GG
     excess = 4.0 * kappa * (H - curvature)

@@ -1,4 +1,4 @@
-"""How stiff forces are: bounds of the frequencies that they give beads, by which timesteps are judged.
+"""Stiffness of forces: bounds of the frequencies that they give beads, by which timesteps are judged.
 
 Every force says of which springs it is made where beads start: a term is a spring of stiffness k on a coordinate that
 each bead moves in proportion to some size c. In coordinates of unit mass the matrix of such a term is k c c^T with
@@ -153,8 +153,8 @@ class Start:
 
     @cached_property
     def _riders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every bead whether it is an in-triangle point, as the row in the next two, or -1; the corners of the
-        triangles they start in, and their weights: a force on a point is passed on to these."""
+        """In-triangle points: row of each bead in the next two arrays, or -1; corners of the triangles in which they
+        start; and weights of these corners, to which a force on a point is passed on."""
         rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
         for handle in self.topology.point_handles:
             rider[handle.beads] = sum(map(len, corners)) + np.arange(len(handle))

@@ -332,12 +332,12 @@ def bind_pairs(name: str, kind: Radial, layout: "Layout", pairs: np.ndarray, par
 
 
 def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters: "Numbers") -> Operation:
-    """The same over pairs (n, 2) of rows of a table."""
+    """Make the operation of a radial force over pairs (n, 2) of rows of a table."""
     return _bind_ends(table, ends, _of_kind(name, kind, parameters))
 
 
 def bind_places(layout: "Layout", pairs: np.ndarray, make: Callable[..., Operation]) -> Operation:
-    """What `make` makes of fixed pairs of beads, by topology number."""
+    """Call `make` for fixed pairs of beads, given by topology number."""
     place = layout.internal(pairs)
     operation = _bind_ends(SiteTable(), place, make)
     operation.acts_on_points = bool((place >= layout.n_cartesian).any())
@@ -352,7 +352,7 @@ def _of_kind(name: str, kind: Radial, parameters: Any) -> Callable[..., Operatio
 
 
 def _bind_ends(table: SiteTable, ends: np.ndarray, make: Callable[..., Operation]) -> Operation:
-    """What `make` makes of pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
+    """Call `make` for pairs (n, 2) of rows of a table; each row has a list of its bonds, in the order given."""
     owner_of = ends.T.ravel()
     # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the
     # same rank in it.

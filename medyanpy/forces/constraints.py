@@ -1,4 +1,4 @@
-"""What belongs to constraints of a user's own: their penalty form, and their Fixman potential."""
+"""Forces that belong to constraints written by a user: their penalty form, and their Fixman potential."""
 
 import collections.abc
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,7 @@ class ConstraintPenalty(NamedTerms):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is held near zero."""
+        """Texts of the functions that are held near zero."""
         return self._texts
 
     def _forms(self, own: collections.abc.Sequence[str]) -> list[Form]:
@@ -194,7 +194,7 @@ class ConstraintPenalty(NamedTerms):
 
 
 class ConstraintFixmanPotential(Force):
-    r"""What makes beads with constraints of a user's own sample where infinitely stiff springs would hold them.
+    r"""Fixman potential of constraints written by a user: beads sample as infinitely stiff springs would let them.
 
     .. math:: U = \frac{kT}{2} \ln\det T, \qquad
               T_{rs} = \sum_i \frac1{m_i} \frac{\partial n_r}{\partial x_i}\cdot\frac{\partial n_s}{\partial x_i}
@@ -254,7 +254,7 @@ class ConstraintFixmanPotential(Force):
 
     @property
     def constraints(self) -> Constraints:
-        """Those that it belongs to."""
+        """The constraints that it belongs to."""
         return self._constraints
 
     @property
@@ -263,7 +263,7 @@ class ConstraintFixmanPotential(Force):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether all constraints that are solved together with these do."""
+        """True if all constraints that are solved together with these conserve momentum."""
         joint = self._constraints.topology.joint
         return joint is None or all(handle.keeps_momentum for handle in joint.handles)
 

@@ -143,14 +143,14 @@ class CustomPair(WrittenForce, EndingPair):
 
     @property
     def _is_one_group(self) -> bool:
-        """Whether the two groups name the same beads, or are the same sites."""
+        """True if the two groups name the same beads, or are the same sites."""
         a, b = self._groups
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return np.array_equal(a, b)
         return a is b or (isinstance(a, tuple) and a == b)
 
     def _items_of(self, p: str) -> str | None:
-        """Of which beads a parameter may have one each."""
+        """Name the attribute with the beads of which each may have its own value of a parameter; None for no beads."""
         if self._is_one_group:
             return None if p in self._words else "_beads_a"
         return {"1": "_beads_a", "2": "_beads_b"}.get(p[-1])
@@ -174,7 +174,7 @@ class CustomPair(WrittenForce, EndingPair):
         super()._declare(**{p: numbers[p] for p in self.changeable})
 
     def _names_of(self, p: str) -> list[str]:
-        """What the text calls a parameter."""
+        """List the names of a parameter in the text."""
         if self._is_one_group and self._items_of(p) is not None:
             return [w for w in (f"{p}1", f"{p}2") if w in self._words] or [p]
         return [p]

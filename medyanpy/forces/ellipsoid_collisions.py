@@ -24,7 +24,7 @@ __all__ = ["EllipsoidCollisions"]
 
 # In units of the mean of the largest semi-axes; see tests/benchmarks/bench_ellipsoid_collisions.py.
 _SKIN = 0.4
-# Classes: ellipsoids meet shapes, and nobody else.
+# Classes: ellipsoids meet shapes only.
 _MEET = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
@@ -195,7 +195,7 @@ class EllipsoidCollisions(ShapeForce):
         return operation
 
     def _with_room(self, layout: "Layout", axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of all bodies, and of rows asleep, which have what jumps may bear: places, and semi-axes (m, 3)."""
+        """Return places and semi-axes (m, 3) of all rows; rows without a body have those that jumps may add."""
         born, places, rows, first = self._number_of_all("semi_axes"), [], [], 0
         for handle in self._bodies:
             places.append(layout.internal(handle.with_room))
@@ -206,8 +206,7 @@ class EllipsoidCollisions(ShapeForce):
 
 
 def _numbered(parts: list[Part], *, whole: bool = False, chains: bool = False) -> list[Part]:
-    """With the number of the object that each shape belongs to in place of its chain: a part as a whole, its chains, or
-    each shape alone."""
+    """Replace the chain of each shape by the number of its object: the whole part, a chain, or the shape alone."""
     out, first = [], 0
     for part in parts:
         n = len(part.corners)

@@ -64,7 +64,7 @@ class _SingleBeadForce(Force):
 
     @property
     def _is_named(self) -> bool:
-        """Whether it acts on sites or beads that a user has named, and not on all of some handles."""
+        """True if it acts on sites or beads that a user has named, and not on all beads of some handles."""
         return isinstance(self._given, Sites) or not self._handles
 
     def _keys(self, per: str) -> np.ndarray | None:
@@ -122,7 +122,7 @@ class _SingleBeadForce(Force):
         return start.coordinates(beads)
 
     def _quadratic(self, layout: "Layout", stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
-        """Of numbers by their names; nothing of what has none."""
+        """Make a quadratic field; `center` and `force` are names of numbers, empty for a term that is not there."""
         table, place, order, on_points = self._place(layout)
         rows = [
             _NOTHING if not name

@@ -1,4 +1,4 @@
-"""What filaments resist: bending, stretching, twisting; and what makes stiff constraints sample as stiff springs do."""
+"""Forces on filaments: bending, stretching, twisting, and the Fixman potential of constrained filaments."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -311,7 +311,7 @@ class FilamentTwisting(_JointForce):
 
 
 class FixmanPotential(_FilamentForce):
-    r"""What makes constrained filaments sample the shapes that filaments of infinitely stiff springs have.
+    r"""Fixman potential: constrained filaments sample the shapes that filaments of infinitely stiff springs have.
 
     .. math:: U = \frac{kT}{2} \ln\det C, \qquad
               C_{ll} = 1, \quad C_{l,l+1} = \frac{-w_{l+1}\cos\theta_{l+1}}{\sqrt{(w_l + w_{l+1})(w_{l+1} + w_{l+2})}}
@@ -428,7 +428,7 @@ class FixmanPotential(_FilamentForce):
 
 
 def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of any angles, with the same bits on all machines."""
+    """Return sine and cosine of any angles, with the same bits on all machines."""
     # The remainder is exact; that 2π is rounded changes less than the rounding of such a number.
     angle = np.fmod(angle, 2.0 * np.pi)
     sine, cosine = np.empty(len(angle)), np.empty(len(angle))

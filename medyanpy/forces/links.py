@@ -107,7 +107,7 @@ class _SiteTerms(Force):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether no term has an end at an anchor."""
+        """True if no term has an end at an anchor."""
         return not any(len(sites.anchor_positions) for sites in self._sites)
 
     @property
@@ -343,7 +343,7 @@ class Links(_SiteTerms):
 
     @property
     def one_sided(self) -> bool:
-        """Whether the links are ropes."""
+        """True if the links are ropes, which pull but do not push."""
         return self._one_sided
 
     def add(
@@ -404,8 +404,9 @@ class Links(_SiteTerms):
         return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
-        """How long the links are in a state: those of ``state.links(self)``, in this order; in a periodic box to the
-        nearest image.
+        """Return the lengths of the links in a state, in the order of ``state.links(self)``.
+
+        In a periodic box a link runs to the nearest image of its other end.
 
         Returns
         -------
@@ -423,7 +424,7 @@ class Links(_SiteTerms):
         return out
 
     def tensions(self, state: "State") -> np.ndarray:
-        """With which forces the links pull at their ends in a state, in the order of ``state.links(self)``.
+        """Return the tensions of the links in a state, in the order of ``state.links(self)``.
 
         Returns
         -------
@@ -470,7 +471,7 @@ class LinkEnds:
     """
 
     def __init__(self, force: Links, coming: list[tuple[Sites, Sites, np.ndarray]]) -> None:
-        # Sites are never changed: they are put together when somebody asks.
+        # Sites never change: they are put together on demand.
         self._given, self._coming = force._sites, coming
         self.ids: np.ndarray = force.ids
         self.bound: list[np.ndarray] = [rows for _, _, rows in coming]
@@ -505,7 +506,7 @@ class LinkEnds:
 
 
 class _Angles(_SiteTerms):
-    """What both kinds of angles have in common: all but which sites make the two directions."""
+    """Base of both kinds of angles, which differ in the sites that make the two directions."""
 
     of_positions_alone = True
     domains = domain_table(
@@ -856,7 +857,7 @@ class NormalLinks(_SiteTerms):
         return start.springs(turning, self._numbers["stiffness"])
 
     def _normals(self, start: Start, beads: np.ndarray) -> Coordinates:
-        """By how much, at most, each vertex and each point turns the normal."""
+        """Bound the turn of each point's normal per displacement of each vertex and of the point, 1/nm."""
         term, row, size = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0)]
         for handle in start.topology.point_handles:
             number = np.full(start.n, -1)

@@ -1,4 +1,4 @@
-"""What a membrane resists: bending, changes of its area and volume; and the pressures that it is under."""
+"""Forces on membranes: bending, area, volume, and pressure."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -154,7 +154,7 @@ class _MembraneForce(Force):
         return out
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
-        """What every membrane kernel asks for first: the name, and the geometry that all forces on a membrane share."""
+        """Return the first arguments of every membrane kernel: the name, and the geometry that all forces share."""
         return self.name, layout.geometry(self._membrane)
 
 
@@ -423,7 +423,7 @@ class MembraneArea(_MembraneForce):
 
     @property
     def per_triangle(self) -> bool:
-        """Whether each triangle keeps its own area."""
+        """True if each triangle keeps its own area."""
         return self._per_triangle
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:

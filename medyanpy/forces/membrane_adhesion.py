@@ -145,7 +145,7 @@ class MembraneAdhesion(_MembraneForce):
 
     @property
     def to(self) -> "Boundary | Sphere | Handle":
-        """What it adheres to."""
+        """The object that it adheres to."""
         return self._to
 
     @property
@@ -154,7 +154,7 @@ class MembraneAdhesion(_MembraneForce):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether it acts between beads alone."""
+        """True if it acts between beads alone."""
         return isinstance(self._to, Handle)
 
     def bind(self, layout: "Layout") -> "Operation":

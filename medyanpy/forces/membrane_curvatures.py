@@ -1,4 +1,4 @@
-"""What a membrane resists by its Gaussian curvature, and by the difference in area of its two sides."""
+"""Energies of the Gaussian curvature of a membrane, and of the difference in area of its two sides."""
 
 from typing import TYPE_CHECKING, Literal
 

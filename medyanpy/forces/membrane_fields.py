@@ -49,7 +49,7 @@ class _OnMembrane(Force):
         return (self._points,)
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
-        """What both kernels ask for first."""
+        """Return the first arguments of both kernels."""
         of_vertices, of_points = layout.numbers_of_membranes()
         return (
             self.name,
@@ -458,7 +458,7 @@ class PythonMembraneField(_OnMembrane):
 
     @property
     def corners(self) -> bool:
-        """Whether the function is given the corners of triangles."""
+        """True if the function is given the corners of triangles."""
         return self._by_corners
 
     def obstacle_to_flips(self) -> str:
@@ -466,11 +466,11 @@ class PythonMembraneField(_OnMembrane):
 
     @property
     def replay(self) -> bool:
-        """Whether evaluations may be repeated."""
+        """True if evaluations may be repeated."""
         return self._replay
 
     def _call(self, triangles: np.ndarray, barycentric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the function returns, checked."""
+        """Call the function and check what it returns."""
         result = self._function(triangles, barycentric)
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise ParameterError(

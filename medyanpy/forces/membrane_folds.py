@@ -1,4 +1,4 @@
-"""What keeps a fluid membrane from folding onto itself, edge by edge."""
+"""Repulsion that keeps a fluid membrane from folding onto itself, edge by edge."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What keeps the edges of a fluid membrane in bounds."""
+"""Energy that keeps the lengths of the edges of a fluid membrane in bounds."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -249,7 +249,7 @@ class EndingPair(TwoGroups):
         super()._take(given)
 
     def _end(self, numbers: Mapping[str, Any]) -> float | None:
-        """Where it ends, of these numbers; None: nowhere."""
+        """Return the distance beyond which the force is zero, for these numbers; None if there is no such distance."""
         end: float | None = numbers["cutoff"]
         return end
 

@@ -79,7 +79,7 @@ class PythonForce(Force):
     ({'PythonForce': 25.0}, array([[-6.,  0., -8.]]))
     """
 
-    # Nobody vouches for it: forces alone, with an energy of zero, are common.
+    # The energy cannot be trusted: forces alone, with an energy of zero, are common.
     of_positions_alone = True
     energy_tells_work = False
 
@@ -128,16 +128,16 @@ class PythonForce(Force):
 
     @property
     def replay(self) -> bool:
-        """Whether evaluations may be repeated."""
+        """True if evaluations may be repeated."""
         return self._replay
 
     @property
     def orientations(self) -> bool:
-        """Whether the function gets orientations and returns torques."""
+        """True if the function gets orientations and returns torques."""
         return self._orientations
 
     def _call(self, *arguments: np.ndarray) -> tuple[Any, ...]:
-        """What the function returns, checked: one array of forces for positions, one of torques for orientations."""
+        """Call the function, check and return the energy, forces for positions, and torques for orientations."""
         result = self._function(*arguments)
         parts = ("energy", "forces", "torques")[: 1 + len(arguments)]
         if not isinstance(result, tuple | list) or len(result) != len(parts):
