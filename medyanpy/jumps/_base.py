@@ -1,4 +1,4 @@
-"""What every jump has in common."""
+"""Base classes of jumps."""
 
 import weakref
 from abc import abstractmethod
@@ -28,7 +28,7 @@ __all__ = ["Counts", "Domain", "Jump", "domain_table"]
 
 
 class Counts(NamedTuple):
-    """How often a jump has been tried, and how often something happened."""
+    """Numbers of tries of a jump, and of tries that changed something."""
 
     tried: int
     accepted: int
@@ -68,8 +68,9 @@ class Jump(Parameterized):
 
     @property
     def counts(self) -> Counts:
-        """How often it was tried and how often something happened, in the one Context that uses it; of several, ask
-        ``state.counts[name]``.
+        """Numbers of tries and of accepted tries in the one Context that uses it.
+
+        With several contexts, ask ``state.counts[name]``.
 
         Raises
         ------
@@ -166,12 +167,13 @@ class Jump(Parameterized):
             array[...] = theirs[name]
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
-        """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""
+        """Return what a State holds of the discrete state, by name: arrays that do not change afterwards."""
         return {}
 
     def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
-        """Arrays of a state that `shown` would say this of, as frames of trajectories hold it, for
-        `Context.set_state`; none where that cannot be told: then the state stays as it is.
+        """Return the arrays of a state that `shown` would describe so, as frames of trajectories hold it.
+
+        For `Context.set_state`; empty where they are not determined: then the state stays as it is.
 
         Raises
         ------
@@ -181,15 +183,18 @@ class Jump(Parameterized):
         return {}
 
     def in_frames(self) -> "tuple[str, int] | None":
-        """Which array of `shown`, (k, 2) int32, trajectories hold of every frame, and the most rows it can have."""
+        """Name the array of `shown`, (k, 2) int32, that trajectories hold of every frame, and its most rows."""
         return None
 
     def beside_frames(self) -> "Mapping[str, Sites]":
-        """What those numbers count, by name: one for each column. Pictures draw a line between two."""
+        """Return the sites counted by the numbers of `in_frames`, one for each column.
+
+        Pictures draw a line between two.
+        """
         return {}
 
     def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What users know by the two numbers of events."""
+        """Return the permanent numbers of the two objects of each event."""
         return a, b
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:

@@ -130,7 +130,7 @@ class BoxArea(Jump):
 
     @property
     def coupling(self) -> str:
-        """Which directions change by one factor."""
+        """The directions that change by one factor."""
         return self._coupling
 
     def _arguments_now(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class EdgeFlips(Jump):
 
     @property
     def membrane(self) -> Membrane:
-        """Whose edges flip."""
+        """The membrane with the edges that flip."""
         return self._membrane
 
     @property

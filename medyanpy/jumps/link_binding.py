@@ -192,7 +192,7 @@ class LinkBinding(Jump):
 
     @property
     def b(self) -> Sites:
-        """Those of `a` where no others were given."""
+        """The second group of sites; `a` where none was given."""
         return self._a if self._b is None else self._b
 
     @property
@@ -444,7 +444,7 @@ class LinkBinding(Jump):
                 arrays["other"].ravel()[slot], arrays["id"].ravel()[slot] = other, link
                 arrays["end"][site] += 1
         arrays["numbers"][...] = len(ends), max(len(ends), int(arrays["numbers"][1]))
-        # Pairs in reach are listed anew.
+        # Pairs in reach are listed again.
         arrays["listed"][...] = 0
         return arrays
 
@@ -540,7 +540,7 @@ class _Sites:
 
 
 def _made_apart(here: _Sites, there: _Sites, row: np.ndarray) -> bool:
-    """Whether an anchor of both was made by different calls; `row` is where those of `there` are."""
+    """Tell whether an anchor of both was made by different calls; `row` has the rows of those of `there`."""
     made = []
     for sites in (here.sites, there.sites):
         of = np.full(len(sites), -1)
@@ -576,8 +576,10 @@ def _padded(keys: np.ndarray, width: int) -> np.ndarray:
 
 
 def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each site the number of the filament or rod that it is on (int32, -1: of none), how far along it, and how long
-    that one is, 0 where it is no ring; nm, as they start."""
+    """Find for each site its filament or rod (int32, -1: none), the arc length to it, and the perimeter of a ring.
+
+    Lengths are nm, of the start; the perimeter is 0 where the chain is not a ring.
+    """
     n = len(sites)
     label, along, ring = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
     row = np.repeat(np.arange(n), np.diff(sites.start))
@@ -616,7 +618,8 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
 def _too_near(
     label: np.ndarray, along: np.ndarray, ring: np.ndarray, separation: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each site (n + 1,), (m,) int32 those that are nearer to it along their filament than the separation."""
+    """List for each site those nearer along their filament than the separation: starts (n + 1,) and sites (m,),
+    int32."""
     # All filaments one behind another, too far apart to be near each other; rings go around once more.
     site = np.flatnonzero((label >= 0) & (separation > 0.0))
     again = site[ring[site] > 0.0]
