@@ -1,4 +1,4 @@
-"""What adding beads of any kind checks."""
+"""Checks of arguments that add beads of any kind."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ __all__ = ["Chains", "carried_along", "with_edges"]
 
 
 class Chains(Handle):
-    """What handles of chains or rings of beads, one after another, have in common.
+    """Base of handles of chains or rings of beads, one after another.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Chains(Handle):
         self.topology._shrink(what, self._kept_of(keep), terms)
 
     def _kept_of(self, chains: np.ndarray) -> dict[Handle, np.ndarray]:
-        """Which beads are kept where these chains (f,) are: of this handle, and of those whose beads go with them."""
+        """Mark the beads that stay with these chains (f,): of this handle, and of handles that have beads on them."""
         return {self: chains[self.node_chains]}
 
     def _merged(self, other: Handle) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Chains(Handle):
         return int(np.searchsorted(self.starts, self._node(bead), side="right")) - 1
 
     def _node(self, bead: int) -> int:
-        """Which of the handle's nodes a bead is."""
+        """Return the number of a bead among the handle's nodes."""
         return int(np.flatnonzero(self.beads == bead)[0])
 
     def describe(self, bead: int) -> str:
@@ -147,7 +147,7 @@ class Chains(Handle):
         return f"node {self._node(bead) - self.starts[i]} of {self.chain} {i}"
 
     def describe_link(self, link: int) -> str:
-        """Which link of which chain one of the handle's links is, for messages."""
+        """Name one of the handle's links by its chain and its number there, for messages."""
         i = int(np.searchsorted(self.link_starts, link, side="right")) - 1
         return f"link {link - self.link_starts[i]} of {self.chain} {i}"
 

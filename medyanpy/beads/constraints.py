@@ -60,7 +60,7 @@ class Constraints(Handle):
 
     @property
     def count(self) -> int:
-        """How many constraints these are: of every text one for each row of `members`."""
+        """Number of constraints: for every text one for each row of `members`."""
         return len(self.texts) * len(self.members)
 
     @property
@@ -69,12 +69,12 @@ class Constraints(Handle):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """What they take from the beads that they are of: -1 each."""
+        """Degrees of freedom, -1 for each constraint, to be added to those of the beads."""
         return -self.count
 
     @property
     def keeps_momentum(self) -> bool:
-        """Whether no constraint changes when all its beads move alike, as far as gradients where they start tell."""
+        """True if no constraint changes when all its beads move alike, by the gradients at the start."""
         joint = self.topology.joint
         return joint is None or self not in joint.handles or joint.keeps_momentum(self)
 

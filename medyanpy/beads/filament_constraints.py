@@ -89,8 +89,11 @@ class FilamentFlow(Flow):
 
     @cached_property
     def _is_even(self) -> bool:
-        """Whether friction over mass is one number along each filament. O then is the same factor for all velocities of
-        a filament: it takes nothing from normal parts to tangent ones, so that nothing need be there before."""
+        """True if friction over mass is one number along each filament.
+
+        O is then the same factor for all velocities of a filament. It takes nothing from normal parts to tangent
+        ones, so that the normal parts need not be there before it.
+        """
         f = self._filaments
         if f.friction_along is not None:
             return False
@@ -126,7 +129,7 @@ class AlongAcrossFlow(FilamentFlow):
 
 
 def filament_rows(filaments: "Filaments") -> list[Rows]:
-    """What holds the nodes of filaments, and their directors."""
+    """List the constraints on the nodes of filaments, and on their directors."""
     nodes, length, chain = filaments.beads[filaments.links], filaments.link_lengths, filaments.link_chains
     tolerance, nothing = filaments.tolerance, np.empty((len(length), 0))
 
@@ -148,8 +151,7 @@ def filament_rows(filaments: "Filaments") -> list[Rows]:
 def _tables(
     filaments: "Filaments", own: np.ndarray, first: int, first_director: int, kernel: Any
 ) -> tuple[np.ndarray, ...]:
-    """How those filaments (f,) that are `own` are spread over the lanes of a kernel; the columns are those of
-    `Filaments` there."""
+    """Spread the filaments marked in `own` (f,) over the lanes of a kernel; columns are those of `Filaments` there."""
     # The same for all contexts, and after each edit of the topology, but for the places of nodes and directors.
     kept = vars(filaments).setdefault("_lanes", {})
     key = kernel, None if own.all() else own.tobytes()
@@ -160,7 +162,7 @@ def _tables(
 
 
 def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.ndarray, ...]:
-    """The same, with nodes and directors counted from the first of these filaments."""
+    """Spread filaments as `_tables`, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
     n_links = np.diff(link_starts)

@@ -246,7 +246,7 @@ class Filaments(Chains, Beads):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Those of its directors included: constraints join the two."""
+        """Degrees of freedom, directors included, since constraints join the two."""
         free = 3 * (len(self) - len(self.fixed_nodes))
         if self.directors is not None:
             # Three each, less unit length and right angle.

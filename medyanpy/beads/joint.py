@@ -144,7 +144,7 @@ class Joint:
         return len(self._part)
 
     def label(self, row: int) -> str:
-        """What a row is called, by its number in no particular order."""
+        """Name a row, for messages, by its number in no particular order."""
         handle, rows = self.parts[self._part[row]]
         return f"{rows.label(int(self._number[row]))} of {handle.name!r}"
 
@@ -153,8 +153,7 @@ class Joint:
         return beads
 
     def keeps_momentum(self, handle: "Handle") -> bool:
-        """Whether no constraint of a handle changes when all its beads move alike, as far as gradients where they start
-        tell."""
+        """Tell whether no constraint of a handle changes when all its beads move alike, by gradients at the start."""
         if handle not in self._keeps:
             self._keeps[handle] = True
             for _, rows in ((h, r) for h, r in self.parts if h is handle):
@@ -223,7 +222,7 @@ class Joint:
             )
 
     def _check_independent(self, what: str, rows: np.ndarray, matrix: Any) -> None:
-        """Of the rows of a component, whose gradients of unit length are those of a matrix (r, 3n)."""
+        """Refuse rows of a component that depend on each other; a matrix (r, 3n) has their gradients of unit length."""
         matrix = matrix[:, np.unique(matrix.indices)]
         if len(rows) <= _MOST_DENSE:
             left, values, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
@@ -279,8 +278,9 @@ class Joint:
     def multipliers(
         self, x: np.ndarray, v: np.ndarray, forces: np.ndarray
     ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
-        """Of every handle those of its parts, by rows: pairs of numbers (m,) within the part, and λ; from (n, 3)
-        positions, velocities and forces in topology order.
+        """Return the multipliers of each part of every handle: pairs of numbers (m,) within the part, and λ.
+
+        Positions, velocities and forces are (n, 3), in topology order.
 
         Raises
         ------
@@ -335,7 +335,7 @@ class Joint:
     # Tables of the kernel ---------------------------------------------------------------------------------------
 
     def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list[Form], list[int]]:
-        """Those of _kernels/joint_constraints.pyx, the programs, and which of these rows each of theirs is."""
+        """Make the tables of _kernels/joint_constraints.pyx, its programs, and the row here of each row there."""
         forms = list(dict.fromkeys(rows.form for _, rows in self.parts))
         # Components in the order of their first beads.
         order = np.lexsort((self._number, self._part, self._component))
@@ -379,7 +379,7 @@ class Joint:
         return np.array(out)
 
     def moving(self, layout: Any, place: np.ndarray) -> np.ndarray:
-        """Which beads at places move."""
+        """Mark the beads at places that move."""
         moving: np.ndarray = self._movable[layout.order[place]]
         return moving
 
@@ -478,7 +478,7 @@ def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], li
 
 
 def _leaders(topology: "Topology", groups: list[set["Handle"]]) -> dict["Handle", "Handle"]:
-    """Of every handle in some sets, the first of all that are connected with it by these."""
+    """Find for every handle in some sets the first of all handles that the sets connect with it."""
     number = {handle: k for k, handle in enumerate(topology.handles)}
     leader = {handle: handle for group in groups for handle in group}
 
@@ -542,8 +542,10 @@ class JointFlow(Flow):
 
 
 def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
-    """Whether friction over mass is one number in each component, so that O takes nothing from normal parts to tangent
-    ones; see `FilamentFlow`."""
+    """Tell whether friction over mass is one number in each component.
+
+    O then takes nothing from normal parts to tangent ones; see `FilamentFlow`.
+    """
     mass, friction = layout.gather("mass"), layout.gather("friction")
     if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
         return False

@@ -146,7 +146,7 @@ class Rods(Chains, OrientedBeads):
         return lengths
 
     def tips(self, end: Literal["start", "end"]) -> tuple[np.ndarray, np.ndarray]:
-        """Where rods end.
+        """Return the places where rods end.
 
         Parameters
         ----------

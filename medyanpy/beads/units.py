@@ -1,4 +1,4 @@
-"""What is moved as one where a periodic box changes its lengths."""
+"""Groups of beads that move as one where a periodic box changes its lengths."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
