@@ -158,7 +158,7 @@ def movie(
 
 
 def _writer(path: Path, fps: int) -> Any:
-    """Of Matplotlib's, for the ending of a path."""
+    """Return Matplotlib's writer for the ending of a path."""
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     match path.suffix.lower():
