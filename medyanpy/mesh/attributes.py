@@ -1,4 +1,4 @@
-"""Everything that follows from the vertices and faces of a mesh: connectivity, measures, points on it."""
+"""Quantities derived from the vertices and faces of a mesh: connectivity, measures, points on it."""
 
 from functools import cached_property
 from typing import Any, cast
@@ -45,8 +45,10 @@ class MeshAttributes:
 
     @cached_property
     def closes_through_the_box(self) -> bool:
-        """Whether some triangles lie across the sides of the box, wherever images of vertices are taken: so does a
-        periodic sheet, and a tube, but no vesicle."""
+        """True if triangles lie across the sides of the box, wherever images of vertices are taken.
+
+        So does a periodic sheet, and a tube, but not a vesicle.
+        """
         if self._lengths is None:
             return False
         a, b = self.edges.T
@@ -95,7 +97,7 @@ class MeshAttributes:
 
     @property
     def border_vertices(self) -> np.ndarray:
-        """(V,) bool, which vertices are on a border: ``add_membrane(..., fixed=mesh.border_vertices)`` holds them."""
+        """Mask (V,) of vertices on a border, bool: ``add_membrane(..., fixed=mesh.border_vertices)`` holds them."""
         out = np.zeros(len(self.vertices), bool)
         for loop in self._connectivity.borders:
             out[loop] = True
@@ -113,7 +115,7 @@ class MeshAttributes:
 
     @property
     def is_closed(self) -> bool:
-        """Whether there is no border."""
+        """True if there is no border."""
         return len(self._connectivity.border_half_edges) == 0
 
     @property
@@ -147,7 +149,7 @@ class MeshAttributes:
 
     @cached_property
     def inside_out(self) -> list[int]:
-        """Closed components whose normals look inward, which `repaired` or `flipped` turns.
+        """Closed components with normals inward, which `repaired` or `flipped` turns.
 
         Without those inside another closed component, where an inner membrane may face its cavity on purpose, and those
         that close through the sides of a box.
@@ -159,7 +161,7 @@ class MeshAttributes:
         return orientation.nested(self.vertices, self._connectivity, self._lengths)
 
     def _described_part(self, k: int) -> str:
-        """A component for a message."""
+        """Describe a component for a message."""
         part = self.components[k]
         x, y, z = self.vertices[self.faces[part]].reshape(-1, 3).mean(axis=0).tolist()
         return f"part {k} of {len(self.components)} ({len(part)} faces around ({x:.4g}, {y:.4g}, {z:.4g}))"
@@ -267,7 +269,7 @@ class MeshAttributes:
         return triangles, np.column_stack([first, u])
 
     def positions(self, triangles: Numbers, barycentric: Numbers) -> np.ndarray:
-        """Positions of points given by triangle and weights.
+        """Return positions of points given by triangle and weights.
 
         Parameters
         ----------
@@ -313,7 +315,7 @@ class MeshAttributes:
         return places
 
     def contains(self, points: Numbers) -> np.ndarray:
-        """Whether points are inside a closed mesh.
+        """Tell which points are inside a closed mesh.
 
         Parameters
         ----------

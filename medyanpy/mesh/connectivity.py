@@ -1,4 +1,4 @@
-"""Who touches whom in a set of triangles: half-edges, edges, neighbours, fans, components.
+"""Connectivity of a set of triangles: half-edges, edges, neighbours, fans, components.
 
 Numbering used throughout the package: *corner* ``3 * face + i`` is vertex i of a face, and the half-edge of
 the same number is the side of that face opposite the corner, running from vertex i+1 to vertex i+2 (mod 3).
@@ -96,7 +96,7 @@ class Connectivity:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """The two half-edges of every edge that has exactly two faces."""
+        """The two half-edges of every edge with exactly two faces."""
         first = self.edge_starts[:-1][self.edge_counts == 2]
         return self.half_edges_by_edge[first], self.half_edges_by_edge[first + 1]
 
@@ -220,12 +220,12 @@ def _previous_corner(corner: np.ndarray) -> np.ndarray:
 
 
 def sides_of(faces: np.ndarray) -> np.ndarray:
-    """(3F, 2) pairs of vertices at the sides of faces, from each corner to the next; those inside twice."""
+    """Return pairs of vertices (3F, 2) at the sides of faces, from each corner to the next; inner sides occur twice."""
     return np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1).reshape(-1, 2).astype(np.int64)
 
 
 def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Component number of each of n nodes joined by the pairs (left, right).
+    """Return the component number of each of n nodes joined by the pairs (left, right).
 
     SciPy rather than networkx, which takes minutes and gigabytes for the millions of corners of a large mesh.
     """
