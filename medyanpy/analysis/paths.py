@@ -178,7 +178,7 @@ class _Paths(SoftSphere):
 
 
 class Points:
-    """In-triangle points in all frames; iterate over it.
+    """Points of a membrane in all frames; iterate over it.
 
     Attributes
     ----------

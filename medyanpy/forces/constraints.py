@@ -48,7 +48,7 @@ class ConstraintPenalty(NamedTerms):
     beads : (m, k) int, (k,) int, or handle
         The k beads of each of m rows, as of `Topology.constrain`; any kind of bead.
     omega : float or (m,) float, >= 0
-        ω, whose square times that of g is an energy, pN nm: of a g in nm² it is in pN^½ nm^(-3/2).
+        ω; its square times that of g is an energy, pN nm. For a g in nm² it is in pN^½ nm^(-3/2).
     name, group
         See `Force`.
     **parameters : float or (m,) float, finite
@@ -61,11 +61,11 @@ class ConstraintPenalty(NamedTerms):
     TopologyError
         A row that names a bead twice or a bead on which no text depends, or (when added to a system) a bead that does
         not exist; (by a Context) beads of a row that start more than half of the periodic box apart, along a direction
-        that counts: texts are functions of positions as they are.
+        that counts: texts are functions of unwrapped positions.
 
     Notes
     -----
-    From rest where g = 0, what is held is off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²). With a
+    From rest where g = 0, constrained values are off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²). With a
     thermostat the limit of large ω is the distribution of constraints with another density, see
     :doc:`/constraints_of_your_own`. Texts are read, never run; second and third derivatives are offered.
 
@@ -122,7 +122,7 @@ class ConstraintPenalty(NamedTerms):
 
     @property
     def members(self) -> np.ndarray:
-        """(m, k) bead numbers."""
+        """Bead numbers (m, k)."""
         return self._members
 
     @property
@@ -131,20 +131,23 @@ class ConstraintPenalty(NamedTerms):
         return self._texts
 
     def _forms(self, own: collections.abc.Sequence[str]) -> list[Form]:
-        """g of every text, with some parameters as numbers of each row, and the rest as they are."""
+        """Return g of every text, with some parameters as numbers of each row, and the rest as constants."""
         constants = {p: v for p, v in self._numbers.items() if p not in own and p != "omega"}
         constants = {p: scalar_if_one(v) for p, v in constants.items()}
         return [of_text(self.name, text, self._members.shape[1], constants, own) for text in self._texts]
 
     def _at(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """g (m,) and gradients (m, k, 3) of every text at positions (n, 3) of all beads."""
+        """Return g (m,) and gradients (m, k, 3) of every text at positions (n, 3) of all beads."""
         own = tuple(p for p in self._numbers if p != "omega")
         numbers = np.column_stack([np.empty((len(self._members), 0)), *(self._numbers[p] for p in own)])
         return tuple(zip(*(form.at(x[self._members], numbers) for form in self._forms(own)), strict=True))
 
     def multipliers(self, positions: "Numbers") -> np.ndarray:
-        """(..., m, t) ω² g of each row and text, at positions (..., n, 3) of all beads: what stands for the multiplier
-        λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages over its oscillations."""
+        """Return ω² g of each row and text, (..., m, t), at positions (..., n, 3) of all beads.
+
+        It replaces the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
+        over its oscillations.
+        """
         x = np.asarray(positions, float)
         frames = x.reshape(-1, *x.shape[-2:])
         g = np.stack([np.stack(self._at(frame)[0], axis=-1) for frame in frames])
@@ -201,12 +204,12 @@ class ConstraintFixmanPotential(Force):
 
     of all constraints that are solved together with these, links of filaments and surfaces included, each with a
     gradient of unit length: n is g over the length of its gradient, by the coordinates of the beads that move. So it
-    does not depend on how what is zero is written.
+    does not depend on the form in which g = 0 is written.
 
     Parameters
     ----------
     constraints : Constraints
-        What `Topology.constrain` returned. Where several are solved together, the first of them.
+        The result of `Topology.constrain`. Where several are solved together, the first of them.
     temperature : float, kelvin, > 0
         The temperature that is sampled: give the integrator's.
     kT : float, pN nm, > 0
@@ -274,7 +277,7 @@ class ConstraintFixmanPotential(Force):
     def bind(self, layout: "Layout") -> "Operation":
         joint: Any = layout.topology.joint
         if not self._constraints.count:
-            # All have been taken away.
+            # All have been removed.
             return Sequence([])
         tables, forms, ordered = joint.tables(layout)
         counts = joint.led_by(self._constraints, tables, ordered)

@@ -1,4 +1,4 @@
-"""Repulsion between ellipsoids and everything that has a shape: balls, filaments, rods, membranes."""
+"""Repulsion between ellipsoids and all shapes: balls, filaments, rods, membranes."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -60,15 +60,15 @@ class EllipsoidCollisions(ShapeForce):
         Pairs of bead numbers, a body and a bead in each: the body and the shapes of which that bead is a corner do not
         collide, as where the body is tied to a node of a filament or a vertex.
     skin : float, nm, >= 0, optional
-        How far beyond the range neighbours are listed: a matter of speed, no bit of any result depends on it. 0.4 times
-        the mean of the largest semi-axes where none is given.
+        Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to the
+        bit. 0.4 times the mean of the largest semi-axes where none is given.
     name, group
         See `Force`.
 
     Raises
     ------
     TopologyError
-        Bodies that are no rigid bodies, shapes that are; something that is not a handle, or the handle of directors; a
+        Bodies that are not rigid bodies, shapes that are; something that is not a handle, or the handle of directors; a
         handle given twice or of another topology; an exclusion of beads that do not exist.
     ParameterError
         A number outside its domain or of another shape; no radius though there are other shapes than balls.
@@ -83,11 +83,11 @@ class EllipsoidCollisions(ShapeForce):
     objects add up as usual. The force is continuous everywhere but where the centre of a body comes to a shape, and
     its derivative jumps where V begins and where the closest place comes to the end or edge of a shape.
 
-    Nothing singular is in an overlap, however deep, until the centre of the body is on the shape. With WCA no finite
-    energy lets it come there; the soft form has the energy ε there, and is the one for starts with overlaps. What is
-    beyond is kept beyond: begin on the right side of membranes.
+    An overlap, however deep, is not singular until the centre of the body is on the shape. With WCA the energy there is
+    infinite; the soft form has the energy ε there, and is the one for starts with overlaps. A body on the far side is
+    kept there: begin on the right side of membranes.
 
-    What repels with kT, with WCA and ε = kT, is the ellipsoid itself.
+    With WCA and ε = kT, the surface on which the energy is kT is the ellipsoid itself.
 
     Rounding errors of forces grow with the ratio of the largest to the smallest semi-axis, a : b, as (a/b)².
 

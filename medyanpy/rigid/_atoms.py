@@ -133,7 +133,7 @@ def _pdb(path: str, text: str) -> File:
     atoms: list[Atom] = []
     first_lines: dict[int, int] = {}
     model, part, line, at = 1, 0, 1, 0
-    inside = False  # Whether a model is open: atoms behind its end are of another.
+    inside = False  # True while a model is open: atoms behind its end are of another.
     for found in _RECORDS.finditer(text):
         line, at = line + text.count("\n", at, found.start()), found.start()
         record, row = found[1].upper(), found[0]
