@@ -65,8 +65,8 @@ class ConstraintPenalty(NamedTerms):
 
     Notes
     -----
-    From rest where g = 0, constrained values are off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²). With a
-    thermostat the limit of large ω is the distribution of constraints with another density, see
+    From rest where g = 0, constrained values are off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²).
+    With a thermostat the limit of large ω is the distribution of constraints with another density, see
     :doc:`/constraints_of_your_own`. Texts are read, never run; second and third derivatives are offered.
 
     References
