@@ -35,28 +35,27 @@ class Counts(NamedTuple):
 
 
 class Jump(Parameterized):
-    """Something that happens at once, at random times: a link binds, an edge flips.
+    """A sudden change at random times: a link binds, an edge flips.
 
-    A jump only describes, as a force does: each Context makes of it an operation of its own with `bind`, which holds
-    the discrete state (which links are bound) of that context. To write one, see "How to add a jump" in the
-    documentation.
+    A jump only describes, as a force does: each Context makes its own operation from it with `bind`, which holds the
+    discrete state (which links are bound) of that context. To write one, see "How to add a jump" in the documentation.
 
     Parameters
     ----------
     every : int, >= 1
-        Acts at each so many steps only, for as many steps' time: the same on average, and cheaper, as long as beads
+        Act only once in so many steps, for as many steps' time: the same on average, and cheaper, as long as beads
         hardly move in between.
     name : str, optional
-        By which events and counts go; the class name where none is given.
+        Name of its events and counts; the class name where none is given.
     """
 
     _remedy = "make a new jump, and a new System with it; only jump.changeable can be set"
-    #: What its events are called, by the number that the kernel gives.
+    #: Names of its events, by the number that the kernel gives.
     kinds: ClassVar[tuple[str, ...]] = ()
-    #: Whether it must know kT; words without a temperature are refused then.
+    #: True if it needs kT; words without a temperature are refused then.
     needs_temperature = True
-    #: Whether rates are not in balance with the energy on purpose: then what events do to it is chemical energy, not
-    #: heat.
+    #: True if rates are deliberately not in balance with the energy: its changes by events are then chemical energy,
+    #: not heat.
     driven = False
 
     def __init__(self, *, every: int = 1, name: str | None = None) -> None:
@@ -90,47 +89,55 @@ class Jump(Parameterized):
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """The handles this jump was given: a System refuses those of another topology."""
+        """The handles this jump was given; a System refuses those of another topology."""
         return ()
 
     @property
     def births(self) -> tuple[Handle, ...]:
-        """Handles whose beads it bears: they have room, one mass and one friction, and forces on them one of each of
-        their numbers."""
+        """Handles to which it adds beads.
+
+        They have room, one mass and one friction, and forces on them have one of each of their numbers.
+        """
         return ()
 
     @property
     def forces(self) -> tuple[Force, ...]:
-        """The forces whose terms it changes: they must be in the system."""
+        """Forces of which it changes the terms: they must be in the system."""
         return ()
 
     @abstractmethod
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        """The operation that does this jump on the arrays of one Context, at its start; kT, pN nm, is nan without a
-        thermostat."""
+        """Return the operation that does this jump on the arrays of one Context, at its start.
+
+        kT, pN nm, is nan without a thermostat.
+        """
 
     @abstractmethod
     def update(self, operation: "JumpOperation", kT: float) -> None:
-        """Give an operation the numbers as they are now, those of its forces included; its state stays."""
+        """Update the numbers of an operation, those of its forces included; its state stays."""
 
     def joined(
         self, operation: "JumpOperation", force: Force, bound: Operation, layout: "Layout"
     ) -> Operation:
-        """The operation of one of its `forces`, with the terms that this jump adds."""
+        """Return the operation of one of its `forces`, with the terms that this jump adds."""
         return bound
 
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
-        """Called when all jumps of a context are bound: with those of the same kind, it may share what they have."""
+        """Meet the other jumps of a context once all are bound, to share data with those of the same kind."""
 
     def weigh(self, operation: "JumpOperation", schedule: "Schedule") -> None:
-        """Called whenever forces of the context have been bound: a jump that asks all of them what it does to their
-        energies takes ``schedule.bound`` here, in the order of ``schedule.system.forces``."""
+        """Take the bound forces of the context, whenever they have been bound.
+
+        A jump that needs its change of all their energies takes ``schedule.bound`` here, in the order of
+        ``schedule.system.forces``.
+        """
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
-        """The logarithm of what the target distribution weighs a state by beside exp(-U/kT), with the numbers of now.
+        """Return the logarithm of the weight of a state beside exp(-U/kT) in the target distribution, with present
+        numbers.
 
         Replica exchange compares it between states of a ladder: factors that are the same for all numbers and
-        temperatures are left out. Beads that jumps create count with normalised Maxwell distributions of their momenta.
+        temperatures are left out. Beads that jumps add count with normalised Maxwell distributions of their momenta.
 
         Parameters
         ----------
@@ -149,13 +156,12 @@ class Jump(Parameterized):
         return None
 
     def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
-        """The topology has been edited: let an operation, at its start, take over the state of the one before that.
+        """Copy to an operation, at its start, the state of the one before an edit of the topology.
 
         Raises
         ------
         TopologyError
-            What the jump is about has changed, and it does not say what becomes of its state: it needs a method of its
-            own.
+            The objects of the jump have changed, and it has no rule for its state: it needs its own method.
         """
         theirs, own = before.arrays(), operation.arrays()
         for name, array in own.items():
@@ -178,7 +184,7 @@ class Jump(Parameterized):
         Raises
         ------
         TopologyError
-            What cannot be of this jump.
+            Arrays that cannot belong to this jump.
         """
         return {}
 
@@ -198,7 +204,7 @@ class Jump(Parameterized):
         return a, b
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse arrays, by the names and of the shapes and types that ``operation.arrays()`` has, that are no state.
+        """Refuse arrays that are not a state; names, shapes and types are those of ``operation.arrays()``.
 
         Raises
         ------
@@ -206,7 +212,7 @@ class Jump(Parameterized):
         """
 
     def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
-        """Refuse a system that this jump cannot act in.
+        """Refuse a system in which this jump cannot act.
 
         Raises
         ------
