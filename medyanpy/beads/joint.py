@@ -1,5 +1,4 @@
-"""Constraints that share beads, solved together: what holds each bead, which of it is connected, and in which order
-its equations are solved."""
+"""Constraints that share beads and are solved together: their rows, components, and order of elimination."""
 
 import heapq
 from collections.abc import Callable, Sequence
@@ -19,18 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Joint", "JointFlow", "Rows"]
 
-#: Below this, the least singular value of rows of unit length says that they depend on each other.
+#: Rows of unit length with a least singular value below this depend on each other.
 INDEPENDENT = 1e-6
 # Rows of a block of the kernel: enough to fill its lanes.
 _ROWS_IN_BLOCK = 64
-# Of more rows than this that are connected, dependence is looked for by sparse elimination.
+# With more connected rows than this, dependence is checked by sparse elimination.
 _MOST_DENSE = 600
-# Of matrices that are looked at together.
+# The most matrices that are checked together.
 _MOST_ENTRIES = 1 << 21
 
 
 class Rows(NamedTuple):
-    """Constraints g = 0 of one form, that a handle has.
+    """Constraints g = 0 of one form, of one handle.
 
     Attributes
     ----------
@@ -40,11 +39,11 @@ class Rows(NamedTuple):
     own : (m, q) float
         Numbers of each.
     scale : (m,) float, nm
-        How far from where it holds a constraint may be.
+        Largest deviation of a constraint.
     group : (m,) int
-        Counted within the handle: what it solves together, or would solve.
+        Numbers, within the handle, of groups that it solves together, or would solve.
     label : callable (i) -> str
-        What the i-th is called in messages.
+        Name of the i-th in messages.
     share : float
         The handle's multipliers are those of this form times it.
     """
@@ -64,11 +63,11 @@ class Joint:
     Attributes
     ----------
     first : Handle
-        Of the handles of such constraints, the one whose flow is that of all.
+        The handle of such constraints that has the flow of all.
     handles : set of Handle
-        Those with a bead or a constraint among them.
+        Handles with a bead or a constraint among them.
     leaders : dict of Handle to Handle
-        Of these, the one whose temperature they are part of.
+        For each of these, the one with the temperature of which it is part.
     """
 
     def __init__(self, topology: "Topology", written: Sequence["Handle"]) -> None:
@@ -94,7 +93,7 @@ class Joint:
                 continue
             taken = self._taken.setdefault(handle, np.zeros(n_groups[handle], bool))
             taken[rows.group[joins]] = True
-            # What holds beads that do not move has nothing to do.
+            # Constraints of beads that do not move have no effect.
             joins &= self._movable[rows.beads].any(axis=1)
             i = np.flatnonzero(joins)
             kept.append(np.full(len(i), p))
@@ -113,7 +112,7 @@ class Joint:
         self._keeps: dict[Handle, bool] = {}
 
     def _connected(self, parts: list[tuple["Handle", Rows]]) -> tuple[list[np.ndarray], dict["Handle", int]]:
-        """(m,) the number of the component of every row of every part; and how many groups each handle has."""
+        """Return the component (m,) of every row of every part, and how many groups each handle has."""
         from scipy import sparse
         from scipy.sparse import csgraph
 
@@ -134,7 +133,7 @@ class Joint:
         return [label[first[handle] + rows.group] for handle, rows in parts], n_groups
 
     def taken(self, handle: "Handle", n: int) -> np.ndarray:
-        """(n,) which groups of a handle are among these, and no more its own to solve."""
+        """Mark groups of a handle that are among these, and not solved by the handle itself, (n,)."""
         out = np.zeros(n, bool)
         found = self._taken.get(handle, out[:0])
         out[: len(found)] = found
@@ -165,13 +164,14 @@ class Joint:
     # What must hold at the start ------------------------------------------------------------------------------
 
     def check(self, what: str, written: "Handle", reach: float) -> None:
-        """Refuse constraints of a handle that do not hold where beads start, or that depend on each other or on what
-        holds their beads already.
+        """Refuse constraints of a handle that do not hold where beads start, or that depend on each other.
+
+        Or on other constraints of their beads.
 
         Raises
         ------
         TopologyError
-            Says which, and by how much.
+            Names the constraint and the deviation.
         """
         x = np.zeros((self.topology.n_beads, 3))
         for handle in self.handles:
@@ -194,7 +194,7 @@ class Joint:
         starts = np.concatenate([[0], cuts])
         doubtful = np.ones(len(components), bool)
         for size in np.unique(sizes[sizes <= _MOST_DENSE]).tolist():
-            # Those of one size together: 10 000 molecules are looked at as fast as a few.
+            # Those of one size together: 10 000 molecules are checked as fast as a few.
             all_of_size, few = np.flatnonzero(sizes == size), max(1, _MOST_ENTRIES // size**2)
             for which in np.split(all_of_size, range(few, len(all_of_size), few)):
                 doubtful[which] = _least_eigenvalues(matrix, starts[which], size) < 100.0 * INDEPENDENT**2
@@ -258,7 +258,7 @@ class Joint:
         )
 
     def _unit_rows(self, rows: np.ndarray, gradients: dict[int, np.ndarray]) -> Any:
-        """(r, 3n) gradients of rows in coordinates of beads that move, of length 1."""
+        """Return gradients of rows, of length 1, in coordinates of beads that move, (r, 3n)."""
         from scipy import sparse
 
         i, j, values = [], [], []
@@ -285,7 +285,7 @@ class Joint:
         Raises
         ------
         SimulationError
-            They are not determined.
+            Multipliers that are not determined.
         """
         from scipy import sparse
         from scipy.sparse import linalg
@@ -369,7 +369,7 @@ class Joint:
         return arrays, forms, ordered
 
     def led_by(self, written: "Handle", tables: dict[str, np.ndarray], ordered: list[int]) -> np.ndarray:
-        """(components,) of which a handle's constraints are the first that a user has written."""
+        """Mark the components (components,) of which a handle's constraints are the first written by a user."""
         rank = {handle: k for k, handle in enumerate(self.topology.handles)}
         out = []
         for first, end in zip(tables["rows"], tables["rows"][1:], strict=False):
@@ -386,7 +386,7 @@ class Joint:
     def _add_component(
         self, own: np.ndarray, forms: list[Form], t: dict[str, list[Any]], ordered: list[int]
     ) -> list[int]:
-        """Append a component; the numbers of its rows in the tables."""
+        """Append a component, and return the numbers of its rows in the tables."""
         beads = sorted({int(bead) for row in own for bead in self._beads(row)})
         moves = [bool(self._movable[bead]) for bead in beads]
         slot = {bead: k for k, bead in enumerate(beads)}
@@ -427,7 +427,10 @@ class Joint:
 
 
 def _least_eigenvalues(matrix: Any, starts: np.ndarray, size: int) -> np.ndarray:
-    """(c,) of the products of rows with each other, of components of as many rows, from these on."""
+    """Return the least eigenvalues (c,) of the products of rows with each other.
+
+    For components of as many rows, from these on.
+    """
     rows = (starts[:, None] + np.arange(size)).ravel()
     unit = matrix[rows]
     products = (unit @ unit.T).tocoo()
@@ -443,8 +446,10 @@ _TABLES = (
 
 
 def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], list[list[int]]]:
-    """An order of elimination with little fill, by least degree, of rows with these beads; and, in this order, the
-    columns of every row of the factorised matrix, ascending."""
+    """Find an order of elimination with little fill, by least degree, of rows with these beads.
+
+    Also returns, in this order, the columns of every row of the factorised matrix, ascending.
+    """
     holders: dict[int, set[int]] = {}
     for k, beads in enumerate(rows):
         for s in beads:
@@ -555,5 +560,5 @@ def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
     rate = friction[place] / mass[place]
     first = np.zeros(len(tables["slots"]) - 1)
     first[component] = rate
-    # Up to a rounding of a user's products.
+    # Up to the rounding of products in user input.
     return bool((np.abs(rate - first[component]) <= 1e-14 * rate).all())

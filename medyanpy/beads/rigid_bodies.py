@@ -19,7 +19,10 @@ THINNEST = 0.05
 
 
 def solid_semi_axes(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """(n, 3) of solid ellipsoids of masses (n,) and principal moments (n, 3), I1 = m(a2² + a3²)/5 and so on."""
+    """Return semi-axes (n, 3) of solid ellipsoids of masses (n,) and principal moments (n, 3).
+
+    I1 = m(a2² + a3²)/5 and so on.
+    """
     square = 2.5 * (inertia.sum(axis=1)[:, None] - 2.0 * inertia) / mass[:, None]
     a = np.sqrt(np.maximum(square, 0.0))
     axes: np.ndarray = np.maximum(a, THINNEST * a.max(axis=1)[:, None])
@@ -50,12 +53,12 @@ class RigidBodies(OrientedBeads):
         positions, orientations, friction_point, fixed
             As of `Topology.add_rigid_bodies`.
         mass, inertia, friction : optional
-            Likewise; those of the bodies that are there, which must then have the same, where none are given.
+            Likewise; by default those of the present bodies, which must then have the same.
 
         Returns
         -------
         (k,) int array
-            Their rows: those that were asleep first.
+            Their rows: inactive rows first.
 
         Raises
         ------
@@ -133,7 +136,7 @@ def add_rigid_bodies(
     friction_point : (3,) float, nm, optional
         The reference point of the tensor, in the body frame; by default the centre of mass.
     fixed : bool or (n,) bool
-        Which bodies do not move.
+        True for bodies that do not move.
     rotation_parts : int, >= 1
         Parts into which the free rotation of each A is cut: the error of its energy falls as the square of it.
     name : str, optional
@@ -173,7 +176,7 @@ def _rigid_bodies(
     topology: "Topology", what: str, positions: Any, orientations: Any, mass: Any, inertia: Any, friction: Any,
     friction_point: Any, fixed: Any, parts: int,
 ) -> RigidBodies:  # fmt: skip
-    """A handle in no topology of bodies as a user gives them, checked."""
+    """Make a handle in no topology of bodies from user input, checked."""
     x = positions_of(what, positions)
     n = len(x)
     q = unit_quaternions(f"{what}: orientations", orientations, n)

@@ -353,8 +353,8 @@ class FixmanPotential(_FilamentForce):
 
     .. math:: C_{l,l+1} = -w_{l+1} \begin{pmatrix} u\cdot u' & u\cdot p' \\ p\cdot u' & p\cdot p' \end{pmatrix}
 
-    divided by the roots of the diagonal elements; u are unit vectors along links, p directors, primed those of link l +
-    1. U is then zero for filaments of one link, and depends on the directions of directors: less with lighter nodes
+    divided by the roots of the diagonal elements; u are unit vectors along links, p directors, primed those of link
+    l + 1. U is then zero for filaments of one link, and depends on the directions of directors: less with lighter nodes
     relative to directors. Away from the constraints, U is continued by the same products, whatever the length of a link
     and whatever a director.
 
