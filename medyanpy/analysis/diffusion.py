@@ -120,7 +120,7 @@ def mean_square_displacement(
     interval : float, s, > 0, optional
         Between frames, for arrays of positions; the others know their times.
     sphere : (3,) or (m, 3) float, nm, optional
-        Middle of a sphere, at rest or in each frame, on which beads are: then displacements are arcs of great circles,
+        Middle of a sphere, at rest or in each frame, on which beads are. Displacements are then arcs of great circles:
         the angle between both places times the mean of their distances from the middle. On a vesicle that fluctuates
         these are the arcs of its mean sphere. In a box, places are those nearest to the middle.
     box : (3,) float or None, nm, or one for each frame, optional
@@ -138,7 +138,7 @@ def mean_square_displacement(
     Raises
     ------
     ParameterError
-        One frame, frames at unequal distances, lags beyond the frames, an array without interval; a box that changes
+        One frame, frames at unequal distances, lags beyond the frames, an array without interval. A box that changes
         along these axes, without `scaled` (or a middle of the sphere in each frame): beads are moved with it, by more
         the further they are from the origin. A box that is given to frames which have their own, ``scaled=True``
         without a box or with a sphere.
@@ -159,8 +159,8 @@ def mean_square_displacement(
 
     Along a surface: for a sheet that is nearly flat take ``axes="xy"``; for a sphere the arcs (`sphere`), where each
     lag costs a pass over all frames. On a sphere, with diffusion alone, :math:`\langle\cos\theta\rangle =
-    e^{-2Dt/R^2}`, so that squares of arcs are :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at :math:`R^2(\pi^2/2
-    - 2)`.
+    e^{-2Dt/R^2}`, so that squares of arcs are :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at
+    :math:`R^2(\pi^2/2 - 2)`.
 
     In units of a box that changes, nodes of filaments and rods keep a little motion, since these are moved as wholes,
     by their centres: the relative change of the box's length, times their distance from the centre.

@@ -24,8 +24,7 @@ class Estimate:
     Attributes
     ----------
     value, error : float, unit of what was measured (nm, pN nm, ...)
-        The error is nan where the data do not tell it; a `StatisticsWarning` says so
-        when the estimate is made.
+        The error is nan where the data do not determine it; a `StatisticsWarning` is issued when the estimate is made.
     """
 
     value: float

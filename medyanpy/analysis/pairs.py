@@ -151,9 +151,8 @@ def radial_distribution(
     Raises
     ------
     ParameterError
-        Several of the five, or none without a box of two or three lengths, numbers out of bounds, an r_max of which the
-        sphere is larger than the volume (or the circle larger than the area), or beyond half of the box, no frame with
-        a pair.
+        Several of the five, or none without a box of two or three lengths; numbers out of bounds. An r_max beyond half
+        of the box, or with a sphere larger than the volume (or a circle larger than the area). No frame with a pair.
     TopologyError
         As `mean_square_displacement`.
 

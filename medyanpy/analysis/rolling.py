@@ -63,7 +63,7 @@ def surface_mean_square_displacement(
     ------
     ParameterError
         As `mean_square_displacement`; arrays of positions, which do not have triangles; a point that moves farther than
-        the reach, or from which the membrane moves away so far; a reach beyond half of the box; a box that changes,
+        the reach, or from which the membrane moves away so far. A reach beyond half of the box; a box that changes,
         relative to space.
     TopologyError
         Points that are not in-triangle points.

@@ -76,9 +76,9 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     Raises
     ------
     ParameterError
-        Neither a simulation nor a context, no volume, an integrator without velocities (of n free beads at kT add
-        -n kT/V on the diagonal yourself), or beads held by constraints whose forces are not known: twistable
-        filaments, and surfaces that are Python functions.
+        Neither a simulation nor a context; no volume; an integrator without velocities (for n free beads at kT add -n
+        kT/V to the diagonal). Beads held by constraints with unknown forces: twistable filaments, and surfaces that are
+        Python functions.
 
     Notes
     -----

@@ -221,11 +221,11 @@ def constrain(
         Text that is not such an expression (the message names the place), names that are unknown, a parameter that is
         missing, not in the texts, not finite or named as something else; a length or tolerance outside its domain.
     TopologyError
-        Beads that do not exist, are inactive, are named twice in a row, or of a kind that cannot take part (in-triangle
-        points, vertices of membranes, oriented beads, directors, kinds defined elsewhere, surfaces of Python
-        functions); a bead on which no text depends; a constraint that does not hold at the start within 1e-3 of its
-        length (beads are moved to where it does), or that depends on others: the message names it and the deviation. A
-        topology that is in use by a Context.
+        Beads that do not exist, are inactive, are named twice in a row, or of a kind that cannot take part: in-triangle
+        points, vertices of membranes, oriented beads, directors, kinds defined elsewhere, surfaces of Python functions.
+        A bead on which no text depends. A constraint that does not hold at the start within 1e-3 of its length (beads
+        are moved to where it does), or that depends on others: the message names it and the deviation. A topology that
+        is in use by a Context.
 
     Examples
     --------

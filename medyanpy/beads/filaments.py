@@ -515,9 +515,9 @@ def add_filament(
     Raises
     ------
     TopologyError
-        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have, both ends of a
-        link fixed, fixed nodes that hold links straight between them, a director of no length or not perpendicular
-        to its link, directors of filaments that are not constrained, a name in use, or a topology in use.
+        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have. Both ends of a link
+        fixed, or fixed nodes that hold links straight between them. A director of no length or not perpendicular to its
+        link, or directors of filaments that are not constrained. A name in use, or a topology in use.
     ParameterError
         A number outside its domain.
     """

@@ -130,9 +130,8 @@ def add_rigid_bodies(
     inertia : (3,) or (n, 3) float, pN s² nm, > 0
         Principal moments of inertia; none may exceed the sum of the other two.
     friction : float, (float, float), or (6, 6) or (n, 6, 6) float, pN s/nm and pN s nm, >= 0
-        One number is the friction of translation, pN s/nm, two are those of translation and rotation (pN s nm),
-        and a tensor is in the body frame, translation first, symmetric and positive definite; see
-        `medyanpy.rigid`.
+        One number is the friction of translation, pN s/nm, two are those of translation and rotation (pN s nm). A
+        tensor is in the body frame, translation first, symmetric and positive definite; see `medyanpy.rigid`.
     friction_point : (3,) float, nm, optional
         The reference point of the tensor, in the body frame; by default the centre of mass.
     fixed : bool or (n,) bool

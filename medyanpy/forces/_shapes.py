@@ -181,7 +181,7 @@ class ShapeForce(Force):
 
 
 def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:
-    """Return the arguments of a Search in which shapes of a meet those of b, and each other where `among` is set.
+    """Return the arguments of a Search in which shapes of a meet those of b, and each other where `among_a` and so on are set.
 
     Shapes that meet no others are left out.
     """

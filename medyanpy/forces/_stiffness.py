@@ -6,9 +6,9 @@ place of c_i, and
 
     k c c^T <= diag(k c_i Σ_j c_j)
 
-(rows that dominate their sum). So the squared frequencies ω²_i = Σ k c_i Σ_j c_j / √(m_i m_j) bound the force from
-above as if they were springs that tie every bead to its place, they add up from force to force, and the largest of them
-bounds the highest frequency of all. For fixed beads 1/√m is 0.
+(rows that dominate their sum). So springs that tie every bead to its place with the squared frequencies ω²_i = Σ k c_i
+Σ_j c_j / √(m_i m_j) bound the force from above. These add up from force to force, and the largest of them bounds the
+highest frequency of all. For fixed beads 1/√m is 0.
 """
 
 from functools import cached_property

@@ -117,9 +117,9 @@ class CustomBonds(WrittenForce, NamedTerms):
     Raises
     ------
     ParameterError
-        Text that is not such an expression (the message names the place), or one that does not depend on r; a parameter
-        that is missing, is not in the expression, has a name that means something else, or is not finite; (by a
-        Context) a bond that is longer at rest, or can get longer before its energy ends, than half of the periodic box.
+        Text that is not such an expression (the message names the place), or one that does not depend on r. A parameter
+        that is missing, is not in the expression, has a name with another meaning, or is not finite. (By a Context) a
+        bond that is longer at rest, or can get longer before its energy ends, than half of the periodic box.
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
 
@@ -266,11 +266,11 @@ class MembraneEdgeSprings(HarmonicBonds):
 
     Notes
     -----
-    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3: its long waves bend only by stretching,
-    and the bending modulus read off the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]), several times
-    κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which does not change κ. Neither is a fluid:
-    vertices never exchange neighbours, unless edges are flipped. With one stiffness and one length for all, springs
-    follow the edges then; numbers for each edge refuse that.
+    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3, with long waves that bend only by
+    stretching. The apparent bending modulus of the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]),
+    several times κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which does not change κ. Neither
+    is a fluid: vertices never exchange neighbours, unless edges are flipped. With one stiffness and one length for all,
+    springs follow the edges then; numbers for each edge refuse that.
     """
 
     of_positions_alone = False

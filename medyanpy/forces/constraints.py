@@ -60,7 +60,7 @@ class ConstraintPenalty(NamedTerms):
         As `Topology.constrain`; an ω outside its domain.
     TopologyError
         A row that names a bead twice or a bead on which no text depends, or (when added to a system) a bead that does
-        not exist; (by a Context) beads of a row that start more than half of the periodic box apart, along a direction
+        not exist. (By a Context) beads of a row that start more than half of the periodic box apart, along a direction
         that counts: texts are functions of unwrapped positions.
 
     Notes

@@ -71,8 +71,8 @@ class CustomPair(WrittenForce, EndingPair):
     ------
     ParameterError
         Text that is not such an expression (the message names the place), or one that does not depend on r; one that is
-        not symmetric in the two beads of a pair, in one group; a parameter that is missing, is not in the expression,
-        has a name that means something else, or is not finite; a switch that is not below the cutoff.
+        not symmetric in the two beads of a pair, in one group. A parameter that is missing, is not in the expression,
+        has a name with another meaning, or is not finite. A switch that is not below the cutoff.
     TopologyError
         As `SoftSphere`; numbers of beads of two groups that share some.
 

@@ -29,17 +29,18 @@ _MEET = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 class EllipsoidCollisions(ShapeForce):
-    r"""Repulsion between rigid molecules as ellipsoids and what has a thickness: links of filaments, segments of rods,
-    triangles of membranes, balls, and points of membranes; by how much the two must grow to touch.
+    r"""Repulsion between rigid molecules as ellipsoids and shapes, by how much the two must grow to touch.
+
+    Shapes are links of filaments, segments of rods, triangles of membranes, balls, and points of membranes.
 
     .. math:: U = \sum_{i, o} \Bigl[\sum_{k \in o} V(\mu_{ik})^8\Bigr]^{1/8}, \qquad
               V(\mu) = 4 \varepsilon \left[\mu^{-12} - \mu^{-6}\right] + \varepsilon
               \;\text{for}\; \mu < 2^{1/6}, \qquad \text{or, soft,}\quad V(\mu) = \varepsilon\,(1 - \mu)^2
               \;\text{for}\; \mu < 1
 
-    over all ellipsoids i and objects o, which are a filament, a rod, a membrane, or a bead. μ is the factor by which an
-    ellipsoid and a shape k, swept by a sphere of its radius, have to grow, the ellipsoid in its size and the shape in
-    its radius, until they touch: 1 where they do, less where they overlap.
+    over all ellipsoids i and objects o, which are a filament, a rod, a membrane, or a bead. A shape k is swept by a
+    sphere of its radius. μ is the factor by which the size of the ellipsoid and the radius of the shape grow until they
+    touch: 1 where they do, less where they overlap.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ class EllipsoidCollisions(ShapeForce):
         one.
     form : "WCA" or "soft"
     exclusions : (E, 2) int, optional
-        Pairs of bead numbers, a body and a bead in each: the body and the shapes of which that bead is a corner do not
-        collide, as where the body is tied to a node of a filament or a vertex.
+        Pairs of bead numbers, a body and a bead in each. The body and the shapes of which that bead is a corner do not
+        collide; for bodies tied to a node of a filament or a vertex.
     skin : float, nm, >= 0, optional
         Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to the
         bit. 0.4 times the mean of the largest semi-axes where none is given.

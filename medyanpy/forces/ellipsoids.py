@@ -34,9 +34,9 @@ class EllipsoidRepulsion(PairForce):
               \quad\text{for}\; \mu_{ij} < 2^{1/6},
               \qquad \text{or, soft,}\quad \sum_{(i, j)} \varepsilon\,(1 - \mu_{ij})^2 \quad\text{for}\; \mu_{ij} < 1
 
-    over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids, their centres
-    and orientations as they are, have to grow until they touch: 1 where they do, less where they overlap (contact
-    function of Perram and Wertheim).
+    over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids at fixed centres
+    and orientations grow until they touch: 1 where they do, less where they overlap (contact function of Perram and
+    Wertheim).
 
     Raises
     ------

@@ -245,8 +245,8 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     Raises
     ------
     ParameterError
-        Text that is not such an expression (the message names the place), or one that depends on none of x, y, z; a
-        parameter that is missing, is not in the expression, has a name that means something else, or is not finite.
+        Text that is not such an expression (the message names the place), or one that depends on none of x, y, z. A
+        parameter that is missing, is not in the expression, has a name with another meaning, or is not finite.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice.
 

@@ -389,7 +389,7 @@ class Links(_SiteTerms):
 
     @property
     def sites(self) -> tuple[Sites, ...]:
-        """Return `a` and `b`, which never change: new sites replace them."""
+        """Sites `a` and `b`, which never change: new sites replace them."""
         return self._sites
 
     @property
@@ -766,10 +766,10 @@ class NormalLinks(_SiteTerms):
     Notes
     -----
     The normal at a point with the weights λ (``normals`` of in-triangle points, where they start) is that of
-    :math:`\sum_i \lambda_i G_i` over the corners of its triangle, where G is the sum of the area vectors of the
-    triangles round a vertex. It is continuous over the whole membrane, with a kink at edges, as the energy is; the
-    normal of the triangle itself would jump there. Turned about the normal, and moved along or away from the membrane,
-    directions are free: `Links` of length 0 between a site and the point keep them in place.
+    :math:`\sum_i \lambda_i G_i` over the corners of its triangle; G sums the area vectors of the triangles round a
+    vertex. It is continuous over the whole membrane, with a kink at edges, as the energy is; the normal of the triangle
+    itself would jump there. Turned about the normal, and moved along or away from the membrane, directions are free:
+    `Links` of length 0 between a site and the point keep them in place.
 
     The forces are exact derivatives: a couple turns the direction, its opposite turns the triangles round the three
     corners, and the point moves towards a normal along the direction: `ṗ_λ = -∂U/∂λ`. Momentum and angular momentum are

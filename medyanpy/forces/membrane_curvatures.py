@@ -45,9 +45,9 @@ class MembraneGaussianCurvature(_MembraneForce):
     Notes
     -----
     By the theorem of Gauss and Bonnet, :math:`\int K dA = 2\pi\chi - \oint k_g ds`, which holds for these sums to
-    round-off: with one modulus for all the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
-    force, and that of an open one depends on its border alone, by the geodesic curvature :math:`k_g`, which is π less
-    the angles at each border vertex. Where the modulus varies, forces act at the boundaries of phases.
+    round-off. With one modulus for all, the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
+    force. That of an open one depends on its border alone, by the geodesic curvature :math:`k_g`, which is π less the
+    angles at each border vertex. Where the modulus varies, forces act at the boundaries of phases.
 
     For the energy of a membrane of any shape to be bounded below, -2κ <= κ̄ <= 0. A triangle without area contributes
     no force. Flips of edges keep the sum over all vertices, and change the energy where the modulus varies. Cost: O(F).

@@ -38,8 +38,8 @@ class WallRepulsion(_SingleBeadForce):
               \quad\text{for}\; \mu_i < 2^{1/6}, \qquad \text{or, soft,}\quad \sum_i \varepsilon\,(1 - \mu_i)^2
               \quad\text{for}\; \mu_i < 1, \qquad \mu_i = 1 + g_i/\sigma
 
-    g is the distance of the surface of a bead from the wall: that of its centre less r, of a sphere; and of an
-    ellipsoid before a plane g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ: exact, whichever way it is turned.
+    g is the distance of the surface of a bead from the wall. For a sphere it is that of its centre less r. For an
+    ellipsoid before a plane it is g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ, exact in any orientation.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class WallRepulsion(_SingleBeadForce):
     Raises
     ------
     ParameterError
-        Not a wall; a number outside its domain or of another shape; both radius and semi-axes, semi-axes of a bead that
-        does not turn, or with a round wall; with WCA, when a Context is made, a bead that overlaps with the wall where
+        Not a wall; a number outside its domain or of another shape. Both radius and semi-axes; semi-axes of a bead that
+        does not turn, or with a round wall. With WCA, when a Context is made, a bead that overlaps with the wall where
         it starts.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice; semi-axes of sites.

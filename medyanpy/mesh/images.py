@@ -43,9 +43,9 @@ class Part(NamedTuple):
 def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -> np.ndarray:
     """Return the image of each bead that is shown, (n, 3) nm.
 
-    Beads by themselves in the box; filaments, rods, and each piece of a membrane as wholes, with their centre in it; of
-    membranes that close through sides of it, each vertex is between these sides; in-triangle points are in their
-    triangle as `with_images` has it.
+    Single beads are in the box; filaments, rods, and each piece of a membrane are whole, with their centre in it.
+    Vertices of membranes that close through sides of the box are between these sides. In-triangle points are in their
+    triangle as by `with_images`.
     """
     out: np.ndarray = np.array(x, np.float64)
     first_corners = {}

@@ -66,10 +66,9 @@ def unit_icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
 def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
     """Return an icosahedron with every edge cut in ``frequency`` equal arcs: 20 frequency^2 triangles.
 
-    A point with barycentric weights w on a face is pushed out along the sum of sin(w_i t) v_i, t the angle of
-    an edge: along the edges this is the great-circle interpolation with equal steps, and it spreads the
-    points inside more evenly than projecting flat triangles. Neighbouring faces agree on their edge to the
-    bit, since an edge is computed once.
+    A point with barycentric weights w on a face is pushed out along the sum of sin(w_i t) v_i, t the angle of an edge.
+    Along the edges this is the great-circle interpolation with equal steps. It spreads the points inside more evenly
+    than projecting flat triangles. Neighbouring faces agree on their edge to the bit, since an edge is computed once.
     """
     n = frequency
     corners, base = icosahedron()
@@ -191,10 +190,10 @@ def red_cell_half_thickness(rho: np.ndarray) -> np.ndarray:
 def red_blood_cell(radius: float, sphere: np.ndarray) -> np.ndarray:
     """Move the vertices of a unit sphere onto the discocyte.
 
-    Each vertex keeps its azimuth. Its polar angle theta goes to the arc length s along the profile with
-    ds/dtheta = C (r / sin theta)^(1/2): halfway (geometrically) between the conformal map (power 1), which
-    keeps the shape of triangles but makes those in the dimple small, and an even spread along the meridian
-    (power 0). The equation separates; both sides are integrated numerically.
+    Each vertex keeps its azimuth. Its polar angle theta goes to the arc length s along the profile with ds/dtheta = C
+    (r / sin theta)^(1/2). This is the geometric mean of the conformal map (power 1) and an even spread along the
+    meridian (power 0). The conformal map would keep the shape of triangles but make those in the dimple small. The
+    equation separates; both sides are integrated numerically.
     """
     # u^2 instead of the angle takes away the inverse square root at the axis on both sides.
     u = np.linspace(0.0, np.sqrt(np.pi / 2), PROFILE_POINTS)

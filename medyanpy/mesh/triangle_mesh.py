@@ -41,12 +41,12 @@ class TriangleMesh(MeshAttributes):
     ParameterError
         If the box is outside its domain.
     MeshError
-        If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and
-        in its ``defects`` (a tuple of `MeshDefect`): indices out of range, non-finite coordinates, a vertex
-        repeated in a face, faces without area, duplicate faces, vertices that belong to no face, edges with
-        more than two faces, bow-tie vertices (faces that touch in a single point), faces of mixed
-        orientation, one-sided surfaces; in a box, faces wider than half of it, and vertices of borders that are images
-        of each other, where the mesh was meant to close. Nothing is mended silently: see `repair`.
+        If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and in its
+        ``defects`` (a tuple of `MeshDefect`). Of numbers: indices out of range, non-finite coordinates. Of faces: a
+        repeated vertex, no area, duplicates, mixed orientation. Of the surface: vertices that belong to no face, edges
+        with more than two faces, bow-tie vertices (faces that touch in a single point), one-sidedness. In a box: faces
+        wider than half of it, and vertices of borders that are images of each other, where the mesh was meant to close.
+        Meshes are never mended silently: see `repair`.
 
     Notes
     -----
@@ -206,15 +206,14 @@ class TriangleMesh(MeshAttributes):
 
         Notes
         -----
-        In this order: faces that repeat a vertex are dropped; zero-area faces are collapsed where
-        two corners coincide, turned over the longest side where the corners lie on a line, and dropped
-        otherwise; of duplicate faces one is kept, or none where the face is an inner wall whose three edges
-        all have two other faces; at edges with more than two faces, the faces are joined in pairs (of like
-        orientation first, flattest first, never so that the surface becomes one-sided) and the others cut
-        loose; vertices are copied so that each has one fan of faces; edges that still join the same two
-        vertices get a vertex in the middle; unused vertices are dropped; faces are turned consistently,
-        closed components outward. A consistent component inside another closed one keeps its side. Existing
-        vertices never move.
+        The steps, in this order. Faces that repeat a vertex are dropped. Zero-area faces are collapsed where two
+        corners coincide, turned over the longest side where the corners lie on a line, and dropped otherwise. Of
+        duplicate faces one is kept, or none where the face is an inner wall whose three edges all have two other faces.
+        At edges with more than two faces, the faces are joined in pairs and the others cut loose. Pairs are those of
+        like orientation first, flattest first, never so that the surface becomes one-sided. Vertices are copied so that
+        each has one fan of faces. Edges that still join the same two vertices get a vertex in the middle. Unused
+        vertices are dropped. Faces are turned consistently, closed components outward; a consistent component inside
+        another closed one keeps its side. Existing vertices never move.
         """
         x, f, report = mend(vertices, faces)
         return cls(x, f), report

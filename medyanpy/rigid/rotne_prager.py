@@ -2,8 +2,8 @@ r"""Mobilities of pairs of spheres of any size at any distance, overlapping or o
 
 A bead acts on the fluid by forces spread over its surface: a force F evenly, a torque and a stresslet (together the
 first moments D, traceless) as D·n. It moves with the flow of the others, averaged over its surface. D·n on the surface
-is the divergence of D times an even *ball*, so that every pair mobility is a derivative of one radial function, the
-mean distance of two points, one of each bead, drawn from its surface or from its ball:
+is the divergence of D times an even *ball*. So every pair mobility is a derivative of one radial function: the mean
+distance of two points, one of each bead, drawn from its surface or from its ball:
 
 .. math::
 

@@ -264,9 +264,9 @@ class Surface(Described, ABC):
 
         Notes
         -----
-        Segments with random places along the three axes hit a piece of surface with normal n and area dA with a
-        probability proportional to dA times the sum of the sizes of n's components (Crofton's formula); hits are kept
-        with one over that.
+        Segments with random places along the three axes hit a piece of surface with normal n and area dA. The
+        probability is proportional to dA times the sum of the sizes of n's components (Crofton's formula). Hits are
+        kept with one over that sum.
         """
         what = f"{type(self).__name__}.sample"
         n = whole_number(f"{what}: n", n, at_least=1, at_most=_MOST_POINTS)

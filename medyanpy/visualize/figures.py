@@ -74,10 +74,10 @@ def draw(
     path : path, optional
         Write the picture there; the ending names the format (``.png``).
     values : (V,) or (F,) float, "mean_curvature" or "gaussian_curvature", optional
-        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour; or what
-        `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures` are of membranes as they are now. Those
-        are unknown on borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and
-        1 for two phases, they are two colours in the legend, without a colour bar.
+        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour. Or the
+        present `TriangleMesh.mean_curvatures` or `TriangleMesh.gaussian_curvatures` of membranes. These are unknown on
+        borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and 1 for two
+        phases, they are two colours in the legend, without a colour bar.
     label : str
         Of the colour bar; of curvatures there is one by default.
     colormap : str

@@ -426,7 +426,7 @@ def _plotter(scene: Scene3D) -> Iterator[Any]:
     import pyvista
     from vtkmodules.vtkCommonCore import vtkLogger
 
-    # Without a display VTK finds another way, and says so for every plotter.
+    # Without a display VTK finds another way, and warns for every plotter.
     before = vtkLogger.GetCurrentVerbosityCutoff()
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
     try:

@@ -63,7 +63,7 @@ class Sheet:
 
     @property
     def own(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return vertices that are not images, and triangles by these."""
+        """Vertices that are not images, and triangles by these."""
         if self.source is None:
             return self.vertices, self.faces
         return self.vertices[: int(self.source.max()) + 1], self.source[self.faces]
