@@ -125,7 +125,7 @@ def mean_square_displacement(
         these are the arcs of its mean sphere. In a box, places are those nearest to the middle.
     box : (3,) float or None, nm, or one for each frame, optional
         Lengths of the periodic box of arrays of positions, which may then be wrapped: from one frame to the next, beads
-        get to the nearest image. States and trajectories have a box, and positions that say how far beads have got.
+        get to the nearest image. States and trajectories have a box, and unwrapped positions.
     scaled : bool
         Of a box that changes, displacements in units of its lengths, times :math:`\langle L^{-2}\rangle^{-1/2}` over
         all frames. A bead that only moves with the box is then at rest, and one that diffuses with D in it has
@@ -451,7 +451,7 @@ def _paths(
     own path.
     """
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
-    # What is nan in one coordinate is so in the sum.
+    # A coordinate that is nan makes the sum nan.
     there = ~np.isnan(x.sum(axis=1))
     own = np.arange(len(x))
     x = x[:, axes]

@@ -388,7 +388,7 @@ def _pair_sums(
         sums = np.empty((n_filaments, len(separation)))
         for k in range(len(separation)):
             i, j = pairs.at(k)
-            # Differences keep the digits of what is almost straight.
+            # Differences keep the digits of filaments that are almost straight.
             lost = 0.5 * np.sum((tangent[j] - tangent[i]) ** 2, axis=1)
             sums[:, k] = np.bincount(pairs.filament[i], lost, minlength=n_filaments)
         per_frame.append(sums)

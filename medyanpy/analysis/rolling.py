@@ -241,7 +241,7 @@ def _carried(
                 f"{_who(points, k, before, own[i])} was where the membrane is no nearer than reach = {reach:g} nm "
                 "later: give frames at shorter times, or a larger reach"
             )
-    # The rotation that is nearest to what has become of both directions, within the plane of the new triangle.
+    # The rotation, within the plane of the new triangle, that is nearest to both moved directions.
     f1 = _first_axis(new, triangles)
     f2 = np.cross(_normals(new, triangles), f1)
     a, b, c, d = (np.einsum("ni,ni->n", f, e) for f in (f1, f2) for e in (axis, second))

@@ -64,7 +64,7 @@ def structure_factor(
     box : (3,) float or None, nm, or one for each frame, optional
         As of `radial_distribution`.
     axes : str
-        Which coordinates count: ``"xyz"``, or ``"xy"`` for what is spread over a sheet.
+        Which coordinates count: ``"xyz"``, or ``"xy"`` for beads spread over a sheet.
 
     Returns
     -------

@@ -68,7 +68,7 @@ class RigidBodies(OrientedBeads):
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
         if friction is None:
-            # A number and a tensor are told apart by whether they may be zero: these have been checked.
+            # A number may be zero, a tensor not: these have been checked.
             tensors = self.friction_tensors
             if len(tensors) > 1 and not (tensors == tensors[0]).all():
                 raise ParameterError(f"{what}: give friction=, because the bodies of {self.name!r} differ in it")

@@ -181,9 +181,10 @@ class ShapeForce(Force):
 
 
 def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:
-    """Return the arguments of a Search in which shapes of a meet those of b, and each other where `among_a` and so on are set.
+    """Return the arguments of a Search in which shapes of a meet those of b.
 
-    Shapes that meet no others are left out.
+    Those of one group also meet each other where `among_a` or `among_b` is set. Shapes that meet no others are left
+    out.
     """
     in_a, in_b = (np.array(sorted({p.kind for p in parts}), int) for parts in (a, b))
     across = meet[np.ix_(in_a, in_b)].any(axis=1), meet[np.ix_(in_b, in_a)].any(axis=1)

@@ -129,7 +129,7 @@ class FilamentBending(_JointForce):
     )  # fmt: skip
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        # The angle turns by what a node moves over the length of its link.
+        # The angle turns by the displacement of a node over the length of its link.
         return start.springs(self._at_joints(start, 1.0), self._per_length(self._numbers["bending_modulus"]))
 
     def bind(self, layout: "Layout") -> "Operation":
@@ -296,7 +296,7 @@ class FilamentTwisting(_JointForce):
         t = displacement(x[:, 0], x[:, 1], start.box)
         t /= np.linalg.norm(t, axis=1)[:, None]
         cosine = np.einsum("ij,ij->i", t[before], t[after])
-        # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of what they move over a link.
+        # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of their displacement over a link.
         slope = np.sqrt(np.maximum(1.0 - cosine, 0.0) / np.maximum(1.0 + cosine, 1e-6))
         turns = start.coordinates(handle.directors.beads[np.column_stack([before, after])])
         twist = turns + self._at_joints(start, slope)

@@ -314,7 +314,7 @@ class LennardJones(EndingPair):
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
     there is none, and where the energy is switched off.
 
     Parameters
@@ -471,7 +471,7 @@ class Ricker(EndingPair):
     .. math:: U = \sum_{(i, j)} \tfrac12 U_e (1 - 3 \rho^2)\, e^{3/2\, (1 - \rho^2)} - U_c
               \quad\text{for}\; \rho = |x_j - x_i| / r_e < r_c / r_e
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff.
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff.
 
     Parameters
     ----------
@@ -545,7 +545,7 @@ class Morse(EndingPair):
     .. math:: U = \sum_{(i, j)} D \left[e^{-2 a (r - r_0)} - 2 e^{-a (r - r_0)}\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
     there is none, and where the energy is switched off.
 
     Parameters
@@ -605,7 +605,7 @@ class Yukawa(EndingPair):
 
     .. math:: U = \sum_{(i, j)} A \frac{e^{-r/\lambda}}{r} - U_c \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
     there is none, and where the energy is switched off.
 
     Parameters

@@ -56,8 +56,8 @@ class LinkBinding(Jump):
 
     with the energy U(r) >= 0 of a link of this length. They are in detailed balance for every λ: a pair alone is bound
     with the probability w/(1 + w), :math:`w = (k_\mathrm{on}/k_\mathrm{off})\, e^{-U/kT}`, and of many sites with one
-    partner each every matching has the weight ∏ w. Waiting times are exact: results do not depend on the timestep
-    beyond what positions do.
+    partner each every matching has the weight ∏ w. Waiting times are exact: results depend on the timestep only through
+    positions.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ class Connectivity:
     """Tables of a triangulation that do not depend on coordinates, each built when first asked for.
 
     Any faces whose indices are in range and whose three vertices differ are accepted, manifold or not;
-    ``opposite_corners`` and what follows from it leave out edges that do not have exactly two faces.
+    ``opposite_corners`` and quantities from it leave out edges that do not have exactly two faces.
 
     Parameters
     ----------

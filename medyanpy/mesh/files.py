@@ -1,7 +1,7 @@
 """Mesh files: PLY, OBJ, OFF, STL in and out.
 
-The parsers are our own: those of libraries drop what they do not understand, or reorder vertices, and those are the
-beads of a simulation.
+The parsers are our own: those of libraries drop parts that they do not understand, or reorder vertices, and those are
+the beads of a simulation.
 """
 
 import os

@@ -150,11 +150,11 @@ class TriangleMesh(MeshAttributes):
 
         Notes
         -----
-        Vertices keep the order of the file, and so do triangles (in OFF files triangles come
-        first, then quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex.
-        Counts that a file announces are compared with what it holds; one that is cut short, or holds more, is refused
-        with the line. STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners
-        that differ in the last digit do not. Colours, normals, textures and groups are ignored.
+        Vertices keep the order of the file, and so do triangles (in OFF files triangles come first, then
+        quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex. Counts that a file
+        announces are compared with its contents; one that is cut short, or holds more, is refused with the line. STL
+        files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that differ in the
+        last digit do not. Colours, normals, textures and groups are ignored.
         """
         scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
         vertices, faces = files.read(path)
@@ -179,7 +179,7 @@ class TriangleMesh(MeshAttributes):
         MeshError
             For another ending, or if vertices would fuse in an STL file.
         OutputError
-            The file cannot be written; what was there before is as it was.
+            The file cannot be written; an earlier file is unchanged.
         """
         files.write(path, self.vertices, self.faces, overwrite)
 

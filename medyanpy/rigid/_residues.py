@@ -69,7 +69,7 @@ class Kind:
 def kind_of(given: str, heavy: frozenset[str] = frozenset()) -> Kind:
     """Return the kind of residue with a name.
 
-    `heavy` are names of its atoms, by which force fields' names are told from components of the same name.
+    `heavy` are names of its atoms, which distinguish force fields' names from components of the same name.
     """
     import gemmi
 

@@ -1,6 +1,6 @@
 """Functions of x, y, z as graphs: written as text or built by surfaces, differentiated, and compiled.
 
-Implicit surfaces and fields are made of them. What is compiled runs in _kernels/implicit.pxd: a list of instructions
+Implicit surfaces and fields are made of them. Compiled functions run in _kernels/implicit.pxd: a list of instructions
 between registers, without any compiler at run time.
 """
 
@@ -735,9 +735,9 @@ def parse(
     For a text in other `coordinates`, these are their names and nodes.
 
     Allowed are numbers, x, y, z, further names (of nodes), pi, + - *, whole powers ``**`` (or ``^``), division by
-    numbers, parentheses and signs; in what is not a polynomial also any division and power, and `FUNCTIONS`. Behind
-    semicolons, names that it uses may be given, as in ``k*r^2; r = x - a``: each may use those that follow it. The text
-    is never run as code. Time grows with the length of the text, whatever is in it.
+    numbers, parentheses and signs; in other functions than polynomials also any division and power, and `FUNCTIONS`.
+    Behind semicolons, names that it uses may be given, as in ``k*r^2; r = x - a``: each may use those that follow it.
+    The text is never run as code. Time grows with the length of the text, whatever is in it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Pictures: what users call, and the frame round an image."""
+"""Functions that draw pictures, and the frame round an image."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -86,9 +86,10 @@ def draw(
         Of the spheres and, half as thick, of filaments; where none is given, by the distances between them. Elastic
         rods are as thick as a round section of their mass and inertia.
     inside : bool
-        Leave out the side of closed membranes that is turned to the viewer, and what is in it: what they hold is seen.
+        Leave out the side of closed membranes that is turned to the viewer, and beads in it, so that their contents are
+        seen.
     opacity : float, 0 to 1
-        Of membranes: what is behind them is seen through those below 1.
+        Of membranes: objects behind them are seen through those below 1.
     colors : dict of str to colour, optional
         One of Matplotlib's, by the name of a handle, or of a jump or force that has links; ``"bonds"`` and ``"box"``
         are names too. Others keep theirs, of which there are twelve.

@@ -141,7 +141,7 @@ def show(
     what, values, label, colormap, point_radius, colors, semi_axes, spheres, view, unit, title
         As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
     opacity : float, 0 to 1
-        Of membranes: what is behind them is seen through those below 1.
+        Of membranes: objects behind them are seen through those below 1.
     height : int, pixels, at least 100
         Of the frame in a notebook.
 
@@ -186,7 +186,7 @@ def export_html(
 ) -> None:
     """Write what `draw` draws as a page that turns in any browser, with all that it needs inside.
 
-    Nothing is loaded from elsewhere when it is looked at. Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
+    The page loads nothing from elsewhere. Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _STEP, _TIME = "Step", "Time (s)"
 # Columns of the machine and not of the simulation, shown only where asked for.
 _CLOCKS = ("Progress (%)", "Speed (steps/s)", "Elapsed Time (s)", "Time Remaining (s)")
 _EVENTS = "Events"
-# Pixels per inch, and inches of a figure: its width, each panel, and what is below the last.
+# Pixels per inch, and inches of a figure: its width, each panel, and the space below the last.
 _DPI, _WIDTH, _PANEL, _BELOW = 200.0, 7.0, 1.7, 0.5
 
 
@@ -47,7 +47,7 @@ def plot(
     Parameters
     ----------
     what : path, StateDataReporter or EventReporter
-        A file that is written, or has been: what is in it now is shown.
+        A file that is being written, or has been: its present rows are shown.
     columns : str or list of str, optional
         Titles, with or without their units, or options of `StateDataReporter`: ``["potential_energy",
         "temperatures"]``. By default all but those of the wall clock. Of an EventReporter, how often each kind of

@@ -41,7 +41,7 @@ TRAIL, TRAIL_END = 0.55, 0.12
 # Where their first axis points, rigid bodies are lighter, from this height of the unit sphere on,
 # by this share of white.
 TIP, TIP_LIGHT = 0.75, 0.6
-# Candidate pixels that are looked at together.
+# Candidate pixels that are processed together.
 BATCH = 1_000_000
 
 

@@ -24,7 +24,7 @@ from medyanpy.surfaces import Surface
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
 # The side that the normals do not point to, seen on open surfaces.
 INSIDE_COLOR = (0.62, 0.50, 0.58)
-# Surfaces that beads are held to: there, but not part of what is simulated.
+# Surfaces that beads are held to: drawn, but not part of the simulation.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
 #: Of the lines of a periodic box.
@@ -88,7 +88,7 @@ class Solids:
     radius: np.ndarray | None
     #: Pairs of them with a tube between: filaments.
     links: np.ndarray | None
-    #: Of what they are on; and whether that shows its other side too.
+    #: Normals of the surface they are on; and True if it shows its other side too.
     normals: np.ndarray | None = None
     two_sided: bool = False
     #: (T, n, 3) where they were, the oldest first; and the normals of their surface there.
