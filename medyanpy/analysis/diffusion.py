@@ -68,8 +68,10 @@ class Paths(Protocol):
 
 @dataclass(frozen=True)
 class _Parts:
-    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, their numbers, and the frames in
-    the shortest block."""
+    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, and their numbers.
+
+    `length` is the number of frames in the shortest block.
+    """
 
     sums: np.ndarray
     counts: np.ndarray
@@ -223,8 +225,7 @@ def averaged(
     columns: list[int],
     arcs: bool = False,
 ) -> MeanSquareDisplacement:
-    """Average over beads and origins, with errors, along numbered coordinates of paths, or over arcs about the
-    origin."""
+    """Average over beads and origins, with errors, along coordinates of paths, or over arcs about the origin."""
     parts = _sums(paths, rows, lags, columns, arcs)
     counts = parts.counts.sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
@@ -343,8 +344,7 @@ def axes_of(what: str, axes: Any) -> list[int]:
 def _in_boxes(
     frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool
 ) -> Paths:
-    """Return paths as frames have them, or continued through a periodic box; `fixed` is a place in their middle, if
-    any."""
+    """Return paths as frames have them, or continued through a periodic box; `fixed` is their middle, if any."""
     what = frames.what
     if box is not None and frames.times is not None:
         raise ParameterError(f"{what}: box is for arrays of positions: these frames have their own")
@@ -384,8 +384,10 @@ class _FromMiddle:
 
 
 class _InBoxes:
-    """Paths in boxes of lengths (m, 3): in units of these, or as they are; and, where positions are wrapped, from one
-    frame to the next to the nearest image."""
+    """Paths in boxes of lengths (m, 3), in units of these or as they are.
+
+    Where positions are wrapped, beads move from one frame to the next to the nearest image.
+    """
 
     def __init__(self, frames: Source, lengths: np.ndarray, scaled: bool, wrapped: bool) -> None:
         self._frames, self._wrapped = frames, wrapped
@@ -473,8 +475,10 @@ def _paths(
 def _convolved(
     x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end of beads that are there at both times, and
-    count these."""
+    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end, and count these.
+
+    Only beads that are there at both times count.
+    """
     from scipy import fft
 
     longest = int(lags.max())

@@ -125,8 +125,7 @@ class Source:
         return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
 
     def interval(self, given: float | None) -> float:
-        """Return the time between successive frames, s; frames must be evenly spaced, and arrays need a given
-        interval."""
+        """Return the time between frames, which must be evenly spaced, s; arrays need a given interval."""
         what, times = self.what, self.times
         if times is None:
             if given is None:
@@ -223,8 +222,7 @@ class Source:
         return np.asarray(self._read("positions", frames, rows), dtype=float)
 
     def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray | None:
-        """Return permanent ids (m, k) of beads, -1 in rows without one; None of arrays, whose rows are one bead
-        each."""
+        """Return permanent ids (m, k) of beads, -1 in rows without one; None of arrays, with one bead in each row."""
         return self._read("ids", frames, rows) if self._array is None else None
 
     def _read(self, name: str, frames: slice, rows: np.ndarray) -> np.ndarray:

@@ -175,8 +175,7 @@ def _hops(
     points: Points, k: int, before: Look, own: np.ndarray, look: Look, other: np.ndarray, axis: np.ndarray,
     reach: float, in_space: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return hops (n, 2) of some points on the plane from one frame to the next, and the first axis (n, 3) at their
-    ends."""
+    """Return hops (n, 2) of points on the plane between two frames, and the first axis (n, 3) at their ends."""
     start, axis = _carried(points, k, before, own, look, axis, reach, in_space)
     end = look.triangles[other], look.weights[other]
     try:

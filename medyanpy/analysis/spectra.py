@@ -580,8 +580,7 @@ def _memory(series: np.ndarray) -> float:
 
 
 def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
-    """Return for each mode the series of the mean over all modes of its wave number, which have one correlation
-    time."""
+    """Return for each mode the mean series of all modes of its wave number, which have one correlation time."""
     _, label = np.unique(np.round(q / q.min(), 6), return_inverse=True)
     pools = [power[:, label == k].mean(axis=1) for k in range(label.max() + 1)]
     return [pools[k] for k in label]
@@ -598,8 +597,10 @@ def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _most_likely(
     what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray
 ) -> np.ndarray:
-    """Find the parameters (p,) that minimize Σ w [P g - ln g], g = terms . parameters + offset > 0, by Newton's
-    method."""
+    """Find the parameters (p,) that minimize Σ w [P g - ln g], by Newton's method.
+
+    g = terms . parameters + offset > 0.
+    """
 
     def cost(at: np.ndarray) -> float:
         g = terms @ at + offset

@@ -94,8 +94,7 @@ class Chains(Handle):
 
     @property
     def links(self) -> np.ndarray:
-        """Nodes of every link, (l, 2), among the handle's nodes, chain after chain; the last of a ring leads to its
-        first node."""
+        """Nodes of every link, (l, 2), among the handle's nodes; the last of a ring leads to its first node."""
         if "_links" not in vars(self):
             # Used by every force and every report.
             vars(self)["_links"] = self._made_links()

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 class Membrane(Handle):
-    """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start. `first_face` is the
-    number of its first triangle among those of all membranes of the topology. `fixed` is True if all of its vertices
-    are fixed; `fixed_beads` marks those that are.
+    """Vertices of a triangle mesh.
+
+    `mesh` holds the triangles and where the vertices start. `first_face` is the number of its first triangle among
+    those of all membranes of the topology. `fixed` is True if all of its vertices are fixed; `fixed_beads` marks those
+    that are.
     """
 
     kind = "vertices"

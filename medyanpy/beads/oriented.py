@@ -44,8 +44,7 @@ _PADDED = 8
 
 
 def unit_quaternions(what: str, orientations: Any, n: int) -> np.ndarray:
-    """Return quaternions (n, 4) scaled to length 1, or raise TopologyError naming the first one off by more than
-    1e-6."""
+    """Return quaternions (n, 4) scaled to length 1; TopologyError names the first one off by more than 1e-6."""
     q = array(what, orientations, (n, 4), error=TopologyError)
     length = np.linalg.norm(q, axis=1)
     wrong = np.abs(length - 1.0) > _UNIT_TOLERANCE

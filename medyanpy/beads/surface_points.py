@@ -202,8 +202,7 @@ def add_surface_points(
 
 
 def _on_surface(what: str, surface: Surface, x: np.ndarray, tolerance: float) -> np.ndarray:
-    """Move positions that a user gives onto a surface, (n, 3), or raise TopologyError naming the first too far from
-    it."""
+    """Move positions (n, 3) of a user onto a surface; TopologyError names the first too far from it."""
     if not len(x):
         return x
     try:

@@ -78,8 +78,7 @@ class Force(Parameterized):
 
     @property
     def joined(self) -> np.ndarray:
-        """Rows (b, 2) of beads that it joins two by two, which files and viewers show as bonds; empty for most
-        forces."""
+        """Rows (b, 2) of beads that it joins in pairs, shown as bonds in files and viewers; empty for most forces."""
         return np.empty((0, 2), np.int64)
 
     def joined_in(self, state: "State") -> np.ndarray:

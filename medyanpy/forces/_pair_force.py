@@ -264,8 +264,7 @@ class PairForce(Force):
     def _bind(
         self, layout: "Layout", kind: Radial, parameters: tuple[float, ...], radius_of: Callable[..., np.ndarray]
     ) -> Operation:
-        """Make the operation for one radial function; `radius_of` gives half the range of members by their bead
-        numbers."""
+        """Make the operation for one radial function; `radius_of` gives half the range of members by bead number."""
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
         # Two points are never nearer to each other along a surface than in space: the same list serves both.

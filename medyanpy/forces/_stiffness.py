@@ -258,8 +258,7 @@ def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = 
 
 
 def triangle_geometry(mesh: "TriangleMesh") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return areas (F,), lengths of the sides opposite to the corners (F, 3), and cotangents of the angles there (F,
-    3)."""
+    """Return areas (F,), lengths of the sides opposite to corners (F, 3), and cotangents of the angles (F, 3)."""
     corner = corners_of(mesh.vertices, mesh.faces, mesh._lengths)
     ways = np.roll(corner, -1, axis=1) - np.roll(corner, 1, axis=1)
     length = np.linalg.norm(ways, axis=2)

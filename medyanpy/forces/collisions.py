@@ -30,8 +30,9 @@ _MAX_MASK = 2**63 - 1
 
 
 class SoftCollisions(ShapeForce):
-    r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness: balls, links of
-    filaments, segments of rods and triangles of membranes.
+    r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness.
+
+    These are balls, links of filaments, segments of rods and triangles of membranes.
 
     .. math:: U = \sum_{(a, b)} \tfrac12 k_{ab}\,(L_{ab} - r_{ab})^2 \quad\text{for}\; r_{ab} < L_{ab} = R_a + R_b,
               \qquad k_{ab} = \frac{k_a k_b}{k_a + k_b}

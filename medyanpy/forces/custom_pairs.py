@@ -183,8 +183,7 @@ class CustomPair(WrittenForce, EndingPair):
         return {w: self._numbers[p] for p in self._of_text for w in self._names_of(p)}
 
     def _own_of(self, which: str) -> dict[str, str]:
-        """Return the parameters with values for the first ("1") or second ("2") bead of a pair, by their names in
-        the text."""
+        """Return the parameters of the first ("1") or second ("2") bead of a pair, by their names in the text."""
         return {
             w: p
             for p in self._of_text

@@ -89,8 +89,9 @@ class _SingleBeadForce(Force):
         return super()._arguments_now() | ({"beads": self._given} if self._was_cut else {})
 
     def _place(self, layout: "Layout") -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
-        """Return a table, its rows in ascending order, the number of each bead as given, and whether one may be a
-        point.
+        """Return a table, its rows, the given number of the bead in each, and whether one may be a point.
+
+        Rows ascend, with rows without a bead last; the last value is True if one may be an in-triangle point.
 
         Rows without a bead come last; the last value is True if one may be an in-triangle point.
         """
@@ -290,8 +291,10 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         self._check_text()
 
     def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return positions (n, 3) of its beads, in a box by the images nearest to the origin, and numbers (n,) of
-        each."""
+        """Return positions (n, 3) of its beads and their numbers (n,).
+
+        In a box, positions are those of the images nearest to the origin.
+        """
         beads = self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         x = nearest_image(x, start.box)

@@ -250,8 +250,7 @@ class _SiteTerms(Force):
         """Return the operation on the arrays of one Context."""
 
     def _table(self, layout: "Layout") -> SiteTable:
-        """Return a table of all sites; those of a term follow each other, so that a bead adds up its terms in their
-        order."""
+        """Return a table of all sites, in the order of terms, so that a bead adds up its terms in this order."""
         n = len(self)
         order = np.arange(len(self.ends) * n).reshape(len(self.ends), n).T.ravel()
         return Sites.concatenate(self._sites)[order].bind(layout)

@@ -40,8 +40,10 @@ _MANY = 64
 
 
 def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
-    """Return Lz of each vertex (V,) and its area A: where it is nearly flat with heights z, H = Lz/2A. By rows of
-    beads."""
+    """Return Lz of each vertex (V,) and its area A, by rows of beads.
+
+    Where a vertex is nearly flat with heights z, H = Lz/2A.
+    """
     mesh, n = membrane.mesh, len(membrane)
     area = np.zeros(n)
     np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
@@ -144,8 +146,10 @@ class _MembraneForce(Force):
         return start.bonds(self._membrane.beads[pairs], stiffness)
 
     def _of_volume(self, start: Start, stiffness: float, pressure: float) -> np.ndarray:
-        """Return squared frequencies of an energy of the volume with this second derivative, and minus this first
-        one."""
+        """Return squared frequencies of an energy of the volume with this stiffness and pressure.
+
+        These are its second derivative, and minus its first.
+        """
         mesh = self._membrane.mesh
         gradient = np.zeros_like(mesh.vertices)
         np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])

@@ -766,8 +766,7 @@ def _table(name: str, distances: "Numbers", energies: "Numbers") -> tuple[np.nda
 
 
 def _lennard_jones(r: Any) -> Any:
-    """Return the stiffness of a pair at the distance r, in units of ε/σ² and σ: along it or, where it is larger,
-    across."""
+    """Return the stiffness of a pair at the distance r, in units of ε/σ² and σ, the larger of that along and across."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         along = 4.0 * (156.0 * np.asarray(r) ** -14.0 - 42.0 * np.asarray(r) ** -8.0)
         across = 4.0 * (6.0 * np.asarray(r) ** -8.0 - 12.0 * np.asarray(r) ** -14.0)

@@ -98,8 +98,7 @@ def mobility_matrix(
 
 
 def wall_frame(what: str, wall: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return a point (3,) of a wall, and its axes (3, 3) as rows, the last into the fluid; those of space without a
-    wall."""
+    """Return a point (3,) of a wall and its axes (3, 3) as rows, the last into the fluid; of space without a wall."""
     if wall is None:
         return np.zeros(3), np.eye(3)
     if not isinstance(wall, Plane):

@@ -191,8 +191,7 @@ class RotnePrager(Described, Guarded):
                            lambda i: f"of bead {handle.beads[i]} ({handle.name!r})")  # fmt: skip
 
     def _check_shapes(self, name: str, first: Any, tensors: np.ndarray) -> None:
-        """Refuse bodies that are not spheres in shear, which turns them in ways that their friction does not
-        determine."""
+        """Refuse bodies that are not spheres in shear: their friction does not determine how it turns them."""
         shear = self.velocity_gradient + self.velocity_gradient.T
         if not np.abs(shear).max() > 1e-9 * np.abs(self.velocity_gradient).max(initial=0.0):
             return

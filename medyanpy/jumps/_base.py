@@ -133,8 +133,7 @@ class Jump(Parameterized):
         """
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
-        """Return the logarithm of the weight of a state beside exp(-U/kT) in the target distribution, with present
-        numbers.
+        """Return the logarithm of the weight of a state beside exp(-U/kT), with present numbers.
 
         Replica exchange compares it between states of a ladder: factors that are the same for all numbers and
         temperatures are left out. Beads that jumps add count with normalised Maxwell distributions of their momenta.

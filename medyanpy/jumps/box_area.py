@@ -24,8 +24,9 @@ _MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b1
 
 
 class BoxArea(Jump):
-    r"""A periodic box that changes its lengths: a patch of membrane at constant frame tension, or a fluid of beads at
-    constant pressure.
+    r"""Changes of the lengths of a periodic box at constant tension or pressure.
+
+    For a patch of membrane at constant frame tension, or a fluid of beads at constant pressure.
 
     The target distribution is
 

@@ -620,8 +620,7 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
 def _too_near(
     label: np.ndarray, along: np.ndarray, ring: np.ndarray, separation: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """List for each site those nearer along their filament than the separation: starts (n + 1,) and sites (m,),
-    int32."""
+    """List sites nearer to each site along its filament than the separation: starts (n + 1,), sites (m,), int32."""
     # All filaments one behind another, too far apart to be near each other; rings go around once more.
     site = np.flatnonzero((label >= 0) & (separation > 0.0))
     again = site[ring[site] > 0.0]

@@ -214,8 +214,9 @@ class MeshAttributes:
 
     @cached_property
     def gaussian_curvatures(self) -> np.ndarray:
-        r"""Gaussian curvature at vertices, (V,) float64, 1/nm^2, the product of the principal curvatures; nan on
-        borders.
+        r"""Gaussian curvature at vertices, (V,) float64, 1/nm^2; nan on borders.
+
+        It is the product of the principal curvatures.
 
         .. math:: K_v = \frac{2\pi - \sum_{f \ni v} \theta_f}{A_v}
 

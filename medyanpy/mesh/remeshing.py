@@ -168,8 +168,7 @@ def remeshed(
 
 
 def _uniform(what: str, mesh: "TriangleMesh", edge_length: float, distance: float) -> "TriangleMesh":
-    """Return the mesh with uniform triangles; raise MeshError where it does not keep the promised distance and
-    topology."""
+    """Return the mesh with uniform triangles; MeshError where it does not keep the promised distance and topology."""
     points, of = samples(mesh, _SPACING * edge_length)
     work = Remesher(mesh.vertices, mesh.faces, mesh.opposite_corners, points, of, _MARGIN * distance)
     work.run(edge_length, _ROUNDS)

@@ -323,8 +323,7 @@ class TriangleMesh(MeshAttributes):
         return type(self)._from_checked(x, self._connectivity, self.box)
 
     def scaled(self, factor: float) -> "TriangleMesh":
-        """Return the mesh enlarged about the origin by ``factor`` (float, > 0), and its box with it; ParameterError
-        otherwise."""
+        """Return the mesh, and its box, enlarged about the origin by ``factor`` (float, > 0); else ParameterError."""
         factor = arguments.positive_number("TriangleMesh.scaled", "factor", factor)
         if self.box is None:
             return self.with_vertices(factor * self.vertices)

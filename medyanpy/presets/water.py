@@ -64,8 +64,10 @@ class RigidWater:
 
     @property
     def molecule(self) -> np.ndarray:
-        """Positions (3, 3) of H, O, H in the plane y = 0, nm: the centre of mass is the origin, oxygen on the z
-        axis."""
+        """Positions (3, 3) of H, O, H in the plane y = 0, nm.
+
+        The centre of mass is the origin, oxygen on the z axis.
+        """
         across, along = self.bond * np.sin(0.5 * self.angle), self.bond * np.cos(0.5 * self.angle)
         x = np.array([[across, 0.0, along], [0.0, 0.0, 0.0], [-across, 0.0, along]])
         out: np.ndarray = x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses)

@@ -31,8 +31,10 @@ FORCES, FORCES_TORQUES, FORCES_TORQUES_STRESSLETS = 3, 6, 11
 
 
 def _moments() -> np.ndarray:
-    """Return matrices B (8, 3, 3) with D = Σ T_m B_m + Σ S_n B_n: three skew for the torque, five symmetric,
-    orthonormal."""
+    """Return matrices B (8, 3, 3) with D = Σ T_m B_m + Σ S_n B_n.
+
+    Three are skew for the torque, five symmetric, orthonormal.
+    """
     b = np.zeros((8, 3, 3))
     for m in range(3):
         k, n = (m + 1) % 3, (m + 2) % 3

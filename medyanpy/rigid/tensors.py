@@ -320,8 +320,7 @@ def _congruent(x: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _inverse(a: np.ndarray) -> np.ndarray:
-    """Return the inverse of a checked tensor; scaled first, since translations and rotations may be many orders
-    apart."""
+    """Return the inverse of a checked tensor, scaled since translations and rotations may be many orders apart."""
     from scipy.linalg import cho_solve
 
     scale = 1.0 / np.sqrt(np.diag(a))

@@ -456,8 +456,10 @@ class Graph:
         return found
 
     def _roots(self, node: int) -> list[int]:
-        """Return square roots within a node of expressions that can be 0 as their least value; of other powers those
-        of their bases."""
+        """Return square roots within a node with radicands whose least value is 0.
+
+        For other powers, the square roots of their bases.
+        """
         if node not in self._roots_of:
             found: set[int] = set()
             for n in self._within(node):
@@ -499,8 +501,10 @@ class Graph:
         return "positive" if positive else "squares"
 
     def _at_root(self, node: int, root: int, coordinates: tuple[int, ...], others: list[int]) -> int:
-        """Return the derivative of the even part in a root r = √s, F(0) + F''(0) s/2 + ..., where s and its gradient
-        are 0."""
+        """Return the derivative of the even part in a root r = √s where s and its gradient are 0.
+
+        This part is F(0) + F''(0) s/2 + ...
+        """
         if (node, root) not in self._even:
             # An input of its own, which no program has: 0 in the end.
             number = self._given + root
@@ -676,8 +680,7 @@ class Graph:
         return surface_constraints.Evaluator(*self.program(results))
 
     def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Return instructions, constants, places of results, and the number of registers, as in
-        _kernels/implicit.pxd."""
+        """Return instructions, constants, places of results, and number of registers (_kernels/implicit.pxd)."""
         needed = self._within(*results)
         # Nodes within a node have lower numbers than it.
         order = sorted(needed)

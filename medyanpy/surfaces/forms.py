@@ -87,8 +87,7 @@ class Form:
         return used
 
     def at(self, x: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return values (m,) and gradients (m, k, 3) of m terms, from (m, k, 3) and (m, own), for single
-        evaluations."""
+        """Return values (m,) and gradients (m, k, 3) of m terms, from (m, k, 3) and (m, own), evaluated once."""
         graph, results = self._first
         inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T]
         g, *slopes = graph.evaluate(results, inputs)

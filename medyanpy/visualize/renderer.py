@@ -63,8 +63,7 @@ class Window(NamedTuple):
         )
 
     def scale(self, size: tuple[int, int], bar: float) -> float:
-        """Return nm per pixel, with a margin all round, room for the scale bar below, and for a colour bar on the
-        right."""
+        """Return nm per pixel, with a margin all round, and room for the scale bar and for a colour bar."""
         least = 1e-6 * max(np.abs(self.low).max(), np.abs(self.high).max()) + 1e-12
         span = np.maximum(self.high - self.low, least)
         return float(max(span[0] / ((0.86 - bar) * size[0]), span[1] / (0.78 * size[1])))
@@ -266,8 +265,7 @@ def _known_values(surfaces: list[Sheet]) -> np.ndarray:
 def _triangles(
     surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool
 ) -> Iterator[np.ndarray]:
-    """Return corners (n, 3, 3) in pixels, their normals in view, and colours; triangles that cannot be seen are left
-    out."""
+    """Return corners (n, 3, 3) in pixels, normals in view, and colours of the triangles that can be seen."""
     corners, normals, colors = [np.empty((0, 3, 3))], [np.empty((0, 3, 3))], [np.empty((0, 3, 3))]
     limits, camera = limits_of(surfaces), window.camera
     for s in surfaces:

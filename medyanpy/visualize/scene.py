@@ -186,8 +186,7 @@ class Scene(NamedTuple):
         return np.asarray(np.where(_CORNERS, high, low))
 
     def led_here(self, past: np.ndarray) -> np.ndarray:
-        """Return places (T, n, 3) where beads were, the oldest first, by the images from which they moved to where
-        they are shown."""
+        """Return places (T, n, 3) of beads, the oldest first, by the images that lead to where they are shown."""
         if self.box is None:
             return past
         out, later = past.copy(), self.positions
@@ -516,8 +515,7 @@ def _mesh_of(surface: Surface, box: np.ndarray) -> tuple[TriangleMesh, float] | 
 
 
 def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, float]:
-    """Mesh a surface in a box or, without one, all of it, turned outwards; also return the sign of the gradient
-    there."""
+    """Mesh a surface, in a box if one is given, turned outwards; also return the sign of the gradient there."""
     longest = np.ptp(surface.bounding_box if box is None else box, axis=0).max()
     cubes = CUBES_PER_LENGTH * longest / surface.length if np.isfinite(longest) else 0.0
     mesh = surface.mesh(int(np.clip(cubes, LEAST_CUBES, MOST_CUBES)), box=box)
