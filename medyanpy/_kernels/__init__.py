@@ -18,10 +18,10 @@ if _find_spec("medyanpy._kernels.parallel") is None:
         f"in {_here}: it was installed for another. Install it again: 'pip install --force-reinstall medyanpy'"
     )
 
-# Threads that wait for work spin, by default of GNU's OpenMP for milliseconds: on a machine that others use too,
-# that takes the processor from whoever has work, and a step of 100 us then takes 10 ms. This many turns are
-# tens of microseconds, longer than the gaps between the loops of one step. The library reads the variable when it is
-# loaded, with the first kernel; afterwards the environment is what it was.
+# Threads that wait for work spin, by default of GNU's OpenMP for milliseconds: on a machine that others use too, that
+# takes the processor from threads with work, and a step of 100 us then takes 10 ms. This many turns are tens of
+# microseconds, longer than the gaps between the loops of one step. The library reads the variable when it is loaded,
+# with the first kernel; afterwards the environment is what it was.
 _SPINS = "1000"
 
 _spins = "OMP_WAIT_POLICY" not in _os.environ and "GOMP_SPINCOUNT" not in _os.environ

@@ -1,8 +1,8 @@
 """Translate kernels into C, many in one process: python translate.py FOLDER DEPFILE OPTION... -- SOURCE...
 
 Cython takes 1.5 s to start and 0.6 s a kernel, so one process for all of them is three times faster than one for each.
-A C file that is newer than its source and than all that sources share is not made again; one whose text stays the same
-is left alone, and what is compiled from it too.
+A C file that is newer than its source and than all that sources share is not made again; one with an unchanged text is
+left alone, and so are the objects compiled from it.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What is computed from states and trajectories."""
+"""Quantities computed from states and trajectories."""
 
 from medyanpy.analysis.clusters import Clusters, ClusterSizes, cluster_sizes, clusters
 from medyanpy.analysis.diffusion import MeanSquareDisplacement, diffusion_coefficient, mean_square_displacement

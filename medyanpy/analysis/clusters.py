@@ -1,4 +1,4 @@
-"""Beads that hang together: by how near they are to each other, by links, or by both."""
+"""Clusters of beads, joined by their distance, by links, or by both."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,17 +16,17 @@ __all__ = ["ClusterSizes", "Clusters", "cluster_sizes", "clusters"]
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which beads of one frame hang together.
+    """Clusters of connected beads in one frame.
 
     Attributes
     ----------
     beads : (k,) int array
         Their rows.
     labels : (k,) int array
-        The number of each one's cluster; -1 for rows in which nobody is. The largest cluster is 0; of clusters of the
-        same size, the one with the lowest row comes first.
+        The number of each one's cluster; -1 for rows without a bead. The largest cluster is 0; of clusters of the same
+        size, the one with the lowest row comes first.
     sizes : (c,) int array
-        How many beads the clusters have, in the order of their numbers. A bead by itself is a cluster of one.
+        Number of beads in each cluster, in the order of their numbers. A bead by itself is a cluster of one.
     """
 
     beads: np.ndarray
@@ -37,20 +37,20 @@ class Clusters:
         return len(self.sizes)
 
     def members(self, label: int) -> np.ndarray:
-        """(s,) rows of the beads of one cluster."""
+        """Return the rows (s,) of the beads of one cluster."""
         return np.asarray(self.beads[self.labels == label])
 
 
 @dataclass(frozen=True)
 class ClusterSizes:
-    """How large clusters are, over many frames.
+    """Distribution of cluster sizes over many frames.
 
     Attributes
     ----------
     size : (S,) int array
         The sizes that occur, ascending.
     number : (S,) float array, >= 0
-        How many clusters of each size there are in a frame, on average.
+        Mean number of clusters of each size in a frame.
     error : (S,) float array, >= 0
         Standard errors.
     mean : Estimate
@@ -72,7 +72,7 @@ class ClusterSizes:
 def clusters(
     source: Any, beads: Any = None, cutoff: float | None = None, *, links: Any = None, box: Any = None
 ) -> Clusters | list[Clusters]:
-    """Which beads hang together: connected by steps within the cutoff, or along links.
+    """Find clusters of beads, connected by steps within the cutoff or along links.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def clusters(
         Rows of beads that are connected, however far apart they are. Those that are not among `beads`, or not there,
         connect nothing.
     box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`: clusters go on through the sides.
+        As of `radial_distribution`: clusters continue through the sides.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def clusters(
     ParameterError
         Neither cutoff nor links, links for another number of frames, or a cutoff beyond half of the box.
     TopologyError
-        As `mean_square_displacement`; links of rows that there are not.
+        As `mean_square_displacement`; links of rows that do not exist.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def clusters(
 def cluster_sizes(
     source: Any, beads: Any = None, cutoff: float | None = None, *, links: Any = None, box: Any = None
 ) -> ClusterSizes:
-    """How large clusters are.
+    """Return the distribution and mean of the sizes of clusters.
 
     Parameters
     ----------
@@ -126,12 +126,12 @@ def cluster_sizes(
     -------
     ClusterSizes
         Errors are those of the jackknife over 20 blocks of frames, or single frames where there are fewer; nan of one
-        frame. Blocks are to be longer than what clusters remember.
+        frame. Blocks must be longer than the time over which clusters are correlated.
 
     Raises
     ------
     ParameterError, TopologyError
-        As of `clusters`; or nobody is there in any frame.
+        As of `clusters`; or no frame has any of the beads.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def cluster_sizes(
     blocks = cuts(len(found), PARTS)
 
     def ratio(above: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of sums over all frames, (m, q) each."""
+        """Divide sums over all frames, (m, q) each; return the ratios and their errors."""
         sums, counts = (np.array([a[i:j].sum(axis=0) for i, j in blocks], float) for a in (above, below))
         value, error = jackknife(sums, counts, lambda total, n: total / n)
         return np.asarray(value), np.asarray(error)
@@ -190,11 +190,11 @@ def _clusters(frames: Source, beads: Any, cutoff: float | None, links: Any, box:
 
 
 def _links(frames: Source, links: Any) -> list[np.ndarray]:
-    """Of every frame, or of all alike."""
+    """Return the checked links of every frame, or one array for all frames."""
     what = f"{frames.what}: links"
     if links is None:
         return [np.empty((0, 2), np.int64)]
-    # Lists of frames with different numbers of links are no array.
+    # Lists of frames with different numbers of links are not an array.
     of_each = isinstance(links, list | tuple) and len(links) > 0 and all(isinstance(one, np.ndarray) for one in links)
     several = of_each or dimensions(what, links, "(l, 2), or one of these for each frame", error=TopologyError) == 3
     found = [

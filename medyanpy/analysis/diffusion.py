@@ -1,4 +1,4 @@
-"""Mean-square displacements of beads, and the diffusion coefficients that they tell."""
+"""Mean-square displacements of beads, and diffusion coefficients from them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ __all__ = [
     "MeanSquareDisplacement", "averaged", "axes_of", "diffusion_coefficient", "lags_of", "mean_square_displacement",
 ]  # fmt: skip
 
-# Of many beads so many groups are parts of the data.
+# The most groups of beads that are parts of the data.
 _MOST_PARTS = 64
-# Blocks of origins are at least so many lags long: neighbours then share so little that errors are 7 % too small at
-# the most (Brownian motion). Fewer parts than these tell no error.
+# Blocks of origins are at least so many lags long: neighbours then share so little that errors are 7 % too small most
+# (Brownian motion). Fewer parts than these give no error.
 _LAGS_IN_BLOCK = 2
 _FEWEST_PARTS = 4
 # Frames of beads of which transforms are taken at once.
@@ -29,20 +29,20 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True)
 class MeanSquareDisplacement:
-    """How far beads get in a time, squared.
+    """Mean-square displacement of beads by lag.
 
     Attributes
     ----------
     lags : (K,) int array
         Times as numbers of frames.
     time : (K,) float array, s
-        The same in seconds.
+        Times in seconds.
     value : (K,) float array, nm²
         Mean over beads and origins; nan where no bead was there at both ends.
     error : (K,) float array, nm²
-        Standard errors; nan where the data do not tell them.
+        Standard errors; nan where the data do not determine them.
     pairs : (K,) int array
-        From how many pairs of a bead's frames.
+        Number of pairs of frames of a bead that each mean is over.
     axes : str
         Which coordinates were summed; ``"uv"`` along a surface, those of the plane that it is rolled on.
     """
@@ -57,33 +57,35 @@ class MeanSquareDisplacement:
 
 
 class Paths(Protocol):
-    """Where beads are in m frames, of which len() is m."""
+    """Positions of beads in m frames; len() is m."""
 
     def __len__(self) -> int: ...
 
     def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
-        """As `Source.columns`."""
+        """Yield parts of the positions, as `Source.columns`."""
         ...
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """(p, b, K) sums over displacements of groups of beads from blocks of origins, and their numbers; how long the
-    shortest block is, in frames."""
+    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, and their numbers.
+
+    `length` is the number of frames in the shortest block.
+    """
 
     sums: np.ndarray
     counts: np.ndarray
     length: int
 
     def for_lag(self, lag: int) -> int:
-        """How many of the blocks are one, so that they are long enough."""
+        """Return the number of blocks to merge into one that is long enough for a lag."""
         merged = 1
         while merged < self.sums.shape[1] and merged * self.length < _LAGS_IN_BLOCK * lag:
             merged *= 2
         return merged
 
     def merged(self, how_many: int) -> tuple[np.ndarray, np.ndarray]:
-        """(parts, K) sums and numbers, of so many blocks together."""
+        """Sum (parts, K) displacements and their numbers over so many blocks together."""
         p, _, k = self.sums.shape
         shape = (p, -1, how_many, k)
         sums, counts = (a.reshape(shape).sum(axis=2).reshape(-1, k) for a in (self.sums, self.counts))
@@ -102,15 +104,17 @@ def mean_square_displacement(
     box: Any = None,
     scaled: bool = False,
 ) -> MeanSquareDisplacement:
-    r"""How far beads get in a time, squared: :math:`\langle |x(s + t) - x(s)|^2\rangle` over beads and origins s.
+    r"""Return the mean-square displacement :math:`\langle |x(s + t) - x(s)|^2\rangle` of beads by lag t.
+
+    The mean is over beads and origins s.
 
     Parameters
     ----------
     source : Trajectory or slice of one, list of states or frames, or (m, n, 3) float, nm
         At equal distances in time.
     beads : handle or its name, list of these, (k,) int or int, optional
-        Rows, or whose; all beads where none are given. A bead that is born, dies or is taken away counts while it is
-        there, and whoever takes its row later is another.
+        Rows, or handles; all beads where none are given. A bead that is added, removed or taken away counts while it is
+        there; one that takes its row later is another bead.
     lags : (K,) int or int, >= 0, optional
         Times as numbers of frames; 1 to half of the frames where none are given.
     axes : str
@@ -118,15 +122,16 @@ def mean_square_displacement(
     interval : float, s, > 0, optional
         Between frames, for arrays of positions; the others know their times.
     sphere : (3,) or (m, 3) float, nm, optional
-        Middle of a sphere, at rest or in each frame, on which beads are: then displacements are arcs of great circles,
+        Middle of a sphere, at rest or in each frame, on which beads are. Displacements are then arcs of great circles:
         the angle between both places times the mean of their distances from the middle. On a vesicle that fluctuates
         these are the arcs of its mean sphere. In a box, places are those nearest to the middle.
     box : (3,) float or None, nm, or one for each frame, optional
         Lengths of the periodic box of arrays of positions, which may then be wrapped: from one frame to the next, beads
-        get to the nearest image. States and trajectories have a box, and positions that say how far beads have got.
+        get to the nearest image. States and trajectories have a box, and unwrapped positions.
     scaled : bool
         Of a box that changes, displacements in units of its lengths, times :math:`\langle L^{-2}\rangle^{-1/2}` over
-        all frames. What moves with the box alone is then at rest, and what diffuses with D in it gets :math:`2dDt` far.
+        all frames. A bead that only moves with the box is then at rest, and one that diffuses with D in it has
+        :math:`2dDt`.
 
     Returns
     -------
@@ -135,32 +140,32 @@ def mean_square_displacement(
     Raises
     ------
     ParameterError
-        One frame, frames at unequal distances, lags beyond the frames, an array without interval; a box that changes
+        One frame, frames at unequal distances, lags beyond the frames, an array without interval. A box that changes
         along these axes, without `scaled` (or a middle of the sphere in each frame): beads are moved with it, by more
         the further they are from the origin. A box that is given to frames which have their own, ``scaled=True``
         without a box or with a sphere.
     TopologyError
-        Rows that there are not, or that are named twice; beads without places in space.
+        Rows that do not exist, or that are named twice; beads without places in space.
 
     Notes
     -----
     All lags cost as much as one: sums of products are convolutions, which are computed by fast Fourier transforms
-    (theorem of Wiener and Khinchin). They are right to 1e-15 or so of the largest square of a distance from the middle
-    of a bead's path, not of each value: what goes straight on for 10⁵ frames loses ten digits of its shortest lag.
+    (theorem of Wiener and Khinchin). They are right to about 1e-15 of the largest square of a distance from the middle
+    of a bead's path, not of each value: a bead that moves straight for 10⁵ frames loses ten digits of its shortest lag.
 
-    Errors are those of the jackknife over parts of the data. Of 20 beads or more, these are single beads, or 64 groups
-    of successive beads with all of their paths: so overlapping origins do no harm, and neighbours that move together,
-    such as the nodes of a filament, are mostly in one part. Of fewer beads, parts are blocks of origins of each, at
-    least twice as long as the lag; a lag with fewer than four parts has no error. Beads, or what is further apart than
-    a block, are taken to be independent: of beads that all move together, such as those of one body, give one.
+    Errors are those of the jackknife over parts of the data. With 20 beads or more, these are single beads, or 64
+    groups of successive beads with all of their paths. Overlapping origins then do no harm, and neighbours that move
+    together, such as the nodes of a filament, are mostly in one part. With fewer beads, parts are blocks of origins of
+    each, at least twice as long as the lag; a lag with fewer than four parts has no error. Beads, or blocks, are taken
+    to be independent: of beads that all move together, such as those of one body, give one.
 
-    Along a surface: of a sheet that is nearly flat take ``axes="xy"``; of a sphere the arcs (`sphere`), each lag of
-    which costs as much as a look at all frames. There, with diffusion alone, :math:`\langle\cos\theta\rangle =
+    Along a surface: for a sheet that is nearly flat take ``axes="xy"``; for a sphere the arcs (`sphere`), where each
+    lag costs a pass over all frames. On a sphere, with diffusion alone, :math:`\langle\cos\theta\rangle =
     e^{-2Dt/R^2}`, so that squares of arcs are :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at
     :math:`R^2(\pi^2/2 - 2)`.
 
-    In units of a box that changes, nodes of filaments and rods keep a little motion of their own, since these are moved
-    as they are, by their centres: a share of what the length of the box changes by, of their distance from there.
+    In units of a box that changes, nodes of filaments and rods keep a little motion, since these are moved as wholes,
+    by their centres: the relative change of the box's length, times their distance from the centre.
 
     References
     ----------
@@ -198,7 +203,7 @@ def mean_square_displacement(
 
 
 def lags_of(what: str, lags: Any, frames: int) -> np.ndarray:
-    """(K,) int; the lags that a user gives, or all up to half of the frames, of which there must be two."""
+    """Return the lags (K,) that a user gives, or all up to half of the frames, of which there must be two."""
     if frames < 2:
         raise ParameterError(f"{what}: one frame shows no motion: give two or more")
     wanted = np.arange(1, frames // 2 + 1) if lags is None else one_or_many(f"{what}: lags", lags, dtype=np.int64)
@@ -220,8 +225,7 @@ def averaged(
     columns: list[int],
     arcs: bool = False,
 ) -> MeanSquareDisplacement:
-    """Averages over beads and origins, with their errors: of the numbered columns of the coordinates of paths, or of
-    arcs about the origin."""
+    """Average over beads and origins, with errors, along coordinates of paths, or over arcs about the origin."""
     parts = _sums(paths, rows, lags, columns, arcs)
     counts = parts.counts.sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
@@ -247,7 +251,7 @@ def diffusion_coefficient(
     dimensions: int | None = None,
     offset: bool = True,
 ) -> Estimate:
-    r"""The diffusion coefficient, from the slope of a mean-square displacement.
+    r"""Return the diffusion coefficient, from the slope of a mean-square displacement.
 
     The least-squares fit of :math:`c + 2 d D t` over the times from `shortest` to `longest`, with weights from the
     errors; c, which a ballistic start or an error of the positions makes, is 0 without `offset`.
@@ -256,12 +260,12 @@ def diffusion_coefficient(
     ----------
     moved : MeanSquareDisplacement
     shortest, longest : float, s, >= 0
-        Which times are used. What is to be a diffusion coefficient must not depend on them: look at the curve.
+        The times that are used. A diffusion coefficient must not depend on them: look at the curve.
     dimensions : int, >= 1, optional
-        In how many dimensions d beads move; by default the number of axes. 2 for what diffuses along a surface in
+        Number d of dimensions in which beads move; by default the number of axes. 2 for diffusion along a surface in
         space, at times over which it is flat.
     offset : bool
-        Whether c is fitted, or 0. Without, the fit is sharper, and wrong where the line does not start at 0.
+        Fit c; otherwise it is 0. Without, the error is smaller, and the fit wrong where the line does not start at 0.
 
     Returns
     -------
@@ -303,7 +307,7 @@ def diffusion_coefficient(
             f"{what}: {len(np.unique(t[use]))} of the times are from {first:g} to {last:g} s, and {needed} are needed"
         )
     t, error = t[use], moved.error[use]
-    # Of times whose error is not known (the longest) the fit makes nothing, as long as others are.
+    # The fit ignores times whose error is not known (the longest), as long as others are.
     known = np.isfinite(error) & (error > 0.0)
     weight = np.where(known, 1.0 / np.where(known, error, 1.0) ** 2, 0.0)
     if len(np.unique(t[known])) < needed:
@@ -331,7 +335,7 @@ def diffusion_coefficient(
 
 
 def axes_of(what: str, axes: Any) -> list[int]:
-    """The numbers of coordinates that are named by letters."""
+    """Return the numbers of coordinates that are named by letters."""
     if not isinstance(axes, str) or not axes or set(axes) - set("xyz") or len(set(axes)) != len(axes):
         raise ParameterError(f"{what}: axes = {axes!r} but must be some of the letters xyz, each once")
     return ["xyz".index(axis) for axis in axes]
@@ -340,7 +344,7 @@ def axes_of(what: str, axes: Any) -> list[int]:
 def _in_boxes(
     frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool
 ) -> Paths:
-    """Paths as frames have them, or what becomes of these in a periodic box; `fixed`: about one place, if any."""
+    """Return paths as frames have them, or continued through a periodic box; `fixed` is their middle, if any."""
     what = frames.what
     if box is not None and frames.times is not None:
         raise ParameterError(f"{what}: box is for arrays of positions: these frames have their own")
@@ -380,8 +384,10 @@ class _FromMiddle:
 
 
 class _InBoxes:
-    """Paths in boxes of lengths (m, 3): in units of these, or as they are; and, where positions are wrapped, from one
-    frame to the next to the nearest image."""
+    """Paths in boxes of lengths (m, 3), in units of these or as they are.
+
+    Where positions are wrapped, beads move from one frame to the next to the nearest image.
+    """
 
     def __init__(self, frames: Source, lengths: np.ndarray, scaled: bool, wrapped: bool) -> None:
         self._frames, self._wrapped = frames, wrapped
@@ -432,7 +438,7 @@ def _sums(
                     found = np.broadcast_to(found, (len(own), len(lags)))
                     into[which, b] += np.add.reduceat(found, begin, axis=0)
     counts = np.rint(counts)
-    # What transforms leave of nothing.
+    # Rounding of transforms where the result is zero.
     sums[counts == 0.0] = 0.0
     return _Parts(sums, counts, min(end - start for start, end in origins))
 
@@ -440,11 +446,14 @@ def _sums(
 def _paths(
     x: np.ndarray, ids: np.ndarray | None, axes: list[int], centred: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of positions (m, k, 3), (q, d, m) coordinates of q paths (from their middles), 0 where nobody is; (q, m) who is
-    there, or (1, m) where everybody is always; (q,) the beads' numbers. Who takes another's row has a path of his own.
+    """Split positions (m, k, 3) into paths of single beads, from their middles if `centred`.
+
+    Returns coordinates (q, d, m) of q paths, 0 where the bead is not there; a mask (q, m) of where it is, or (1, m)
+    where all beads are always there; and the numbers (q,) of the beads' rows. A bead that takes another's row has its
+    own path.
     """
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
-    # What is nan in one coordinate is so in the sum.
+    # A coordinate that is nan makes the sum nan.
     there = ~np.isnan(x.sum(axis=1))
     own = np.arange(len(x))
     x = x[:, axes]
@@ -466,8 +475,10 @@ def _paths(
 def _convolved(
     x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, K) sums of |x(s + lag) - x(s)|² over origins from start to end of those that are there at both times, and
-    how many these are."""
+    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end, and count these.
+
+    Only beads that are there at both times count.
+    """
     from scipy import fft
 
     longest = int(lags.max())
@@ -496,7 +507,7 @@ def _convolved(
 def _arcs(
     x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same of arcs about the origin."""
+    """Sum squared arcs about the origin, as `_convolved` sums squared distances."""
     sums, counts = np.zeros((len(x), len(lags))), np.zeros((len(x), len(lags)))
     radius = np.linalg.norm(x, axis=1)
     there = np.broadcast_to(there, radius.shape)

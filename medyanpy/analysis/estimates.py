@@ -1,4 +1,4 @@
-"""Numbers with their errors: what is known of a mean, when samples or parts of the data depend on each other."""
+"""Numbers with their errors: means of correlated samples, and estimates from parts of the data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,8 +24,7 @@ class Estimate:
     Attributes
     ----------
     value, error : float, unit of what was measured (nm, pN nm, ...)
-        The error is nan where the data do not tell it; a `StatisticsWarning` says so
-        when the estimate is made.
+        The error is nan where the data do not determine it; a `StatisticsWarning` is issued when the estimate is made.
     """
 
     value: float
@@ -36,7 +35,7 @@ class Estimate:
 
 
 def average(samples: Any) -> Estimate:
-    r"""The mean of a time series, with the standard error of samples that remember each other.
+    r"""Return the mean of a time series, with the standard error of correlated samples.
 
     .. math:: \sigma^2 = \frac{g}{n}\,\frac{s^2}{1 - g/n}
 
@@ -46,18 +45,18 @@ def average(samples: Any) -> Estimate:
     Parameters
     ----------
     samples : (n,) float, finite
-        Looks at one run in equilibrium, in order, at equal distances in time; n at least 2.
+        Samples of one run in equilibrium, in order, at equal distances in time; n at least 2.
 
     Returns
     -------
     Estimate
-        In the unit of the samples. The error is nan where samples remember each other, g > 1, for longer than a fifth
-        of the run: it tells no error then, as with a drift.
+        In the unit of the samples. The error is nan where samples are correlated, g > 1, for longer than a fifth of the
+        run, as with a drift.
 
     Raises
     ------
     ParameterError
-        Fewer than two samples, or such as are not finite.
+        Fewer than two samples, or samples that are not finite.
 
     Examples
     --------
@@ -70,7 +69,7 @@ def average(samples: Any) -> Estimate:
 
 
 def mean_of(samples: Any, warn: bool = True) -> Estimate:
-    """See `average`; `warn` of an error that is not a number."""
+    """Average as `average`; `warn` of an error that is not a number."""
     values = array("average: samples", samples, (None,))
     if len(values) < 2:
         raise ParameterError(f"average: {len(values)} samples tell no error: give two or more")
@@ -87,7 +86,7 @@ def mean_of(samples: Any, warn: bool = True) -> Estimate:
 
 
 def warn_of_no_error(what: str, value: float, why: str) -> None:
-    """StatisticsWarning of an estimate without an error."""
+    """Issue a StatisticsWarning for an estimate without an error."""
     warn_outside(
         f"{what}: the error of {value:.6g} is not a number, as {why}. How far the value is off is not known",
         StatisticsWarning,
@@ -95,7 +94,7 @@ def warn_of_no_error(what: str, value: float, why: str) -> None:
 
 
 def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
-    r"""How much of its deviation from the mean a quantity keeps.
+    r"""Return the normalized autocorrelation of a time series by lag.
 
     .. math:: C_k = \frac{\langle \delta x_t\,\delta x_{t+k}\rangle}{\langle \delta x^2\rangle}, \qquad
               \delta x = x - \bar x
@@ -116,7 +115,7 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
     Raises
     ------
     ParameterError
-        No samples, such as are not finite or all equal, or a lag that is none.
+        No samples, samples that are not finite or all equal, or a lag outside its domain.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
 
 
 def cuts(n: int, parts: int) -> list[tuple[int, int]]:
-    """Where n things in order are cut into parts of about the same size, no more than there are things."""
+    """Return the bounds of at most n parts of about the same size into which n things in order are cut."""
     return list(pairwise(np.linspace(0, n, min(n, parts) + 1).round().astype(int).tolist()))
 
 
@@ -155,7 +154,7 @@ def jackknife(
     estimate: Callable[[np.ndarray, np.ndarray], Any],
     correct_bias: bool = False,
 ) -> tuple[Any, Any]:
-    """An estimate from the totals of independent parts, (p, ...), and its standard error (NaN of a single part)."""
+    """Estimate from the totals of independent parts, (p, ...), with a standard error (NaN of a single part)."""
     total, n = sums.sum(axis=0), counts.sum(axis=0)
     whole = estimate(total, n)
     parts = len(sums)
@@ -166,7 +165,7 @@ def jackknife(
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = without.mean(axis=0)
         error = np.sqrt((parts - 1) / parts * ((without - mean) ** 2).sum(axis=0)) if parts > 1 else np.nan * whole
-    # A separation that one part alone knows has no error that could be estimated.
+    # The error of a separation that occurs in one part only cannot be estimated.
     if np.ndim(whole):
         error = np.where((counts > 0).sum(axis=0) > 1, error, np.nan)
     if correct_bias and parts > 1 and np.isfinite(mean):

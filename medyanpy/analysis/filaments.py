@@ -50,7 +50,7 @@ class TangentCorrelation:
 
 
 def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndarray:
-    """From the first to the last node of every filament.
+    """Return the vector from the first to the last node of every filament.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
 
 
 def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndarray:
-    r"""Curvature at every inner node (of rings: at every node).
+    r"""Return the curvature at every inner node; of rings, at every node.
 
     .. math:: \kappa = \frac{|t_b - t_a|}{\ell} = \frac{2 \sin(\theta/2)}{\ell}
 
@@ -135,7 +135,7 @@ def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> 
 def tangent_correlation(
     source: Any, filaments: Filaments, max_separation: float | None = None, *, box: Any = None
 ) -> TangentCorrelation:
-    """How much of its direction a filament keeps along its contour.
+    """Return the correlation of tangents along the contour of filaments.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ def tangent_correlation(
     Notes
     -----
     Pairs are grouped by the number of links between them. The cost is that of all pairs: of long filaments give a
-    max_separation. Errors are those of the jackknife over filaments; of fewer
-    than 20 filaments, over blocks of successive frames of each. Filaments, and blocks, are taken to be
-    independent: give frames that are far enough apart, or so many that a block is longer than what it remembers.
+    max_separation. Errors are those of the jackknife over filaments; of fewer than 20 filaments, over blocks of
+    successive frames of each. Filaments, and blocks, are taken to be independent: give frames that are far enough
+    apart, or blocks longer than the correlation time.
     """
     sums, counts, separation, pairs = _pair_sums("tangent_correlation", source, filaments, max_separation, box)
     lost, error = jackknife(sums, counts, lambda total, n: total / n)
@@ -171,7 +171,7 @@ def tangent_correlation(
 def persistence_length(
     source: Any, filaments: Filaments, max_separation: float | None = None, *, box: Any = None
 ) -> Estimate:
-    r"""Persistence length, from tangent correlations in three dimensions.
+    r"""Return the persistence length, from tangent correlations in three dimensions.
 
     The least-squares fit of :math:`\ln\langle t_i \cdot t_{i+k}\rangle = -s_k/\ell_p` over the separations s, with
     weights from the errors.
@@ -182,7 +182,7 @@ def persistence_length(
     filaments : Filaments
         Of any lengths; not rings.
     max_separation : float, nm, optional
-        The longest separation that is used. Where none is given: up to where the correlation falls to 1/e, or is no
+        The longest separation that is used. Where none is given: up to where the correlation falls to 1/e, or is not
         longer known to 20 %.
     box : (3,) float or None, nm, or one for each frame, optional
         As of `radial_distribution`: links are those to the nearest images.
@@ -282,7 +282,7 @@ def _open(what: str, filaments: Any) -> Filaments:
 def _frames(
     source: Any, what: str, filaments: Filaments, box: Any
 ) -> tuple[bool, Iterator[tuple[np.ndarray, np.ndarray | None]]]:
-    """Whether there is one frame only; and the positions of the nodes and the lengths of the box in every frame."""
+    """Tell whether there is one frame only; and iterate over the positions of the nodes and the lengths of the box."""
     frames = Source(what, source)
     if isinstance(source, Trajectory | Frames) or frames.states() is not None:
         each = (_nodes_of(frame, what, filaments) for frame in ([source] if frames.one else source))
@@ -292,7 +292,7 @@ def _frames(
 
 
 def _nodes_of(frame: Any, what: str, filaments: Filaments) -> np.ndarray:
-    """Of a state or frame, refused where other beads than these have their rows."""
+    """Return the positions of the nodes in a state or frame; refuse one in which other beads have their rows."""
     ids, rows = getattr(frame, "ids", None), filaments.beads
     if ids is not None and len(ids) == filaments.topology.n_beads and not np.array_equal(ids[rows], filaments.ids):
         bead = int(rows[np.argmax(ids[rows] != filaments.ids)])
@@ -326,7 +326,7 @@ def _collect(
 
 
 def _tangents(x: np.ndarray, filaments: Filaments, lengths: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """(l, 3) and (l,): unit vectors and lengths of the links, in a box to the nearest images."""
+    """Return unit vectors (l, 3) and lengths (l,) of the links, in a box to the nearest images."""
     a, b = filaments.links.T
     d = displacement(x[a], x[b], lengths)
     length = np.linalg.norm(d, axis=1)
@@ -334,7 +334,7 @@ def _tangents(x: np.ndarray, filaments: Filaments, lengths: np.ndarray | None) -
 
 
 class _Pairs:
-    """Which links are k apart on one filament."""
+    """Pairs of links that are k apart on one filament."""
 
     def __init__(self, filaments: Filaments) -> None:
         self.closed = filaments.closed
@@ -352,7 +352,7 @@ class _Pairs:
         self.count = longest // 2 + 1 if self.closed else longest
 
     def at(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Links, and those k further along."""
+        """Return links, and those k further along."""
         if self.closed:
             first = np.flatnonzero(k < self._left)
             return first, self._start[first] + (self._number[first] + k) % self._left[first]
@@ -360,7 +360,7 @@ class _Pairs:
         return first, first + k
 
     def separation(self, k: int) -> float:
-        """Mean distance along the contour at rest between their middles, nm."""
+        """Return the mean distance along the contour at rest between their middles, nm."""
         i, j = self.at(k)
         return float(np.mean(self._middle[j] - self._middle[i] + np.where(j < i, self._perimeter[i], 0.0)))
 
@@ -368,8 +368,10 @@ class _Pairs:
 def _pair_sums(
     what: str, source: Any, filaments: Any, max_separation: float | None, box: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(parts, K) sums of 1 - t·t and numbers of pairs, in independent parts of the data; (K,) mean separations and
-    pairs in a frame."""
+    """Sum 1 - t·t (parts, K) and numbers of pairs, in independent parts of the data.
+
+    Also returns mean separations (K,) and pairs in a frame.
+    """
     filaments = _filaments(what, filaments)
     pairs, n_filaments = _Pairs(filaments), filaments.n_filaments
     separation = []
@@ -386,7 +388,7 @@ def _pair_sums(
         sums = np.empty((n_filaments, len(separation)))
         for k in range(len(separation)):
             i, j = pairs.at(k)
-            # Differences keep the digits of what is almost straight.
+            # Differences keep the digits of filaments that are almost straight.
             lost = 0.5 * np.sum((tangent[j] - tangent[i]) ** 2, axis=1)
             sums[:, k] = np.bincount(pairs.filament[i], lost, minlength=n_filaments)
         per_frame.append(sums)

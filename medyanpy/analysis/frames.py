@@ -1,8 +1,8 @@
-"""Where beads are in frames, whatever these are given as; and how far places are from each other.
+"""Positions of beads in frames of any form, and distances between places.
 
 Frames are a State, a Frame, several of either in a list, a Trajectory or a slice of one (of which parts are read as
 they are needed), positions (n, 3), or positions of many frames (m, n, 3). Arrays of positions have a row for each bead
-of the topology; nan where nobody is.
+of the topology; nan in rows without a bead.
 """
 
 from collections.abc import Iterator
@@ -25,21 +25,23 @@ __all__ = ["Source", "are_frames", "lengths_of", "tree"]
 #: wanted, since a file is unpacked for all beads each time.
 _AT_ONCE = 1 << 22
 _AT_ONCE_OF_ALL_FRAMES = 1 << 25
-#: What names beads, beside their rows.
+#: Types that name beads, beside their rows.
 _KINDS = Handle | TrajectoryHandle | str
 
 
 def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
-    """The k-d tree of SciPy of places (n, 3), in which neighbours are looked up; distances are those of
-    `_tools.images.displacement`."""
+    """Return SciPy's k-d tree of places (n, 3), for neighbours at distances of `_tools.images.displacement`."""
     from scipy.spatial import KDTree
 
     return KDTree(x) if box is None else KDTree(wrapped(x, box), boxsize=box)
 
 
 def lengths_of(what: str, box: Any) -> np.ndarray | None:
-    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open, but
-    not three of them, which are lengths that went wrong."""
+    """Return the lengths (3,) of a box, nm, 0 in open directions; None where all are open.
+
+    Two lengths are those along x and y. A length nan is an open direction, but three of them are refused: they are
+    lengths that went wrong.
+    """
     if box is None:
         return None
     if isinstance(box, np.ndarray | list | tuple):
@@ -57,7 +59,7 @@ class Source:
     Attributes
     ----------
     what : str
-        For messages: who asks.
+        Name of the function that asks, for messages.
     one : bool
         A single frame, so that results have no axis of frames.
     n_rows : int
@@ -93,18 +95,20 @@ class Source:
 
     @property
     def times(self) -> np.ndarray | None:
-        """(m,) s; None of plain arrays."""
+        """Times (m,) of the frames, s; None of plain arrays."""
         if self._trajectory is not None:
             return np.asarray(self._trajectory.times)
         return None if self._frames is None else np.array([frame.time for frame in self._frames])
 
     def states(self) -> list[Any] | None:
-        """The states or frames themselves; None of others."""
+        """Return the states or frames themselves; None of others."""
         return self._frames
 
     def boxes(self, given: Any = None) -> "list[np.ndarray | None]":
-        """Of each frame the lengths of its periodic box, (3,) nm, 0 in directions that are open; None in open space.
-        What is given, (3,) or one for each frame, stands for what frames say, which is their ``box``."""
+        """Return the lengths (3,) of the periodic box of each frame, nm, 0 in open directions; None in open space.
+
+        Boxes that are given, (3,) or one for each frame, replace the ``box`` of frames.
+        """
         if given is not None:
             # One for each frame is a list of sequences; (Lx, None, None) is not.
             several = isinstance(given, np.ndarray | list | tuple) and any(np.ndim(one) == 1 for one in given)
@@ -121,7 +125,7 @@ class Source:
         return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
 
     def interval(self, given: float | None) -> float:
-        """s; between successive frames, which must be evenly spaced: as they say, or of arrays as is given."""
+        """Return the time between frames, which must be evenly spaced, s; arrays need a given interval."""
         what, times = self.what, self.times
         if times is None:
             if given is None:
@@ -142,8 +146,10 @@ class Source:
         return mean
 
     def rows(self, name: str, beads: Any) -> np.ndarray:
-        """(k,) int; the rows of beads: of a handle, also of a trajectory, or of several; numbers as they are; all,
-        where None are given. Each once."""
+        """Return the rows (k,) of beads, each once.
+
+        `beads` is a handle, also of a trajectory, or several; row numbers; or None for all.
+        """
         what = f"{self.what}: {name}"
         if beads is None:
             if self._trajectory is None:
@@ -165,8 +171,10 @@ class Source:
         return rows
 
     def joined(self, beads: Any, k: int) -> np.ndarray:
-        """(e, 2) rows of beads that are neighbours in meshes and chains in frame k, of handles as `rows` takes them; of
-        rows given by number, or none, those of the handles that frames know."""
+        """Return rows (e, 2) of beads that are neighbours in meshes and chains in frame k.
+
+        Handles are as for `rows`; for rows given by number, or none, all handles that frames know.
+        """
         what = f"{self.what}: beads"
         handles = [beads] if isinstance(beads, _KINDS) else beads
         if not (isinstance(handles, list | tuple) and handles and isinstance(handles[0], _KINDS)):
@@ -184,7 +192,7 @@ class Source:
         return found[(found < self.n_rows).all(axis=1)]
 
     def _handles(self, what: str) -> dict[str, TrajectoryHandle]:
-        """By name, of what knows names."""
+        """Return handles by name, of a trajectory or its frames."""
         if self._trajectory is not None:
             return self._trajectory._trajectory.handles
         if self._frames is not None and hasattr(self._frames[-1], "handles"):
@@ -205,16 +213,16 @@ class Source:
                 f"{what}: positions have {self.n_rows} rows, but the topology of {handle.name!r} has "
                 f"{handle.topology.n_beads} beads"
             )
-        # What may be born there; states of before an edit have fewer rows.
+        # Also rows that beads may get later; states of before an edit have fewer rows.
         rows = handle.beads if len(handle) == handle.capacity else handle.all_rows
         return rows[rows < self.n_rows]
 
     def positions(self, frames: slice, rows: np.ndarray) -> np.ndarray:
-        """(m, k, 3) of some frames and beads; nan where nobody is."""
+        """Return positions (m, k, 3) of some frames and beads; nan in rows without a bead."""
         return np.asarray(self._read("positions", frames, rows), dtype=float)
 
     def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray | None:
-        """(m, k) permanent ids of who is there, -1 for nobody; None of arrays, whose rows are one bead each."""
+        """Return permanent ids (m, k) of beads, -1 in rows without one; None of arrays, with one bead in each row."""
         return self._read("ids", frames, rows) if self._array is None else None
 
     def _read(self, name: str, frames: slice, rows: np.ndarray) -> np.ndarray:
@@ -236,14 +244,13 @@ class Source:
         return out
 
     def each(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """(k, 3) positions of some beads in one frame after the other; nan where nobody is."""
+        """Yield positions (k, 3) of some beads in one frame after the other; nan in rows without a bead."""
         step = max(1, _AT_ONCE // max(1, 3 * self.n_rows))
         for start in range(0, len(self), step):
             yield from self.positions(slice(start, start + step), rows)
 
     def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
-        """Some of the beads after the others, all frames of which are held at once: which, their positions (m, k, 3),
-        and their `ids`."""
+        """Yield batches of beads with all frames of each: a slice of `rows`, positions (m, k, 3), and `ids`."""
         step = max(1, _AT_ONCE_OF_ALL_FRAMES // (3 * len(self)))
         for start in range(0, len(rows), step):
             some = slice(start, start + step)
@@ -251,7 +258,7 @@ class Source:
 
 
 def are_frames(source: Any) -> bool:
-    """Whether these are states or frames in a list."""
+    """Tell whether these are states or frames in a list."""
     return (
         isinstance(source, list | tuple) and len(source) > 0 and all(hasattr(frame, "positions") for frame in source)
     )

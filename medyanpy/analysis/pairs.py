@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RadialDistribution:
-    """g(r): how many pairs there are at a distance, beside how many there would be without interactions.
+    """Pair correlation g(r): number of pairs at a distance over that without interactions.
 
     Attributes
     ----------
@@ -50,16 +50,16 @@ class RadialDistribution:
 
 @dataclass(frozen=True)
 class Contacts:
-    """How many beads of one group are near those of another.
+    """Contacts of the beads of one group with those of another.
 
     Attributes
     ----------
     beads : (k,) int array
         Rows of the beads of the first group.
     per_bead : (m, k) or (k,) int array
-        How many of the second group each is in contact with; -1 for rows in which nobody is.
+        Number of beads of the second group in contact with each; -1 for rows without a bead.
     total : (m,) int array, or int
-        How many pairs are in contact. A pair of two beads that are in both groups is one.
+        Number of pairs in contact. A pair of two beads that are in both groups is one.
     """
 
     beads: np.ndarray
@@ -69,7 +69,7 @@ class Contacts:
 
 @dataclass(frozen=True)
 class ContactTimes:
-    """When pairs came into contact, and when they parted.
+    """Times at which contacts of pairs begin and end.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class ContactTimes:
     start, end : (c,) float array, s
         Of each contact: the first frame that shows it, and the first that no longer does, or the last of all.
     started, ended : (c,) bool array
-        Whether it was seen to begin, and to end: others were there in the first frame, or still are in the last.
+        True if it was seen to begin, and to end: others were there in the first frame, or still are in the last.
     lifetime : Estimate, s
         Mean lifetime; see `contact_times`.
     """
@@ -108,31 +108,31 @@ def radial_distribution(
     box: Any = None,
     along_surface: bool = False,
 ) -> RadialDistribution:
-    r"""The pair correlation g(r) of the beads of one group, or between two groups.
+    r"""Return the pair correlation g(r) of the beads of one group, or between two groups.
 
     .. math:: g(r) = \frac{\text{pairs at distance } r}{\text{pairs at distance } r \text{ of an ideal gas}}
 
-    A periodic box says what room beads have: with three lengths the ideal gas fills it, with two it is spread over
-    their area, as over a sheet. In open space nothing says so, and it must be given what the gas fills: one of the five
-    ways below, which go before the box.
+    In a periodic box with three lengths, the ideal gas fills the box; with two lengths, it is spread over their area,
+    as over a sheet. In open space the region that the gas fills must be given in one of the five ways below, which
+    override the box.
 
     Parameters
     ----------
     source : frames; see `mean_square_displacement`, here also a single State or Frame, or (n, 3) float, nm
     a, b : handle or its name, list of these, (k,) int or int, optional
-        The groups; without b, pairs within a; without a, of all beads. The same bead is no pair, also where it is in
-        both groups.
+        The groups; without b, pairs within a; without a, of all beads. A bead is not a pair with itself, also where it
+        is in both groups.
     r_max : float, nm, > 0
-        Up to which distance.
+        The largest distance.
     bins : int, >= 1
         Of equal width.
     volume : float, nm³, > 0
         The gas is everywhere around each bead with the density of its beads in this volume. Right for distances that
-        are small beside the place in which beads are: near its border, g falls below what it is inside.
+        are small beside the region in which beads are: near its border, g is smaller than inside.
     area : float, nm², > 0
-        The same for beads on a flat sheet.
+        As `volume`, for beads on a flat sheet.
     ball : float, nm, > 0
-        The gas fills a ball of this radius, evenly. Its borders are accounted for.
+        The gas fills a ball of this radius, evenly, and its borders are accounted for.
     sphere : float, nm, > 0
         The gas is spread over a sphere of this radius: a vesicle. Distances are chords.
     ideal : frames, as source
@@ -151,9 +151,8 @@ def radial_distribution(
     Raises
     ------
     ParameterError
-        Several of the five, or none without a box of two or three lengths, numbers out of bounds, an r_max of which the
-        sphere is larger than the volume (or the circle larger than the area), or beyond half of the box, no frame with
-        a pair.
+        Several of the five, or none without a box of two or three lengths; numbers out of bounds. An r_max beyond half
+        of the box, or with a sphere larger than the volume (or a circle larger than the area). No frame with a pair.
     TopologyError
         As `mean_square_displacement`.
 
@@ -161,7 +160,7 @@ def radial_distribution(
     -----
     Of N beads there are N (N - 1) pairs from either end, and the gas has as many: g is 1 without interactions for any
     N, and has no bias of 1/N. Errors are those of the jackknife over 20 blocks of frames, or single frames, where
-    there are fewer: blocks are to be longer than what beads remember.
+    there are fewer: blocks must be longer than the correlation time.
 
     In two random points of a ball of radius R, distances up to r have the share
     :math:`s^3 - \tfrac{9}{16} s^4 + \tfrac{1}{32} s^6`, s = r/R (Hammersley); on a sphere :math:`s^2/4`.
@@ -198,7 +197,7 @@ def radial_distribution(
     if along_surface:
         if sphere is None:
             raise ParameterError(f"{what}: along_surface is of a sphere: give sphere=")
-        # Two points are no farther apart than half around.
+        # Two points are at most half the circumference apart.
         chords = 2.0 * sphere * np.sin(np.minimum(edges / sphere, np.pi) / 2.0)
     if sizes is not None:
         share = np.array([_shares(what, sizes[0], size, edges) for size in sizes[1]])
@@ -224,7 +223,7 @@ def radial_distribution(
 
 
 def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, box: Any = None) -> Contacts:
-    """How many beads are within a distance of each other.
+    """Count the beads within a distance of each bead.
 
     Parameters
     ----------
@@ -244,7 +243,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
     Raises
     ------
     ParameterError
-        A cutoff that is none, or beyond half of the box, or no frames.
+        A cutoff outside its domain or beyond half of the box, or no frames.
     TopologyError
         As `mean_square_displacement`.
 
@@ -282,7 +281,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
 def contact_times(
     source: Any, a: Any = None, b: Any = None, *, cutoff: float, interval: float | None = None, box: Any = None
 ) -> ContactTimes:
-    r"""When pairs of beads are in contact, and how long contacts last.
+    r"""Find when pairs of beads are in contact, and the mean lifetime of contacts.
 
     Parameters
     ----------
@@ -300,10 +299,10 @@ def contact_times(
     Returns
     -------
     ContactTimes
-        Its lifetime τ is the most likely one of contacts that end at random, at a rate that does not depend on their
-        age: of those in one frame, the share 1 - exp(-Δt/τ) is gone in the next. Contacts that were there from the
-        start or outlast the run count as long as they were seen. nan where none was seen to end; the error is nan
-        where none outlasts a frame.
+        Its lifetime τ is the most likely one if contacts end at random, at a rate that does not depend on their age: of
+        those in one frame, the share 1 - exp(-Δt/τ) is gone in the next. Contacts that were there from the start or
+        outlast the run count as long as they were seen. nan where none was seen to end; the error is nan where none
+        outlasts a frame.
 
     Raises
     ------
@@ -347,7 +346,7 @@ def contact_times(
 
 
 class _Groups:
-    """The beads of two groups, of which some may be in both.
+    """Beads of two groups, of which some may be in both.
 
     Attributes
     ----------
@@ -374,7 +373,7 @@ class _Groups:
         self.number_in_a[np.searchsorted(self.all, self.a)] = np.arange(len(self.a))
 
     def each(self) -> Iterator[np.ndarray]:
-        """(q, 3) positions, frame by frame."""
+        """Yield positions (q, 3), frame by frame."""
         return self.frames.each(self.all)
 
     def expect_room(self, name: str, reach: float) -> None:
@@ -382,7 +381,7 @@ class _Groups:
             expect_room(f"{self.frames.what}: {name}", reach, cell)
 
     def sizes_of_boxes(self) -> tuple[str, list[float]] | None:
-        """Volumes of the boxes of all frames or, where one direction is open, areas; None of others."""
+        """Return volumes of the boxes of all frames or, where one direction is open, areas; None of others."""
         closed = [0 if cell is None else int((cell > 0.0).sum()) for cell in self.boxes]
         name = {3: "volume", 2: "area"}.get(closed[0])
         if name is None or len(set(closed)) > 1:
@@ -390,21 +389,21 @@ class _Groups:
         return name, [float(np.prod(cell[cell > 0.0])) for cell in self.boxes if cell is not None]
 
     def there(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of either group, the numbers of those that are there."""
+        """Return the numbers of the beads of either group that are there."""
         here = ~np.isnan(x).any(axis=1)
         return np.flatnonzero(here & self.is_a), np.flatnonzero(here & self.is_b)
 
     def close(
         self, x: np.ndarray, who: np.ndarray, reach: float, cell: np.ndarray | None
     ) -> set[tuple[int, int]]:
-        """Pairs within a distance, by their ids."""
+        """Return pairs within a distance, by their ids."""
         first, second = self.there(x)
         if not len(first) or not len(second):
             return set()
         lists = tree(x[second], cell).query_ball_point(_inside(x[first], cell), reach)
         i = np.repeat(first, [len(one) for one in lists])
         j = second[np.concatenate([np.empty(0, np.int64), *map(np.asarray, lists)]).astype(np.int64)]
-        # Itself is none; and pairs within both groups were found from either end.
+        # A bead is not a pair with itself; pairs within both groups were found from either end.
         keep = (i != j) & ~(self.is_both[i] & self.is_both[j] & (who[i] > who[j]))
         return set(zip(who[i[keep]].tolist(), who[j[keep]].tolist(), strict=True))
 
@@ -414,7 +413,7 @@ def _inside(x: np.ndarray, cell: np.ndarray | None) -> np.ndarray:
 
 
 def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
-    """Of contacts that were looked at again so many times after dt, and were gone in some of them."""
+    """Estimate the lifetime from `looks` at contacts after the time dt, of which `ends` found them gone."""
     if not ends:
         return Estimate(np.nan, np.nan)
     if ends == looks:
@@ -427,7 +426,7 @@ def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
 
 
 def _counted(groups: _Groups, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(m, K) pairs in bins, from a to b, and (m,) of all distances, frame by frame."""
+    """Count pairs (m, K) in bins, from a to b, and pairs (m,) at all distances, frame by frame."""
     counts, pairs = [], []
     for x, cell in zip(groups.each(), groups.boxes, strict=True):
         first, second = groups.there(x)
@@ -444,7 +443,7 @@ def _counted(groups: _Groups, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _shares(what: str, name: str, size: float, edges: np.ndarray) -> np.ndarray:
-    """(K,) which share of the pairs of an ideal gas is in each bin."""
+    """Return the shares (K,) of the pairs of an ideal gas in each bin."""
     if name == "volume":
         within = 4.0 / 3.0 * np.pi * edges**3 / size
     elif name == "area":

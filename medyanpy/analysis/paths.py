@@ -33,7 +33,7 @@ Places = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class SurfaceDistances:
-    """How far points are from each other along their membrane, in one frame.
+    """Distances of points from each other along their membrane, in one frame.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class SurfaceDistances:
 
 
 def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDistances | list[SurfaceDistances]:
-    """Distances of in-triangle points from each other along their membrane.
+    """Return distances of in-triangle points from each other along their membrane.
 
     Exact: lengths of the shortest paths over the triangles as they are in each frame, as pair forces with
     ``along_surface=True`` have them.
@@ -59,7 +59,7 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
     points : handle or its name
         In-triangle points.
     reach : float, nm, > 0
-        Up to which distance. The time goes with the number of points and the square of the reach in edges.
+        The largest distance. Time is proportional to the number of points and to the square of the reach in edges.
 
     Returns
     -------
@@ -69,9 +69,9 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
     Raises
     ------
     ParameterError
-        Arrays of positions, which tell nothing of triangles; a reach beyond half of the box.
+        Arrays of positions, which do not have triangles; a reach beyond half of the box.
     TopologyError
-        What are no in-triangle points.
+        Points that are not in-triangle points.
     SimulationError
         A reach of more than about a hundred edges, or triangles without area.
 
@@ -96,19 +96,19 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
 def surface_radial_distribution(
     source: Any, points: Any, *, r_max: float, bins: int = 100, seed: int = 0
 ) -> RadialDistribution:
-    r"""The pair correlation g(r) of in-triangle points by their distance along the membrane.
+    r"""Return the pair correlation g(r) of in-triangle points by their distance along the membrane.
 
     .. math:: g(r) = \frac{\text{pairs at the distance } r}{\text{pairs at the distance } r \text{ of an ideal gas}}
 
-    The ideal gas are as many points, drawn evenly over the triangles of each frame: right on any membrane, curved,
-    closed or with borders.
+    The ideal gas is as many points, drawn evenly over the triangles of each frame. This is right on any membrane,
+    curved, closed or with borders.
 
     Parameters
     ----------
     source, points
         As of `surface_distances`.
     r_max : float, nm, > 0
-        Up to which distance; see `surface_distances` for what it costs.
+        The largest distance; see `surface_distances` for the cost.
     bins : int, >= 1
         Of equal width.
     seed : int, >= 0
@@ -117,8 +117,8 @@ def surface_radial_distribution(
     Returns
     -------
     RadialDistribution
-        Errors are those of the jackknife over 20 blocks of frames, or single frames, where there are fewer, and hold
-        what the gas has of its own; nan of one frame.
+        Errors are those of the jackknife over 20 blocks of frames, or single frames, where there are fewer, and include
+        that of the gas; nan of one frame.
 
     Raises
     ------
@@ -154,8 +154,10 @@ def surface_radial_distribution(
 
 @dataclass(frozen=True)
 class Look:
-    """One frame: the membrane, and rows, numbers among `Points.rows`, permanent ids, triangles and weights of the
-    points that are there."""
+    """Membrane and points in one frame.
+
+    Of the points that are there: rows, numbers among `Points.rows`, permanent ids, triangles and weights.
+    """
 
     patch: Patch
     rows: np.ndarray
@@ -166,14 +168,17 @@ class Look:
 
 
 class _Paths(SoftSphere):
-    """Only for its paths: no step is made, so that there is no timestep to find, which would take most of the time."""
+    """Pair force that only provides its shortest paths.
+
+    No step is made, so that no timestep is estimated, which would take most of the time.
+    """
 
     def squared_frequencies(self, start: Any) -> None:
         return None
 
 
 class Points:
-    """In-triangle points in all frames: iterate over it.
+    """Points of a membrane in all frames; iterate over it.
 
     Attributes
     ----------
@@ -195,7 +200,7 @@ class Points:
         self.one = self._surfaces.one
         if self.frames.times is None:
             raise ParameterError(f"{what}: give states, frames or a trajectory: positions tell nothing of triangles")
-        # Also those in which points may be born.
+        # Also rows that points may get later.
         self.rows = points.beads if isinstance(points, TrajectoryHandle) else points.all_rows
         rows: Any = points.points
         if not isinstance(points, TrajectoryHandle):
@@ -217,7 +222,7 @@ class Points:
             yield Look(patch, self.rows[known], known, ids[there], triangles[there], weights[there])
 
     def distances(self, look: Look, reach: float, rng: Any = None) -> list[SurfaceDistances]:
-        """Of the points, and of as many that are drawn."""
+        """Return distances of the points and, with a generator, of as many random points."""
         places = [(look.triangles, look.weights)]
         if rng is not None:
             places.append(self._mesh_of(look.patch).sample(len(look.rows), rng))
@@ -230,8 +235,10 @@ class Points:
         return found
 
     def hops(self, patch: Patch, start: Places, end: Places, reach: float) -> tuple[np.ndarray, ...]:
-        """Shortest paths, each from one of n places to the same one of n others, on the mesh of one frame: (k,) which
-        were found, (k, 2, 3) and (k, 2) as of `MeshPairs.paths`."""
+        """Find shortest paths from each of n places to its own one of n others, on the mesh of one frame.
+
+        Returns the numbers (k,) of those found, and (k, 2, 3) and (k, 2) as of `MeshPairs.paths`.
+        """
         n = len(start[0])
         ((first, ends, _, axes, hops),) = self._searched(patch, [start, end], [(0, 1)], reach, paired=True)
         assert (ends[:, 1] == ends[:, 0] + n).all()
@@ -250,8 +257,11 @@ class Points:
     def _searched(
         self, patch: Patch, places: list[Places], forces: list[tuple[int, int]], reach: float, paired: bool = False
     ) -> list[tuple[Any, ...]]:
-        """Shortest paths between groups of places, for each pair of groups: the first bead of the first, beads (k, 2)
-        at both ends, and what `MeshPairs.paths` tells; of two groups, paired, from each place to its own one."""
+        """Find shortest paths between places for each pair of groups; if `paired`, from each place to its own one.
+
+        Returns for each pair the first bead of its first group, beads (k, 2) at both ends, and the arrays of
+        `MeshPairs.paths`.
+        """
         mesh = self._mesh_of(patch)
         topology = Topology()
         membrane = topology.add_membrane(mesh, 1.0, fixed=True)

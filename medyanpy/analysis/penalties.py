@@ -1,4 +1,4 @@
-"""What penalties say of the constraints whose place they take."""
+"""Lagrange multipliers estimated from penalties that replace constraints."""
 
 from typing import Any
 
@@ -18,13 +18,14 @@ def constraint_multipliers(
     *,
     box: Any = None,
 ) -> np.ndarray:
-    r"""Lagrange multipliers of the constraints that a penalty stands for.
+    r"""Return Lagrange multipliers of the constraints that a penalty replaces.
 
     .. math:: \lambda(t) = \lim_{T \to 0} \lim_{\omega \to \infty} \frac1T \int_t^{t+T} \omega^2 g(q(s))\,ds
 
-    In the limit of a stiff penalty ω²g goes on oscillating, and only its means over a time much longer than 1/ω have
-    the limit λ: that of a system with the constraints g = 0 in place of the penalty, on which -λ ∇g acts. Those of
-    constrained filaments and beads on surfaces are in ``get_state(multipliers=True).multipliers``, with the same sign.
+    In the limit of a stiff penalty ω²g continues to oscillate. Only its means over a time much longer than 1/ω have the
+    limit λ: the multiplier of a system with the constraints g = 0 in place of the penalty, on which -λ ∇g acts. Those
+    of constrained filaments and beads on surfaces are in ``get_state(multipliers=True).multipliers``, with the same
+    sign.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ def constraint_multipliers(
     Raises
     ------
     ParameterError
-        No penalty, positions of another shape, fewer frames than a window; a box that is none, or of a penalty that
-        knows none.
+        Not a penalty, positions of another shape, fewer frames than a window; a box outside its domain, or for a
+        penalty that does not take one.
 
     References
     ----------

@@ -25,33 +25,33 @@ _AT_CORNER = 1e-11
 def surface_mean_square_displacement(
     source: Any, points: Any, lags: Any = None, *, reach: float, relative_to: str = "membrane"
 ) -> MeanSquareDisplacement:
-    r"""How far in-triangle points get along their membrane in a time, squared.
+    r"""Return the mean-square displacement of in-triangle points along their membrane by lag.
 
     .. math:: \Bigl\langle\Bigl|\sum_{j=s}^{s+t-1} P_j\,v_j\Bigr|^2\Bigr\rangle
 
-    over points and origins s. The membrane is rolled along the path of each point on a plane: the hop v from its place
+    over points and origins s. The membrane is rolled along the path of each point on a plane. The hop v from its place
     in one frame to that in the next is as long as the shortest path over the triangles, in the direction in which this
-    begins, and P, parallel transport back along all the hops before, brings it into the plane. Brownian motion on any
-    surface becomes Brownian motion in a plane by this, so that it is :math:`4Dt` at all lags, on vesicles and tubes as
-    well, where distances in space, and along the surface, end with the size of the membrane.
+    path begins. P, parallel transport back along all the hops before, brings it into the plane. This turns Brownian
+    motion on any surface into Brownian motion in a plane: the result is :math:`4Dt` at all lags, on vesicles and tubes
+    as well. Distances in space, and along the surface, are bounded by the size of the membrane.
 
     Parameters
     ----------
     source : State or Frame in a list, Trajectory or slice of one
         At equal distances in time. Triangles are those of each frame, where edges flip.
     points : handle or its name
-        In-triangle points. A point that is born, dies or is taken away counts while it is there.
+        In-triangle points. A point that is added, removed or taken away counts while it is there.
     lags : (K,) int or int, >= 0, optional
         Times as numbers of frames; 1 to half of the frames where none are given.
     reach : float, nm, > 0
-        How far a point may get along the membrane from one frame to the next. Frames must be so close in time that hops
-        are short beside the radii of curvature, see Notes. Hardly more time is needed where it is larger, but in space
-        all points within it are looked through.
+        The longest hop along the membrane from one frame to the next. Frames must be so close in time that hops are
+        short beside the radii of curvature, see Notes. A larger reach takes hardly more time relative to the membrane;
+        in space, all points within it are searched.
     relative_to : str
-        ``"membrane"``: how points move on the membrane, whose own motion, flow and turning is left out. The place in
-        one frame is taken to the next by its triangle and weights; if the triangle has been flipped away, by the places
-        of its three vertices. ``"space"``: how they move in space, along the membrane. The place in one frame is taken
-        to the nearest place of the next frame's membrane that faces the same way.
+        ``"membrane"``: motion on the membrane, without its own motion, flow and turning. The place in one frame is
+        taken to the next by its triangle and weights; if the triangle has been flipped away, by the places of its three
+        vertices. ``"space"``: motion in space, along the membrane. The place in one frame is taken to the nearest place
+        of the next frame's membrane that faces the same way.
 
     Returns
     -------
@@ -62,28 +62,28 @@ def surface_mean_square_displacement(
     Raises
     ------
     ParameterError
-        As `mean_square_displacement`; arrays of positions, which tell nothing of triangles; a point that gets farther
-        than the reach, or away from which the membrane moves so far; a reach beyond half of the box; a box that
-        changes, relative to space.
+        As `mean_square_displacement`; arrays of positions, which do not have triangles; a point that moves farther than
+        the reach, or from which the membrane moves away so far. A reach beyond half of the box; a box that changes,
+        relative to space.
     TopologyError
-        What are no in-triangle points.
+        Points that are not in-triangle points.
     SimulationError
         A hop over more than about a hundred edges.
 
     Notes
     -----
-    What a point does between two frames is not known, so that its hop is shorter than its path rolled out. On a surface
+    The path between two frames is not known, so that a hop is shorter than the path rolled out. On a surface
     of Gaussian curvature K that is at rest, a hop after the time τ has
 
     .. math:: \langle v^2\rangle = 4D\tau\,\bigl(1 - \tfrac13 K D\tau + O(\tau^2)\bigr),
 
-    at all lags the same share: 0.8 % too little where hops are 0.32 radii of a vesicle (root mean square), and by
-    Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` of any closed membrane of the area A that is like a sphere, on
-    average. Where the membrane moves, hops are as long as they are on the triangles of the later frame: with areas that
-    fluctuate within the interval by a standard deviation of 5 %, squares are 0.25 % too large.
+    too small by the same share at all lags. It is 0.8 % where hops are 0.32 radii of a vesicle (root mean square), and
+    by Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` on average over any closed membrane of area A with the topology
+    of a sphere. Where the membrane moves, hops are as long as they are on the triangles of the later frame: with areas
+    that fluctuate within the interval by a standard deviation of 5 %, squares are 0.25 % too large.
 
-    Directions are taken along with triangles as the rotation that is nearest to their deformation. Of Brownian motion
-    any other would give the same average.
+    Directions turn with triangles by the rotation that is nearest to the deformation. For Brownian motion any other
+    would give the same average.
 
     References
     ----------
@@ -134,7 +134,7 @@ def surface_mean_square_displacement(
 
 
 class _Developed:
-    """Places on the plane of points (m, n, 2) and who they are (m, n), as `diffusion.averaged` wants them."""
+    """Places of points on the plane (m, n, 2) and their ids (m, n), as `diffusion.averaged` takes them."""
 
     def __init__(self, places: np.ndarray, ids: np.ndarray) -> None:
         self._places, self._ids = places, ids
@@ -147,10 +147,10 @@ class _Developed:
 
 
 def _developed(points: Points, reach: float, in_space: bool) -> _Developed:
-    """Paths of all points, each from where it is first seen."""
+    """Roll out the paths of all points, each from where it is first seen."""
     m, n = len(points.frames), len(points.rows)
     places, ids = np.full((m, n, 2), np.nan), np.full((m, n), -1, np.int64)
-    # Of the frame before: in which direction of its triangle the first axis of the plane is.
+    # Direction of the plane's first axis in each triangle of the frame before.
     axis = np.zeros((n, 3))
     before: Look | None = None
     for k, look in enumerate(points):
@@ -175,7 +175,7 @@ def _hops(
     points: Points, k: int, before: Look, own: np.ndarray, look: Look, other: np.ndarray, axis: np.ndarray,
     reach: float, in_space: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 2) hops of some points from one frame to the next on the plane, and (n, 3) the first axis where they end."""
+    """Return hops (n, 2) of points on the plane between two frames, and the first axis (n, 3) at their ends."""
     start, axis = _carried(points, k, before, own, look, axis, reach, in_space)
     end = look.triangles[other], look.weights[other]
     try:
@@ -211,7 +211,7 @@ def _who(points: Points, k: int, look: Look, i: int) -> str:
 def _carried(
     points: Points, k: int, before: Look, own: np.ndarray, look: Look, axis: np.ndarray, reach: float, in_space: bool
 ) -> tuple[Places, np.ndarray]:
-    """Where points were in the frame before, and their axes there, taken to the mesh of the next."""
+    """Carry places of points, and their axes, from the frame before to the mesh of the next."""
     triangles, weights = before.triangles[own], before.weights[own]
     old, new = before.patch, look.patch
     corners = old.corners[triangles]
@@ -222,7 +222,7 @@ def _carried(
         away = np.ones(len(own), bool)
         facing = _normals(old, triangles)
     else:
-        # Of triangles that have become others by flips, the same three vertices tell where they would be.
+        # A triangle that has been flipped away would be at its three vertices.
         vertices = old.faces[triangles]
         away = (triangles >= len(new.faces)) | (new.faces[triangles % len(new.faces)] != vertices).any(axis=1)
         moved = geometry.corners_of(new.x, vertices, new.box)
@@ -240,7 +240,7 @@ def _carried(
                 f"{_who(points, k, before, own[i])} was where the membrane is no nearer than reach = {reach:g} nm "
                 "later: give frames at shorter times, or a larger reach"
             )
-    # The rotation that is nearest to what has become of both directions, within the plane of the new triangle.
+    # The rotation, within the plane of the new triangle, that is nearest to both moved directions.
     f1 = _first_axis(new, triangles)
     f2 = np.cross(_normals(new, triangles), f1)
     a, b, c, d = (np.einsum("ni,ni->n", f, e) for f in (f1, f2) for e in (axis, second))
@@ -250,8 +250,11 @@ def _carried(
 
 
 def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of vectors (n, 3) at the first corners of triangles (n, 3, 3): how much there is in them of the sides to the
-    second and to the third corner, and how far they lead out of the plane, each (n,)."""
+    """Split vectors (n, 3) into sides of triangles (n, 3, 3) and their normals.
+
+    Returns the factors of the sides from the first corner to the second and to the third, and the height out of the
+    plane, each (n,).
+    """
     e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     n = np.cross(e1, e2)
     nn = geometry.squared_lengths(n)
@@ -261,7 +264,7 @@ def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """(n, 3) what has become of directions in triangles whose corners (n, 3, 3) have moved."""
+    """Return directions (n, 3) in triangles after their corners (n, 3, 3) have moved."""
     second, third, _ = _shares(corners, direction)
     return np.asarray(
         second[:, None] * (moved[:, 1] - moved[:, 0]) + third[:, None] * (moved[:, 2] - moved[:, 0])
@@ -269,8 +272,11 @@ def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.
 
 
 def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> tuple[np.ndarray, ...]:
-    """Of each place (n, 3) the nearest one in triangles that face the same way as a vector (n, 3): triangles (n,), the
-    weights of their corners (n, 3), and how far away it is (n,); inf where there is none within the reach."""
+    """Find for each place (n, 3) the nearest one in triangles that face the same way as a vector (n, 3).
+
+    Returns triangles (n,), weights of their corners (n, 3), and distances (n,), inf where there is none within the
+    reach.
+    """
     middle = patch.corners.mean(axis=1)
     size = float(np.linalg.norm(patch.corners - middle[:, None], axis=2).max())
     near = tree(middle, patch.box)
@@ -290,7 +296,7 @@ def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> 
         _, begin = np.unique(which[order], return_index=True)
         best = order[begin]
         triangles[which[best]], weights[which[best]], distance[which[best]] = of[best], own[best], far[best]
-        # The middle of whatever is nearer than this has been within the radius.
+        # The middle of any triangle nearer than this has been within the radius.
         sure = radius - size
         todo = todo[distance[todo] > sure] if sure < reach else todo[:0]
         radius *= 2.0
@@ -298,8 +304,10 @@ def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> 
 
 
 def _closest(at: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n, 3) of the corners (n, 3, 3) of triangles at the place that is nearest to another (n, 3), and how far
-    away it is (n,): that below it, where this is inside; else the nearest of the sides."""
+    """Return weights (n, 3) of the place in each triangle (n, 3, 3) nearest to a place (n, 3), and its distance (n,).
+
+    The nearest place is the foot of the perpendicular where this is inside, else the nearest one on the sides.
+    """
     second, third, height = _shares(corners, at - corners[:, 0])
     weights = np.stack([1.0 - second - third, second, third], axis=1)
     far = np.abs(height)
@@ -322,13 +330,13 @@ def _normals(patch: Patch, triangles: np.ndarray) -> np.ndarray:
 
 
 def _first_axis(patch: Patch, triangles: np.ndarray) -> np.ndarray:
-    """(n, 3) any unit vector in the plane of each triangle: along its first side."""
+    """Return a unit vector (n, 3) in the plane of each triangle, along its first side."""
     side = patch.corners[triangles, 1] - patch.corners[triangles, 0]
     return np.asarray(side / np.linalg.norm(side, axis=1)[:, None])
 
 
 def _off_corners(places: Places) -> Places:
-    """The same, but those at a vertex a little inside, so that their paths begin and end in their own triangles."""
+    """Move places at a vertex a little inside, so that their paths begin and end in their own triangles."""
     triangles, weights = places
     at = np.sort(weights, axis=1)[:, 1] < _AT_CORNER
     if at.any():

@@ -1,4 +1,4 @@
-"""How far groups of beads spread."""
+"""Spread of groups of beads in space."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["gyration_tensor", "radius_of_gyration"]
 def gyration_tensor(
     source: Any, beads: Any = None, *, weights: Any = None, box: Any = None, images: str = "near"
 ) -> np.ndarray:
-    r"""How a group of beads spreads in space.
+    r"""Return the gyration tensor of a group of beads.
 
     .. math:: S = \sum_i w_i\,(x_i - \bar x) \otimes (x_i - \bar x), \qquad \bar x = \sum_i w_i x_i,
               \qquad \sum_i w_i = 1
@@ -32,21 +32,21 @@ def gyration_tensor(
     box : (3,) float or None, nm, or one for each frame, optional
         As of `radial_distribution`.
     images : {"near", "given"}
-        In a periodic box, in which beads are in all of their images at once, those that count. ``"near"``: of beads
-        that are joined in a mesh or a chain those next to each other, and of all others those nearest to the first;
-        all must then be within half of the box. ``"given"``: positions as they are.
+        Images of beads that count in a periodic box. ``"near"``: of beads that are joined in a mesh or a chain those
+        next to each other, and of all others those nearest to the first; all must then be within half of the box.
+        ``"given"``: positions as they are.
 
     Returns
     -------
     (m, 3, 3) or (3, 3) float, nm²
-        With one frame there is no axis of frames; nan of a frame in which nobody is. Square roots of eigenvalues are
-        the spreads along the principal axes.
+        With one frame there is no axis of frames; nan of a frame without any of the beads. Square roots of eigenvalues
+        are the spreads along the principal axes.
 
     Raises
     ------
     ParameterError, TopologyError
-        As `mean_square_displacement`; no beads, or weights that are none. In a box, beads that are not all joined and
-        reach over half of it, or that are joined through its sides: such a group has no shape, unless it is said by
+        As `mean_square_displacement`; no beads, or weights outside their domain. In a box, beads that are not all
+        joined and reach over half of it, or that are joined through its sides: such a group has a shape only with
         ``images="given"``.
 
     Examples
@@ -83,7 +83,7 @@ def gyration_tensor(
 def radius_of_gyration(
     source: Any, beads: Any = None, *, weights: Any = None, box: Any = None, images: str = "near"
 ) -> np.ndarray:
-    """The root mean square distance of beads from their middle: of filaments, clusters or whole cells.
+    """Return the root mean square distance of beads from their middle: of filaments, clusters or whole cells.
 
     Parameters
     ----------
@@ -111,8 +111,10 @@ def radius_of_gyration(
 
 
 def _near(what: str, x: np.ndarray, here: np.ndarray, joined: np.ndarray, box: Any) -> np.ndarray:
-    """(n, 3) the images, in a box, of beads of which some are there that make one group; ParameterError where nothing
-    says which these are."""
+    """Return the images (n, 3), in a box, of beads that make one group; some beads may not be there.
+
+    ParameterError where these images are not determined.
+    """
     joined = joined[here[joined].all(axis=1)]
     x = next_to_each_other(x, joined, box)
     piece = connected(len(x), joined[:, 0], joined[:, 1])

@@ -1,4 +1,4 @@
-"""How membranes fluctuate: spectra of patches and vesicles, and the bending modulus and tension that they tell."""
+"""Fluctuation spectra of patches and vesicles, and the bending modulus and tension fitted to them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,14 +17,14 @@ __all__ = [
     "vesicle_spectrum",
 ]  # fmt: skip
 
-# Waves shorter than those that are asked for are fitted along, so that these do not look like those.
+# Waves shorter than those that are asked for are fitted too, so that they do not look like longer ones.
 _ALONG = 1.5
 # How much of the box a patch may leave open, seen along z: roundings of positions in files.
 _COVERED = 1e-3
-# Conjugate gradients end at this share of what they began with.
+# Conjugate gradients end at this share of the residual that they began with.
 _CLOSE = 1e-10
 _MOST_ITERATIONS = 200
-# Fewer parts than these tell no error; and so many statistical inefficiencies are in each.
+# Fewer parts than these give no error; and the statistical inefficiencies in each part.
 _FEWEST_PARTS = 5
 _MEMORIES_IN_PART = 2.0
 
@@ -38,10 +38,10 @@ class PatchSpectrum:
     wave_number : (K,) float array, 1/nm
         Mean of \|q\| over the modes of each bin.
     value, error : (K,) float array, nm²
-        Mean over modes and frames, and its standard error, with what frames remember of each other; nan where that is
-        too long.
+        Mean over modes and frames, and its standard error, correlations of frames included; nan where these are too
+        long.
     modes : (K,) int array
-        How many wave vectors are in each bin; q and -q are one.
+        Number of wave vectors in each bin; q and -q are one.
     wave_vectors : (M, 2) float array, 1/nm
         Of all modes, in the mean box.
     power : (m, M) float array, nm²
@@ -65,7 +65,7 @@ class PatchSpectrum:
         return _Groups(np.linalg.norm(self.wave_vectors, axis=1), self.power, np.ones(len(self.wave_vectors)))
 
     def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What multiplies κ and the tension in kT/⟨|h|²⟩, with q² = x."""
+        """Return the factors of κ and the tension in kT/⟨|h|²⟩, with q² = x."""
         return self.area * x * x, self.area * x
 
 
@@ -78,8 +78,8 @@ class VesicleSpectrum:
     degree : (K,) int array
         l, from 2.
     value, error : (K,) float array, dimensionless
-        Mean over the 2 l + 1 orders and all frames, and its standard error, with what frames remember of each other;
-        nan where that is too long.
+        Mean over the 2 l + 1 orders and all frames, and its standard error, correlations of frames included; nan where
+        these are too long.
     power : (m, K) float array, dimensionless
         Mean over the orders in each frame.
     radius : float, nm
@@ -100,14 +100,14 @@ class VesicleSpectrum:
         return _Groups(np.sqrt(l * (l + 1.0)) / self.radius, self.power, 2.0 * l + 1.0)
 
     def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What multiplies κ and the tension in kT/⟨|u|²⟩, with l (l + 1)/R² = x."""
+        """Return the factors of κ and the tension in kT/⟨|u|²⟩, with l (l + 1)/R² = x."""
         square = self.radius**2
         return (square * x - 2.0) * square * x, (square * x - 2.0) * square
 
 
 @dataclass(frozen=True)
 class SpectrumFit:
-    """What a spectrum tells of a membrane.
+    """Bending modulus and tension fitted to a spectrum.
 
     Attributes
     ----------
@@ -118,9 +118,9 @@ class SpectrumFit:
     wave_number : (K,) float array, 1/nm
         Of the modes that were used; of a vesicle √(l (l + 1))/R.
     value : (K,) float array
-        The spectrum that was fitted, of these.
+        The spectrum that was fitted, of these modes.
     parts : int
-        Into how many the frames were cut for the errors.
+        Number of parts into which the frames were cut for the errors.
     """
 
     bending_modulus: Estimate
@@ -133,7 +133,7 @@ class SpectrumFit:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Modes with one wave number each: how many (weight) are averaged in the power (m, K) of each frame."""
+    """Modes with one wave number each, of which `weight` are averaged in the power (m, K) of each frame."""
 
     wave_number: np.ndarray
     power: np.ndarray
@@ -149,7 +149,7 @@ def patch_spectrum(
     q_max: float | None = None,
     bins: int | None = None,
 ) -> PatchSpectrum:
-    r"""The height fluctuations of a nearly flat, periodic, rectangular patch in x and y.
+    r"""Return the spectrum of height fluctuations of a nearly flat, periodic, rectangular patch in x and y.
 
     .. math:: h(x, y) = \sum_q h_q\,e^{i q \cdot r}, \qquad
               \langle |h_q|^2 \rangle = \frac{kT}{A\,(\kappa q^4 + \tau q^2)}
@@ -161,7 +161,7 @@ def patch_spectrum(
     box : (2,) or (3,) float, nm, or one for each frame, optional
         Lx and Ly. That of states and trajectories where none is given.
     q_max : float, 1/nm, > 0, optional
-        Up to which wave number; a third of π/a where none is given, with the `spacing` a.
+        The largest wave number; a third of π/a where none is given, with the `spacing` a.
     bins : int, >= 1, optional
         Of equal width in \|q\|; a bin for each wave number that there is, where none are given.
 
@@ -184,10 +184,10 @@ def patch_spectrum(
     .. math:: \min_{h} \sum_v a_v\,\Bigl|z_v - \sum_{|q| \le 1.5\,q_{max}} h_q\,e^{i q \cdot r_v}\Bigr|^2,
 
     solved by conjugate gradients. On a regular lattice this is the discrete Fourier transform. In the disorder of a
-    fluid mesh waves are not orthogonal over the vertices: the sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` alone takes
-    long waves, which are strong, for short ones (1 % at q = π/3a, with vertices that are 0.3 a off their places), while
-    the fit separates exactly all that are in it. Waves up to half as short again are fitted along, and what is shorter
-    still is taken for noise of the heights: that makes less than 0.2 %.
+    fluid mesh waves are not orthogonal over the vertices. The sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` alone takes
+    long waves, which are strong, for short ones: 1 % at q = π/3a, with vertices that are 0.3 a off their places. The
+    fit separates exactly all waves that are in it. Wave numbers up to half as large again are fitted too; shorter waves
+    are taken for noise of the heights, which makes less than 0.2 %.
 
     The error of a bin is the one of `average` for the mean over its modes in each frame.
 
@@ -245,20 +245,20 @@ def patch_spectrum(
 def vesicle_spectrum(
     source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None, l_max: int = 8
 ) -> VesicleSpectrum:
-    r"""The fluctuations of a nearly spherical vesicle in spherical harmonics.
+    r"""Return the spectrum of fluctuations of a nearly spherical vesicle in spherical harmonics.
 
     .. math:: r(\theta, \varphi) = R\,\Bigl(1 + \sum_{lm} u_{lm} Y_{lm}(\theta, \varphi)\Bigr), \qquad
               \langle |u_{lm}|^2 \rangle = \frac{kT}{(l + 2)(l - 1)\,[\kappa\,l(l + 1) + \sigma R^2]}
 
     Distances r are from the middle of the volume, and R is the radius of a sphere of the same volume. l = 0 is the
-    volume and l = 1 a translation: they are fitted along and left out.
+    volume and l = 1 a translation: they are fitted and left out.
 
     Parameters
     ----------
     source, membrane, faces, box
         As of `curvatures`; a closed membrane.
     l_max : int, >= 2
-        The largest degree. Degrees up to half as many again are fitted along.
+        The largest degree. Degrees up to half as large again are fitted too.
 
     Returns
     -------
@@ -273,8 +273,8 @@ def vesicle_spectrum(
     Notes
     -----
     Coefficients are the least-squares fit of real spherical harmonics to :math:`r/R - 1` in the directions of the
-    vertices, weighted with the solid angles of what is around them: as of `patch_spectrum`. Harmonics are orthonormal
-    over the sphere.
+    vertices, weighted with the solid angles around them, as by `patch_spectrum`. Harmonics are orthonormal over the
+    sphere.
 
     References
     ----------
@@ -318,7 +318,7 @@ def fit_spectrum(
     discretization: bool = True,
     softening: bool = False,
 ) -> SpectrumFit:
-    r"""Bending modulus and tension from the spectrum of a membrane.
+    r"""Fit bending modulus and tension to the spectrum of a membrane.
 
     Parameters
     ----------
@@ -328,9 +328,9 @@ def fit_spectrum(
     q_max : float, 1/nm, > 0, optional
         Longer waves alone are used (of a vesicle √(l (l + 1))/R); all of the spectrum where none is given.
     tension : float, pN/nm, optional
-        It is known, and the bending modulus alone is fitted.
+        A known tension; then the bending modulus alone is fitted.
     discretization : bool
-        Whether q² is what the triangles make of it, see Notes, or q² itself.
+        Replace q² by its value on a lattice of triangles, see Notes.
     softening : bool
         Fit the κ of :math:`\kappa(q) = \kappa - \frac{3 kT}{4\pi} \ln\frac{\pi/a}{q}`, which is that of the shortest
         waves, in place of a κ for all waves.
@@ -342,8 +342,8 @@ def fit_spectrum(
     Raises
     ------
     ParameterError
-        What is no spectrum, or one with fewer wave numbers than what is fitted; a spectrum that no bending modulus and
-        tension make.
+        Not a spectrum, or one with fewer wave numbers than fitted parameters; a spectrum that no bending modulus and
+        tension reproduce.
 
     Notes
     -----
@@ -355,8 +355,8 @@ def fit_spectrum(
 
     with m frames of which each counts as 1/g, the `statistical_inefficiency` of its modes (Whittle). 1/S is linear in
     both, so that there is one minimum. Errors are those of the jackknife over parts of the frames, of which each is
-    longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. So they know
-    what frames remember, and whether modes depend on each other.
+    longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. They include
+    correlations of frames and of modes.
 
     *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (all
     forms) is half of a Laplacian whose symbol is
@@ -408,7 +408,7 @@ def fit_spectrum(
     scale = spectrum.radius**2 if isinstance(spectrum, VesicleSpectrum) else spectrum.area
 
     def estimate(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """(..., 3) κ, tension and their ratio."""
+        """Return κ, tension and their ratio, (..., 3)."""
         means = np.atleast_2d(total / count)
         each = np.array([_most_likely(what, mean, weight, terms, offset) for mean in means])
         if known is not None:
@@ -432,7 +432,7 @@ def fit_spectrum(
 
 
 def discrete_wave_number(q: Any, spacing: float) -> Any:
-    r"""The wave number that a lattice of triangles makes of another: what bends, and pulls, in place of q.
+    r"""Return the effective wave number of q on a lattice of triangles, which replaces q in energies.
 
     .. math:: \hat q = \frac{2}{a} \sqrt{1 - J_0(q a)}
 
@@ -445,7 +445,7 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     Returns
     -------
     float or array, 1/nm
-        The mean over all directions of what `fit_spectrum` says; exact up to :math:`(qa)^4`.
+        The mean over all directions of the symbol in `fit_spectrum`; exact up to :math:`(qa)^4`.
 
     Examples
     --------
@@ -465,7 +465,7 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
 
 
 def _orders(lengths: np.ndarray, longest: float) -> np.ndarray:
-    """(M, 2) whole numbers of waves along x and y up to a wave number: half of the plane, without 0."""
+    """Return whole numbers (M, 2) of waves along x and y up to a wave number: half of the plane, without 0."""
     nx, ny = (int(longest * length / (2.0 * np.pi) * (1.0 + 1e-9)) for length in lengths)
     i, j = (grid.ravel() for grid in np.meshgrid(np.arange(nx + 1), np.arange(-ny, ny + 1), indexing="ij"))
     size = 2.0 * np.pi * np.hypot(i / lengths[0], j / lengths[1])
@@ -482,17 +482,19 @@ class _Columns:
         self.squares: np.ndarray = np.mean(values**2, axis=0)
 
     def sum(self, coefficients: np.ndarray) -> np.ndarray:
-        """(V,) of all functions with coefficients (B,)."""
+        """Sum all functions with coefficients (B,) at vertices, (V,)."""
         return np.asarray(self._values @ coefficients)
 
     def onto(self, values: np.ndarray) -> np.ndarray:
-        """(B,) sums over vertices of values (V,) times each function."""
+        """Sum over vertices values (V,) times each function, (B,)."""
         return np.asarray(self._values.T @ values)
 
 
 class _Waves:
-    """1, cosines and sines at places (V, 2) in units of the box, of whole numbers of waves (M, 2): as `_Columns`, by
-    products of waves along x and along y, which are few."""
+    """Functions 1, cosines and sines at places (V, 2) in units of the box, of whole numbers of waves (M, 2).
+
+    Works as `_Columns`, by products of waves along x and along y, which are few.
+    """
 
     def __init__(self, places: np.ndarray, orders: np.ndarray) -> None:
         nx, ny = np.abs(orders).max(axis=0).tolist()
@@ -512,19 +514,21 @@ class _Waves:
 
 
 def _powers(turns: np.ndarray, low: int, high: int) -> np.ndarray:
-    """(V, high - low + 1) e^{2πi k turns}, k from low to high."""
+    """Return e^{2πi k turns} for k from low to high, (V, high - low + 1)."""
     return np.asarray(np.exp(2j * np.pi * np.outer(turns, np.arange(low, high + 1))))
 
 
 def _projected(patch: Patch) -> np.ndarray:
-    """(V,) areas of vertices seen from above; 0 below overhangs."""
+    """Return areas of vertices seen from above, (V,); 0 below overhangs."""
     area = patch.vertex_vectors()[:, 2]
     return np.asarray(np.maximum(area * np.sign(area.sum()), 0.0))
 
 
 def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
-    """(V, (l_max + 1)²) real spherical harmonics in unit directions, orthonormal over the sphere: order m of degree l
-    in column l² + l + m."""
+    """Return real spherical harmonics in unit directions, (V, (l_max + 1)²), orthonormal over the sphere.
+
+    Order m of degree l is in column l² + l + m.
+    """
     x, y, z = directions.T
     planar, azimuth = np.hypot(x, y), np.arctan2(y, x)
     out = np.empty((len(directions), (l_max + 1) ** 2))
@@ -547,8 +551,10 @@ def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
 
 
 def _fitted(basis: _Columns | _Waves, weight: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(B,) least-squares coefficients for values (V,), by conjugate gradients: with these weights, functions are nearly
-    orthogonal."""
+    """Fit coefficients (B,) to values (V,) in least squares.
+
+    By conjugate gradients: with these weights, functions are nearly orthogonal.
+    """
     scale = 1.0 / (weight.sum() * basis.squares)
     out = np.zeros(len(scale))
     rest = basis.onto(weight * values)
@@ -569,19 +575,19 @@ def _fitted(basis: _Columns | _Waves, weight: np.ndarray, values: np.ndarray) ->
 
 
 def _memory(series: np.ndarray) -> float:
-    """Statistical inefficiency; 1 of a single frame."""
+    """Return the statistical inefficiency; 1 of a single frame."""
     return float(statistical_inefficiency(series)) if len(series) > 1 else 1.0
 
 
 def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
-    """For each mode the series of the mean over all modes of its wave number: they remember alike."""
+    """Return for each mode the mean series of all modes of its wave number, which have one correlation time."""
     _, label = np.unique(np.round(q / q.min(), 6), return_inverse=True)
     pools = [power[:, label == k].mean(axis=1) for k in range(label.max() + 1)]
     return [pools[k] for k in label]
 
 
 def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(K,) means of series (m, K), and their errors; nan of one frame."""
+    """Return means (K,) of series (m, K), and their errors; nan of one frame."""
     if len(series) < 2:
         return series.mean(axis=0), np.full(series.shape[1], np.nan)
     found = [mean_of(one, warn=False) for one in series.T]
@@ -591,19 +597,22 @@ def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _most_likely(
     what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray
 ) -> np.ndarray:
-    """(p,) parameters for which Σ w [P g - ln g] is smallest, g = terms . parameters + offset > 0, by Newton."""
+    """Find the parameters (p,) that minimize Σ w [P g - ln g], by Newton's method.
+
+    g = terms . parameters + offset > 0.
+    """
 
     def cost(at: np.ndarray) -> float:
         g = terms @ at + offset
         return float(weight @ (mean * g - np.log(g))) if (g > 0.0).all() else np.inf
 
-    # Where kT/S is what was measured, mode by mode, in least squares; and if that is nowhere, κ alone.
+    # Start where kT/S is as measured, mode by mode, in least squares; if there is no such place, from κ alone.
     size = weight * mean**2
     normal = terms.T @ (size[:, None] * terms)
     at = np.linalg.solve(normal, terms.T @ (size * (1.0 / mean - offset)))
     if not np.isfinite(cost(at)):
         at = np.zeros(terms.shape[1])
-        # So much that all are positive, and that the whole power is right.
+        # So large that all are positive, and that the whole power is right.
         at[0] = max(float((weight @ np.ones(len(mean))) / (weight @ (mean * terms[:, 0]))), 0.0)
         at[0] = max(at[0], 1.01 * float((-offset / terms[:, 0]).max()))
     value = cost(at)

@@ -43,17 +43,17 @@ class VirialStress:
 
     @property
     def total(self) -> np.ndarray:
-        """(3, 3) pN/nm²; the sum of all."""
+        """Sum of all parts, (3, 3) pN/nm²."""
         return sum([*self.forces.values(), *self.constraints.values()], self.kinetic)
 
     @property
     def pressure(self) -> float:
-        """pN/nm²; -tr/3 of the sum."""
+        """Pressure, -tr/3 of the sum, pN/nm²."""
         return -float(np.trace(self.total)) / 3.0
 
 
 def virial_stress(source: Simulation | Context, volume: float | None = None) -> VirialStress:
-    r"""The stress of a system, force by force, and of the motion of its beads.
+    r"""Return the stress of a system, by force, and of the motion of its beads.
 
     .. math:: \sigma = -\frac1V \Bigl(\sum_i m_i\,v_i \otimes v_i + \sum_i x_i \otimes F_i\Bigr)
 
@@ -63,11 +63,11 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     Parameters
     ----------
     source : Simulation or Context
-        As it is now. Nothing of a later step is changed; look every so many steps, and take the mean
-        (`average` tells its error): the stress of one moment is mostly noise.
+        As it is now. Later steps do not change. Call this at regular intervals and take the mean (`average` gives its
+        error): the stress of one moment is mostly noise.
     volume : float, nm³, > 0, optional
-        What the stress is to be that of: the content of a vesicle, a cell. With 1 the numbers are the virials
-        themselves, in pN nm. That of the box, where it is periodic in three directions.
+        Volume under stress: the content of a vesicle, a cell. With 1 the numbers are the virials themselves, in pN nm.
+        By default that of a box that is periodic in three directions.
 
     Returns
     -------
@@ -76,24 +76,24 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     Raises
     ------
     ParameterError
-        Neither a simulation nor a context, no volume, an integrator without velocities (of n free beads at kT add
-        -n kT/V on the diagonal yourself), or beads held by constraints whose forces are not known: twistable
-        filaments, and surfaces that are Python functions.
+        Neither a simulation nor a context; no volume; an integrator without velocities (for n free beads at kT add -n
+        kT/V to the diagonal). Beads held by constraints with unknown forces: twistable filaments, and surfaces that are
+        Python functions.
 
     Notes
     -----
-    Of internal forces, whose sum is zero, the virial does not depend on the origin; of traps, walls and other forces
-    from outside it does, and x is counted from the origin of space. That is as it should be: all that holds beads
-    together, inside and outside, balances their motion, so that over a long time the stress of what stays in one place
-    is zero in all its components (Clausius), with any origin. To get the pressure of something on its walls, leave the
-    walls' own part out: the sum of the others is -P V.
+    The virial of internal forces, whose sum is zero, does not depend on the origin. That of traps, walls and other
+    forces from outside does, and x is counted from the origin of space. All forces that hold beads together, inside and
+    outside, balance their motion: over a long time the whole stress of beads that stay in one place is zero in all its
+    components (Clausius), with any origin. To get the pressure on walls, leave the walls' own part out: the sum of the
+    others is -P V.
 
-    The tensor is symmetric where the torques of all forces on the places of beads add up to nothing: with forces
-    between pairs and over membranes and filaments. Forces with arms on rigid bodies and rods turn these, and their
-    antisymmetric part is minus that torque; a body counts with the place of its centre alone, since a strain moves it
-    and leaves it rigid. Directors of twistable filaments are directions, which a strain leaves alone. In-triangle
-    points move with their triangles in a strain: their force, and their velocity in the triangle, count where they are,
-    and what they pass on to corners is the same once more and is left out.
+    The tensor is symmetric where the torques of all forces on the places of beads add up to zero: with forces between
+    pairs and over membranes and filaments. Forces with arms on rigid bodies and rods turn these, and their
+    antisymmetric part is minus that torque. A body counts with the place of its centre alone, since a strain moves it
+    and leaves it rigid. Directors of twistable filaments are directions, which a strain does not change. In-triangle
+    points move with their triangles in a strain: their force, and their velocity in the triangle, count where they are.
+    The forces that they pass on to corners would count them twice and are left out.
 
     References
     ----------
@@ -169,21 +169,21 @@ class SurfaceTension:
 
     @property
     def total(self) -> float:
-        """pN/nm; the sum of all."""
+        """Sum of all parts, pN/nm."""
         return sum([*self.forces.values(), *self.constraints.values()], self.kinetic)
 
 
 def surface_tension(
     source: Simulation | Context, membrane: Membrane | None = None, *, box: Any = None, without: Any = ()
 ) -> SurfaceTension:
-    r"""The mechanical tension of a membrane, from the virials of its forces and the motion of its beads.
+    r"""Return the mechanical tension of a membrane, from the virials of its forces and the motion of its beads.
 
     Of a patch in a frame of :math:`A = L_x L_y`, and of a closed membrane of the area A,
 
     .. math:: \tau = \frac1{2A} \Bigl(\Pi_{xx} + \Pi_{yy}\Bigr), \qquad \sigma = \frac1{2A} \operatorname{tr} \Pi,
               \qquad \Pi = -\sum_i m_i\,v_i \otimes v_i - \sum_i x_i \otimes F_i
 
-    The first is the frame tension: the mean of what it takes to pull the frame wider, per length. The second is that of
+    The first is the frame tension: the mean force per length that pulls the frame wider. The second is that of
     Laplace's law, :math:`2\sigma/R = \Delta p`, on a sphere.
 
     Parameters
@@ -191,7 +191,7 @@ def surface_tension(
     source : Simulation or Context
         As it is now: see `virial_stress`. The mean over a run is the tension.
     membrane : Membrane, optional
-        A closed membrane; of a patch none.
+        A closed membrane; None for a patch.
     box : (2,) or (3,) float, nm, optional
         Lx and Ly of the frame; that of the system where none is given.
     without : str or sequence of str
@@ -205,13 +205,13 @@ def surface_tension(
     Raises
     ------
     ParameterError
-        No frame and no membrane, a membrane with borders, names that are none of the forces; and as `virial_stress`.
+        No frame and no membrane, a membrane with borders, names that no force has; and as `virial_stress`.
 
     Notes
     -----
     The coefficient of the area in the energy (`MembraneTension`) is not this tension: bending, the motion of vertices,
-    and what keeps their distances, have parts of their own. Beads without velocities (`BrownianIntegrator`) are refused
-    as by `virial_stress`: n free ones add :math:`-n kT/A` to τ.
+    and forces that keep their distances, contribute too. Beads without velocities (`BrownianIntegrator`) are refused as
+    by `virial_stress`: n free ones add :math:`-n kT/A` to τ.
 
     References
     ----------
@@ -257,31 +257,30 @@ def surface_tension(
 
 
 def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = None) -> np.ndarray:
-    """The force with which a tether is held: by its trap, or by what keeps beads fixed.
+    """Return the force that holds a tether, from its trap or from fixed beads.
 
     Parameters
     ----------
     source : frames; see `radial_distribution`
         For beads that are fixed, a state or a list of states with ``forces=True``.
     held : HarmonicTrap, or a handle, (k,) int or int
-        The trap that holds: its force on all of its beads, k (center - x); or fixed beads, which their holder pulls
-        against the forces of all others.
+        The trap that holds: its force on all of its beads, k (center - x); or fixed beads, which are held against the
+        forces of all others.
     direction : (3,) float, not zero, optional
-        Of the component that is wanted, of any length. Give the direction from what is held towards where it is
-        pulled, and a pull is positive.
+        Direction of the component that is wanted, of any length. Along the direction of the pull, a pull is positive.
     box : (3,) float or None, nm, or one for each frame, optional
         As of `radial_distribution`: a trap holds the nearest image.
 
     Returns
     -------
     (m, 3) or (3,) float, pN; with a direction (m,) or ()
-        With one frame there is no axis of frames. Of one moment it is mostly noise: `average` tells the mean and its
+        With one frame there is no axis of frames. Of one moment it is mostly noise: `average` gives the mean and its
         error.
 
     Raises
     ------
     ParameterError
-        A direction that is none, states without forces; and as `mean_square_displacement`.
+        A direction that is zero or of another shape, states without forces; and as `mean_square_displacement`.
     TopologyError
         As `mean_square_displacement`.
 
@@ -317,7 +316,7 @@ def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = No
 
 
 def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | None:
-    """Σ x ⊗ F of the forces -λ∇g of a handle's constraints; None where it has none."""
+    """Return Σ x ⊗ F of the forces -λ∇g of a handle's constraints; None where it has none."""
     rows, multipliers = handle.constraint_rows(), state.multipliers.get(handle.name)
     if not rows and multipliers is None:
         return None

@@ -1,4 +1,4 @@
-"""Structure factors: what scatters from the places of beads."""
+"""Structure factors: scattering from the places of beads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +27,10 @@ class StructureFactor:
     wave_number : (K,) float array, 1/nm
         In a box the mean over the wave vectors of each bin that has some.
     value, error : (K,) float array, dimensionless
-        Mean over wave vectors and frames, and its standard error, with what frames remember of each other (`average`);
-        nan where that is too long, and of one frame.
+        Mean over wave vectors and frames, and its standard error, correlations of frames included (`average`); nan
+        where these are too long, and of one frame.
     modes : (K,) int array
-        How many wave vectors are in each bin; q and -q are one. 0 in open space, where all directions are.
+        Number of wave vectors in each bin; q and -q are one. 0 in open space, where all directions are averaged.
     """
 
     wave_number: np.ndarray
@@ -43,7 +43,7 @@ class StructureFactor:
 def structure_factor(
     source: Any, beads: Any = None, *, q_max: float, bins: int = 50, box: Any = None, axes: str = "xyz"
 ) -> StructureFactor:
-    r"""The structure factor of a group of beads.
+    r"""Return the structure factor of a group of beads.
 
     .. math:: S(q) = \frac1N \Bigl\langle \Bigl|\sum_j e^{-i q \cdot x_j}\Bigr|^2 \Bigr\rangle
 
@@ -58,13 +58,13 @@ def structure_factor(
     beads : handle or its name, list of these, (k,) int or int, optional
         Which beads; all, where none are given.
     q_max : float, 1/nm, > 0
-        Up to which wave number.
+        The largest wave number.
     bins : int, >= 1
         Of equal width; in open space, so many wave numbers from q_max/bins to q_max.
     box : (3,) float or None, nm, or one for each frame, optional
         As of `radial_distribution`.
     axes : str
-        Which coordinates count: ``"xyz"``, or ``"xy"`` for what is spread over a sheet.
+        Which coordinates count: ``"xyz"``, or ``"xy"`` for beads spread over a sheet.
 
     Returns
     -------
@@ -136,12 +136,12 @@ def _there(what: str, x: np.ndarray) -> np.ndarray:
 
 
 def _orders(what: str, lengths: np.ndarray, longest: float) -> np.ndarray:
-    """(M, d) whole numbers of waves along the sides up to a wave number: half of the space, without 0."""
+    """Return whole numbers (M, d) of waves along the sides up to a wave number: half of the space, without 0."""
     most = np.floor(longest * lengths / (2.0 * np.pi) * (1.0 + 1e-9)).astype(int)
     grids = np.meshgrid(np.arange(most[0] + 1), *(np.arange(-n, n + 1) for n in most[1:]), indexing="ij")
     orders = np.stack([grid.ravel() for grid in grids], axis=1)
     near = np.linalg.norm(2.0 * np.pi * orders / lengths, axis=1) <= longest * (1.0 + 1e-9)
-    # Of q and -q that of which the first number that is not 0 is above.
+    # Of q and -q, the one whose first number that is not 0 is positive.
     first = np.take_along_axis(orders, np.argmax(orders != 0, axis=1)[:, None], axis=1)[:, 0]
     orders = orders[near & (first > 0)]
     if not len(orders):
@@ -152,7 +152,7 @@ def _orders(what: str, lengths: np.ndarray, longest: float) -> np.ndarray:
 
 
 def _powers(places: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """(M,) |Σ e^iqx|² of places in units of the box."""
+    """Return |Σ e^iqx|² of places in units of the box, (M,)."""
     d = places.shape[1]
     low, high = orders.min(axis=0), orders.max(axis=0)
     # Powers of one wave along each side; of directions that do not count, one.
@@ -168,7 +168,7 @@ def _powers(places: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _debye(x: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(K,) over all directions."""
+    """Return the structure factor averaged over all directions, (K,)."""
     from scipy import special
     from scipy.spatial import distance
 

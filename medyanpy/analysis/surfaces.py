@@ -43,14 +43,14 @@ class Curvatures:
 
 @dataclass(frozen=True)
 class MeshOrder:
-    """How regular a mesh is; with one frame there is no axis of frames.
+    """Regularity of a mesh; with one frame there is no axis of frames.
 
     Attributes
     ----------
     hexatic : (m, V) or (V,) float array, 0 to 1
         Absolute ψ6 of each vertex: 1 where its neighbours are six at equal angles; nan on borders.
     neighbors : (m, V) or (V,) int array
-        How many edges end at each vertex.
+        Number of edges at each vertex.
     """
 
     hexatic: np.ndarray
@@ -58,21 +58,21 @@ class MeshOrder:
 
 
 def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> Curvatures:
-    r"""Mean and Gaussian curvature at the vertices of a membrane, with its triangles as they are in each frame.
+    r"""Return mean and Gaussian curvature at the vertices of a membrane, with its triangles as they are in each frame.
 
-    Those of `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`; :math:`\sum_v K_v A_v = 2\pi\chi`
-    over a closed mesh.
+    As `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`; :math:`\sum_v K_v A_v = 2\pi\chi` over a
+    closed mesh.
 
     Parameters
     ----------
     source : frames; see `radial_distribution`. A TriangleMesh is a frame, too.
     membrane : handle, its name or a TriangleMesh, optional
-        Whose vertices and triangles; not needed where `faces` are given, whose vertices are then all rows. Triangles
-        are those of each frame, where edges flip, and of arrays of positions those of its mesh.
+        Gives vertices and triangles; not needed where `faces` are given, whose vertices are then all rows. Triangles
+        are those of each frame, where edges flip; for arrays of positions, those of its mesh.
     faces : (F, 3) int, or one array for each frame, optional
     box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`: edges go to the nearest images. Of arrays of positions that of the mesh, where none
-        is given.
+        As of `radial_distribution`: edges go to the nearest images. For arrays of positions that of the mesh, where
+        none is given.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     Raises
     ------
     ParameterError, TopologyError
-        As `mean_square_displacement`; what is no membrane; triangles of vertices that there are not.
+        As `mean_square_displacement`; not a membrane; triangles of vertices that do not exist.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
 
 def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> np.ndarray:
-    r"""Volume of a closed membrane over that of a sphere of its area.
+    r"""Return the volume of a closed membrane over that of a sphere of its area.
 
     .. math:: v = \frac{3 V}{4\pi\,(A/4\pi)^{3/2}}
 
@@ -140,7 +140,7 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
 
 
 def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> MeshOrder:
-    r"""How regular the mesh of a membrane is: bond-orientational order and numbers of neighbours.
+    r"""Return bond-orientational order and numbers of neighbours of the vertices of a membrane.
 
     .. math:: |\psi_6(v)| = \Bigl|\frac1{n_v} \sum_j e^{6 i \theta_{vj}}\Bigr|
 
@@ -182,7 +182,7 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
 
 def vertex_spacing(area: float, vertices: int) -> float:
-    """nm; the edge of the regular lattice of triangles with so many vertices on an area."""
+    """Return the edge of the regular lattice of triangles with so many vertices on an area, nm."""
     return float(np.sqrt(2.0 * area / (np.sqrt(3.0) * vertices)))
 
 
@@ -209,20 +209,20 @@ class Patch:
 
     @cached_property
     def whole(self) -> np.ndarray:
-        """(V, 3) of each vertex the image that is next to its neighbours."""
+        """Positions (V, 3) of vertices, each by the image that is next to its neighbours."""
         return self.x if self.box is None else next_to_each_other(self.x, sides_of(self.faces), self.box)
 
     @cached_property
     def closes_through(self) -> np.ndarray:
-        """(3,) bool: along which axes it closes through the sides of the box."""
+        """Axes (3,) along which the membrane closes through the sides of the box, bool."""
         return np.asarray(crossing(self.whole, self.faces, self.box).any(axis=0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """(V, ...) over the corners (F, 3, ...) at each vertex."""
+        """Sum values (F, 3, ...) at corners over the corners at each vertex, (V, ...)."""
         return geometry.corner_sums(self.x, self.faces, values)
 
     def vertex_vectors(self) -> np.ndarray:
-        """(V, 3) thirds of the area vectors around each vertex."""
+        """Return a third of the sum of the area vectors around each vertex, (V, 3)."""
         return self.sums(np.repeat(self.area_vectors[:, None] / 3.0, 3, axis=1))
 
     @property
@@ -231,7 +231,7 @@ class Patch:
 
     @property
     def centroid(self) -> np.ndarray:
-        """(3,) of the enclosed volume."""
+        """Centroid (3,) of the enclosed volume."""
         middle = self.whole.mean(axis=0)
         corners = self.whole[self.faces] - middle
         volumes = np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
@@ -246,7 +246,7 @@ class Patch:
             )
 
     def expect_one_side(self) -> None:
-        """Refuse a part that is turned inside out beside others that are not: volumes of the two do not add up."""
+        """Refuse a part turned inside out beside others that are not: volumes of the two do not add up."""
         c = Connectivity(np.ascontiguousarray(self.faces, np.int32), len(self.x))
         wrong = orientation.inside_out(self.whole, c, self.box)
         n = len(c.components)
@@ -257,7 +257,7 @@ class Patch:
             )
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(V,) mean and Gaussian curvatures, and areas."""
+        """Return mean and Gaussian curvatures (V,), and areas of vertices."""
         area = self.sums(np.repeat(self.face_areas[:, None] / 3.0, 3, axis=1))
         mean, gaussian = (
             of(self.x, self.faces, self.box) for of in (geometry.mean_curvatures, geometry.gaussian_curvatures)
@@ -265,19 +265,19 @@ class Patch:
         return mean, gaussian, area
 
     def inside(self) -> np.ndarray:
-        """(V,) bool: vertices with a full ring of faces."""
+        """Mark vertices with a full ring of faces, (V,) bool."""
         out = np.bincount(self.faces.ravel(), minlength=len(self.x)) > 0
         out[self.faces[geometry.unpaired(self.faces)]] = False
         return np.asarray(out)
 
     def neighbors(self) -> np.ndarray:
-        """(V,) edges at each vertex."""
+        """Count the edges at each vertex, (V,)."""
         # Each side inside is seen from both of its faces, each at a border from one.
         edges = np.unique(np.sort(sides_of(self.faces), axis=1), axis=0)
         return np.bincount(edges.ravel(), minlength=len(self.x))
 
     def hexatic(self) -> np.ndarray:
-        """(V,) |ψ6|, nan on borders."""
+        """Return absolute ψ6 of vertices (V,), nan on borders."""
         g = self.vertex_vectors()
         with np.errstate(invalid="ignore", divide="ignore"):
             normal = g / np.linalg.norm(g, axis=1)[:, None]
@@ -298,12 +298,12 @@ class Patch:
 
 
 class Surfaces:
-    """A membrane in all frames: iterate over it.
+    """A membrane in all frames; iterate over it.
 
     Attributes
     ----------
     what : str
-        For messages: who asks.
+        Name of the function that asks, for messages.
     one : bool
         A single frame.
     """
@@ -317,7 +317,7 @@ class Surfaces:
         self.one: bool = self.frames.one
         mesh = membrane if isinstance(membrane, TriangleMesh) else None
         if box is None and self.frames.times is None and isinstance(membrane, TriangleMesh | Membrane):
-            # Positions alone tell of none.
+            # Positions alone do not give one.
             box = membrane.box if isinstance(membrane, TriangleMesh) else membrane.mesh.box
         whole = mesh is not None or membrane is None
         self.rows: np.ndarray = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)

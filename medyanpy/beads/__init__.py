@@ -1,4 +1,4 @@
-"""Kinds of beads, one file each: the handle, what is checked when they are added, and what each letter does to them."""
+"""Kinds of beads, one file each: the handle, the checks of its arguments, and its operations for each letter."""
 
 from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments
@@ -11,7 +11,7 @@ from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.handles import Handle
 
-#: Of the kinds that are here: every State shows them, with no rows where there are no such beads.
+#: For the kinds defined here: every State has them, with no rows where there are no such beads.
 COLUMNS = tuple(dict.fromkeys([*Handle.columns, *InTrianglePoints.columns, *OrientedBeads.columns]))
 
 __all__ = [

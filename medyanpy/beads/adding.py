@@ -1,4 +1,4 @@
-"""What adding beads of any kind checks."""
+"""Checks of arguments that add beads of any kind."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ _FLAT_TOLERANCE = 1e-6
 
 
 def positions_of(what: str, positions: Any) -> np.ndarray:
-    """(n, 3) of their own, read-only."""
+    """Return a copy of positions (n, 3), read-only."""
     x = array(f"{what}: positions", positions, (None, 3), error=TopologyError).copy()
     x.flags.writeable = False
     return x
 
 
 def inertia_of(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mass and friction of n beads; `prefix` is what stands before these words in the arguments."""
+    """Return mass and friction of n beads; `prefix` comes before these words in the names of the arguments."""
     return (
         per_item(f"{what}: {prefix}mass", mass, n, above=0.0),
         per_item(f"{what}: {prefix}friction", friction, n, at_least=0.0),
@@ -29,7 +29,7 @@ def inertia_of(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tupl
 
 
 def fixed_of(what: str, n: int, fixed: Any) -> np.ndarray:
-    """(n,) bool, which of n beads are held; read-only."""
+    """Return which of n beads are fixed, (n,) bool; read-only."""
     with foreign_errors(f"{what}: fixed", TopologyError):
         given = np.asarray(fixed)
     if given.dtype != bool or given.shape not in ((), (n,)):
@@ -40,7 +40,7 @@ def fixed_of(what: str, n: int, fixed: Any) -> np.ndarray:
 
 
 def chains_of(what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes of all chains, and where those of each start, of either way of giving them."""
+    """Return the nodes of all chains, and where those of each start, from either form of the arguments."""
     if starts is None:
         nodes = several(f"{what}: nodes", nodes, error=TopologyError)
         parts = [array(f"{what}: nodes[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(nodes)]
@@ -54,7 +54,7 @@ def chains_of(what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarra
 
 
 def joined(what: str, given: Any, columns: int) -> Any:
-    """Arrays (n_i, columns) of each chain, one after the other; what is no list of such, as it is."""
+    """Join arrays (n_i, columns) of each chain, one after the other; return anything but a list of such as it is."""
     if isinstance(given, list) and given and np.ndim(given[0]) == 2:
         return np.concatenate(
             [array(f"{what}[{i}]", p, (None, columns), error=TopologyError) for i, p in enumerate(given)]
@@ -73,11 +73,11 @@ def enough_nodes(what: str, chain: str, starts: np.ndarray, closed: bool) -> Non
 
 
 def moments_of(what: str, inertia: Any, n: int) -> np.ndarray:
-    """(n, 3) principal moments of inertia, checked."""
+    """Return principal moments of inertia (n, 3), checked."""
     given = vectors(what, inertia, n)
     moments = np.broadcast_to(given, (n, 3)).copy()
     for wrong, bound in [
-        # Rounding leaves something of the zero of a line.
+        # Rounding changes the zero of a line.
         (moments <= _LINE_TOLERANCE * np.maximum(moments.max(axis=1), 0.0)[:, None], "> 0 (a body on a line has none)"),
         (moments > (1.0 + _FLAT_TOLERANCE) * (moments.sum(axis=1)[:, None] - moments), "at most the sum of the others"),
     ]:
@@ -90,5 +90,5 @@ def moments_of(what: str, inertia: Any, n: int) -> np.ndarray:
 
 
 def row_if_one(rows: np.ndarray) -> np.ndarray:
-    """The row of an array that repeats one, or the array."""
+    """Return the row of an array that repeats one, else the array."""
     return rows[0] if (rows == rows[0]).all() else rows

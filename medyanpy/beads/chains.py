@@ -1,4 +1,4 @@
-"""Chains and rings: how beads that follow each other are joined."""
+"""Chains and rings of beads, and the links between them."""
 
 from typing import Any, Literal, cast
 
@@ -14,19 +14,19 @@ __all__ = ["Chains", "carried_along", "with_edges"]
 
 
 class Chains(Handle):
-    """What handles of chains or rings of beads, one after another, have in common.
+    """Base of handles of chains or rings of beads, one after another.
 
     Attributes
     ----------
     starts : (f + 1,) int array
         Where the nodes of each chain start, among the handle's nodes.
     closed : bool
-        Whether the chains are rings: then a link joins the last node to the first.
+        True for rings: then a link joins the last node to the first.
     """
 
-    #: What one of them is called in messages.
+    #: Name of one chain in messages.
     chain = "chain"
-    #: Attributes that hold something of every link, and of every chain.
+    #: Attributes with a value for every link, and for every chain.
     per_link: tuple[str, ...] = ()
     per_chain: tuple[str, ...] = ()
     starts: np.ndarray
@@ -37,10 +37,13 @@ class Chains(Handle):
     def remove(  # type: ignore[override]
         self, which: Numbers, *, terms: Literal["refuse", "remove"] = "refuse"
     ) -> None:
-        """Take whole chains away: the rows of their nodes are asleep from then on, until others take them. Chains
-        behind them are counted anew; nodes keep their rows.
+        """Remove whole chains.
 
-        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on what is left.
+        The rows of their nodes are inactive afterwards, until others take them. Chains behind them get new numbers;
+        nodes keep their rows.
+
+        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on the remaining
+        chains.
 
         Parameters
         ----------
@@ -52,8 +55,8 @@ class Chains(Handle):
         Raises
         ------
         TopologyError
-            A number that is none, or is named twice; terms that name a node that would go; a topology in use outside
-            of an edit.
+            A number of no chain, or one named twice; terms that name a node that would be removed; a topology in use
+            outside of an edit.
         """
         what = f"{self.name}.remove"
         wanted = one_or_many(f"{what}: {self.chain}s", which, dtype=np.int64, error=TopologyError)
@@ -70,7 +73,7 @@ class Chains(Handle):
         self.topology._shrink(what, self._kept_of(keep), terms)
 
     def _kept_of(self, chains: np.ndarray) -> dict[Handle, np.ndarray]:
-        """Which beads are kept where these chains (f,) are: of this handle, and of those whose beads go with them."""
+        """Mark the beads that stay with these chains (f,): of this handle, and of handles that have beads on them."""
         return {self: chains[self.node_chains]}
 
     def _merged(self, other: Handle) -> dict[str, Any]:
@@ -91,10 +94,9 @@ class Chains(Handle):
 
     @property
     def links(self) -> np.ndarray:
-        """(l, 2) the two nodes of every link, among the handle's nodes, chain after chain; the last of a ring leads
-        back to its first node."""
+        """Nodes of every link, (l, 2), among the handle's nodes; the last of a ring leads to its first node."""
         if "_links" not in vars(self):
-            # Asked for by every force and every report.
+            # Used by every force and every report.
             vars(self)["_links"] = self._made_links()
             vars(self)["_links"].flags.writeable = False
         links: np.ndarray = vars(self)["_links"]
@@ -117,7 +119,7 @@ class Chains(Handle):
 
     @property
     def link_starts(self) -> np.ndarray:
-        """(f + 1,) where the links of each chain start."""
+        """Number of the first link of each chain, (f + 1,)."""
         return self.starts if self.closed else self.starts - np.arange(len(self.starts))
 
     @property
@@ -126,20 +128,20 @@ class Chains(Handle):
 
     @property
     def node_chains(self) -> np.ndarray:
-        """(n,) the chain of every node."""
+        """Chain of every node, (n,)."""
         return np.repeat(np.arange(self.n_chains), np.diff(self.starts))
 
     @property
     def link_chains(self) -> np.ndarray:
-        """(l,) the chain of every link."""
+        """Chain of every link, (l,)."""
         return np.repeat(np.arange(self.n_chains), np.diff(self.link_starts))
 
     def chain_of(self, bead: int) -> int:
-        """The chain that a bead of the topology belongs to."""
+        """Return the chain of a bead of the topology."""
         return int(np.searchsorted(self.starts, self._node(bead), side="right")) - 1
 
     def _node(self, bead: int) -> int:
-        """Which of the handle's nodes a bead is."""
+        """Return the number of a bead among the handle's nodes."""
         return int(np.flatnonzero(self.beads == bead)[0])
 
     def describe(self, bead: int) -> str:
@@ -147,13 +149,16 @@ class Chains(Handle):
         return f"node {self._node(bead) - self.starts[i]} of {self.chain} {i}"
 
     def describe_link(self, link: int) -> str:
-        """Which link of which chain one of the handle's links is, for messages."""
+        """Name one of the handle's links by its chain and its number there, for messages."""
         i = int(np.searchsorted(self.link_starts, link, side="right")) - 1
         return f"link {link - self.link_starts[i]} of {self.chain} {i}"
 
     def chain_rows(self, repeats: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A row for every node, chain after chain, with `repeats` more at both ends of a ring, which repeat the nodes
-        found there: the node of each row among the handle's, its chain, and where it is in that, from -repeats on."""
+        """Return a row for every node, chain after chain, with `repeats` more at both ends of a ring.
+
+        These repeat the nodes there. Returns the node of each row among the handle's, its chain, and its place in that,
+        from -repeats on.
+        """
         repeats = repeats if self.closed else 0
         n = np.diff(self.starts)
         rows = n + 2 * repeats
@@ -163,15 +168,15 @@ class Chains(Handle):
 
 
 def with_edges(node: np.ndarray, repeats: int) -> np.ndarray:
-    """The rows of `Chains.chain_rows` with the first and the last of all repeated; of no chains as many zeros."""
+    """Repeat the first and the last of the rows of `Chains.chain_rows`; return as many zeros without chains."""
     return np.pad(node, repeats, mode="edge" if len(node) else "constant")
 
 
 def carried_along(t: np.ndarray, starts: np.ndarray, closed: bool) -> np.ndarray:
-    """(n, 3) unit vectors perpendicular to unit tangents (n, 3) of chains, without twist.
+    """Return unit vectors (n, 3) perpendicular to unit tangents (n, 3) of chains, without twist.
 
-    The first of each chain is carried along it by the smallest rotations that take each tangent to the next. What a
-    ring needs to close is spread evenly.
+    The first of each chain is carried along it by the smallest rotations that take each tangent to the next. The twist
+    that a ring needs to close is spread evenly.
     """
     starts, counts = starts[:-1], np.diff(starts)
     since = np.arange(len(t)) - np.repeat(starts, counts)

@@ -1,4 +1,4 @@
-"""Constraints between beads that a user has written."""
+"""Constraints between beads, written by a user."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
-# How far from where they hold beads may start, relative to the length of a constraint: they are brought to there.
+# The largest distance from where a constraint holds at which beads may start, relative to its length: they are moved
+# there.
 REACH = 1e-3
 
 
@@ -29,20 +30,20 @@ class Constraints(Handle):
     Attributes
     ----------
     texts : tuple of str
-        What is zero.
+        Functions that are zero.
     members : (m, k) int array
-        Rows of the beads that each of the m constraints, or sets of constraints with several texts, is of.
+        Rows of the beads of each of the m constraints, or sets of constraints with several texts.
     parameters : dict of str to float or (m,) float
-        Those that the texts name.
+        Numbers that the texts name.
     length : (m,) float array, nm
-        What the tolerance is relative to.
+        Scale of the tolerance.
     tolerance : float
     """
 
     kind = "constraints"
     added_by = "constrain"
     degrees_of_freedom_per_bead = 0
-    # It has no places at all: pictures and the like leave it out.
+    # It has no places: pictures leave it out.
     in_space = False
 
     def __init__(
@@ -60,7 +61,7 @@ class Constraints(Handle):
 
     @property
     def count(self) -> int:
-        """How many constraints these are: of every text one for each row of `members`."""
+        """Number of constraints: for every text one for each row of `members`."""
         return len(self.texts) * len(self.members)
 
     @property
@@ -69,12 +70,12 @@ class Constraints(Handle):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """What they take from the beads that they are of: -1 each."""
+        """Degrees of freedom, -1 for each constraint, to be added to those of the beads."""
         return -self.count
 
     @property
     def keeps_momentum(self) -> bool:
-        """Whether no constraint changes when all its beads move alike, as far as gradients where they start tell."""
+        """True if no constraint changes when all its beads move alike, by the gradients at the start."""
         joint = self.topology.joint
         return joint is None or self not in joint.handles or joint.keeps_momentum(self)
 
@@ -90,7 +91,7 @@ class Constraints(Handle):
         found = []
         for t, text in enumerate(self.texts):
             form, used = _form(self.name, text, self.members.shape[1], one, each)
-            # Of a list of texts each has groups of its own: beads alone connect them.
+            # Each of several texts has its own groups: only beads connect them.
             group = t * len(self.members) + np.arange(len(self.members))
             label = self._label(t)
             found.append(Rows(form, self.members[:, used], own, self.tolerance * self.length, group, label))
@@ -107,11 +108,11 @@ class Constraints(Handle):
     # Coming and going ------------------------------------------------------------------------------------------
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
-        """See `Parameterized.naming`."""
+        """Return the terms that name removed beads; see `Parameterized.naming`."""
         return {"constraint": gone[self.members].any(axis=1)}
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
-        """See `Parameterized.without`."""
+        """Remove terms; see `Parameterized.without`."""
         self._keep(~terms["constraint"])
 
     def _keep(self, keep: np.ndarray) -> None:
@@ -119,7 +120,7 @@ class Constraints(Handle):
         self._take(members=self.members[keep], length=self.length[keep], parameters=own)
 
     def remove(self, which: Numbers) -> None:  # type: ignore[override]
-        """Take constraints away: their beads are free of them from then on.
+        """Remove constraints: their beads are free of them from then on.
 
         Of a running simulation, inside ``with topology.edit():``.
 
@@ -131,7 +132,7 @@ class Constraints(Handle):
         Raises
         ------
         TopologyError
-            A number that is none; a topology in use outside of an edit.
+            A number of no row; a topology in use outside of an edit.
         """
         what = f"{self.name}.remove"
         self.topology._refuse_if_in_use(what)
@@ -145,7 +146,7 @@ class Constraints(Handle):
         self._keep(keep)
 
     def reserve(self, capacity: int) -> None:
-        """Constraints have no room for more.
+        """Refuse to reserve rows: constraints have no room for more.
 
         Raises
         ------
@@ -155,7 +156,7 @@ class Constraints(Handle):
         raise TopologyError(f"{self.name}.reserve: constraints have no beads of their own: there is no room to make")
 
     def renumbered(self, rows: np.ndarray) -> None:
-        """The bead that had row i has row rows[i] now, (n,)."""
+        """Update rows of beads: the bead that had row i has row rows[i] now, (n,)."""
         self._take(members=rows[self.members])
 
     def _arguments_now(self) -> dict[str, Any]:
@@ -170,7 +171,7 @@ class Constraints(Handle):
 
 
 def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[str]) -> tuple[Form, np.ndarray]:
-    """The function that a text is, of those of so many beads that it depends on, and which these are."""
+    """Return the function of a text, of those of so many beads that it depends on, and the numbers of these."""
     uses = of_text(what, text, beads, one, each).uses()
     used = np.flatnonzero(uses)
 
@@ -189,23 +190,23 @@ def constrain(
 ) -> Constraints:
     """Hold functions of the coordinates of beads at zero.
 
-    They are solved jointly with each other and with what the beads have already: the links of their filaments, the
+    They are solved jointly with each other and with other constraints of the beads: the links of their filaments, the
     surface that they are on. See "Constraints of your own" in the documentation.
 
     Parameters
     ----------
     constraints : str, SymPy expression, or list of such
-        What is zero: numbers, the coordinates x1, y1, z1, x2, ... (nm) of the beads of a row, parameters, ``+ - * /``,
-        powers ``**`` or ``^``, parentheses, and the functions of :doc:`/forces/fields`. Of one bead also x, y, z.
-        Several are several constraints for each row.
+        Functions that are zero: numbers, the coordinates x1, y1, z1, x2, ... (nm) of the beads of a row, parameters,
+        ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions of :doc:`/forces/fields`. Of one bead also
+        x, y, z. Several are several constraints for each row.
     beads : (m, k) int, (k,) int, or handle
         The k beads of each of m constraints, rows of the topology: ``handle.beads`` gives them. Free beads, balls,
         nodes of filaments and beads on surfaces. Of a handle each bead alone. m may be 0, k may not.
     length : float or (m,) float, nm, > 0, optional
-        What tolerances are relative to. By default the largest distance between the beads of a row where they start
-        (of one bead: from the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
+        Scale of tolerances. By default the largest distance between the beads of a row where they start (of one bead:
+        from the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
     tolerance : float, > 0
-        How near to where it holds a constraint is kept, g over the length of its gradient, relative to `length`.
+        Largest deviation of a constraint, g over the length of its gradient, relative to `length`.
     name : str, optional
     **parameters : float or (m,) float, finite
         The numbers that the texts name: one for all, or one for each row.
@@ -217,14 +218,14 @@ def constrain(
     Raises
     ------
     ParameterError
-        Text that is no such expression (the message names the place), names that are unknown, a parameter that is
+        Text that is not such an expression (the message names the place), names that are unknown, a parameter that is
         missing, not in the texts, not finite or named as something else; a length or tolerance outside its domain.
     TopologyError
-        Beads that do not exist, are asleep, are named twice in a row, or of a kind that cannot take part
-        (in-triangle points, vertices of membranes, oriented beads, directors, kinds defined elsewhere, surfaces of
-        Python functions); a bead on which no text depends; a constraint that does not hold where its beads start
-        within 1e-3 of its length (they are brought to where it does), or that depends on others: says which, and by how
-        much. A topology that is in use by a Context.
+        Beads that do not exist, are inactive, are named twice in a row, or of a kind that cannot take part: in-triangle
+        points, vertices of membranes, oriented beads, directors, kinds defined elsewhere, surfaces of Python functions.
+        A bead on which no text depends. A constraint that does not hold at the start within 1e-3 of its length (beads
+        are moved to where it does), or that depends on others: the message names it and the deviation. A topology that
+        is in use by a Context.
 
     Examples
     --------
@@ -265,7 +266,7 @@ def constrain(
 
 
 def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]) -> np.ndarray:
-    """(m, k) rows, checked."""
+    """Return rows (m, k), checked."""
     handles = handles_in(beads)
     for handle in handles:
         if handle.topology is not topology:
@@ -297,7 +298,7 @@ def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]
 
 
 def _check_use(what: str, texts: tuple[str, ...], members: np.ndarray, parameters: dict[str, Any]) -> None:
-    """Every bead is in some text."""
+    """Refuse beads that are in no text."""
     k = members.shape[1]
     one = {name: value for name, value in parameters.items() if not isinstance(value, np.ndarray)}
     each = [name for name in parameters if name not in one]
@@ -311,7 +312,7 @@ def _check_use(what: str, texts: tuple[str, ...], members: np.ndarray, parameter
 
 
 def _lengths(topology: "Topology", what: str, members: np.ndarray, length: Any) -> np.ndarray:
-    """(m,)"""
+    """Return lengths of constraints, (m,) nm."""
     if length is not None:
         return np.array(per_item(f"{what}: length", length, len(members), above=0.0))
     x = topology.start_positions(members)

@@ -1,4 +1,4 @@
-"""The flow of filaments: links that keep their lengths, friction along and across."""
+"""Flow of filaments: links that keep their lengths, friction along and across."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AlongAcrossFlow", "FilamentFlow", "filament_rows", "parallel_directors"]
 
-# What a link and its director hold, where they are solved together with other constraints.
+# Constraints of a link and its director, where they are solved together with others.
 _LENGTH = of_text("length", "((x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - L^2)/2", 2, {}, ["L"])
 _RIGHT_ANGLE = of_text("right angle", "(x2-x1)*x3 + (y2-y1)*y3 + (z2-z1)*z3", 3, {}, [])
 _UNIT = of_text("unit", "(x^2 + y^2 + z^2 - 1)/2", 1, {}, [])
@@ -45,7 +45,7 @@ class FilamentFlow(Flow):
         self._solve: Callable[..., Operation] | None = None
         self._tangent: Operation | None = None
         joint = layout.topology.joint
-        #: Filaments that are solved for here, and not together with constraints of a user's own.
+        #: Filaments that are solved here, and not together with constraints written by a user.
         own = np.ones(filaments.n_filaments, bool)
         if joint is not None:
             own &= ~joint.taken(filaments, filaments.n_filaments)
@@ -89,8 +89,11 @@ class FilamentFlow(Flow):
 
     @cached_property
     def _is_even(self) -> bool:
-        """Whether friction over mass is one number along each filament. O then is the same factor for all velocities of
-        a filament: it takes nothing from normal parts to tangent ones, so that nothing need be there before."""
+        """True if friction over mass is one number along each filament.
+
+        O is then the same factor for all velocities of a filament. It takes nothing from normal parts to tangent
+        ones, so that the normal parts need not be there before it.
+        """
         f = self._filaments
         if f.friction_along is not None:
             return False
@@ -101,12 +104,12 @@ class FilamentFlow(Flow):
             filament = np.concatenate([filament, f.link_chains])
         first = np.zeros(f.n_filaments)
         first[filament] = rate
-        # Up to a rounding of a user's products.
+        # Up to the rounding of products in user input.
         return bool((np.abs(rate - first[filament]) <= 1e-14 * rate).all())
 
 
 class AlongAcrossFlow(FilamentFlow):
-    """Filaments with another friction along them than across: an O of their own (_kernels/thermostat.pyx)."""
+    """Flow of filaments with different friction along and across: an O of their own (_kernels/thermostat.pyx)."""
 
     def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
         f = self._filaments
@@ -126,14 +129,14 @@ class AlongAcrossFlow(FilamentFlow):
 
 
 def filament_rows(filaments: "Filaments") -> list[Rows]:
-    """What holds the nodes of filaments, and their directors."""
+    """List the constraints on the nodes of filaments, and on their directors."""
     nodes, length, chain = filaments.beads[filaments.links], filaments.link_lengths, filaments.link_chains
     tolerance, nothing = filaments.tolerance, np.empty((len(length), 0))
 
     def label(what: str) -> Callable[[int], str]:
         return lambda i: f"the {what} of link {i}"
 
-    # |g| over the gradient's length is what is compared: with these scales the errors are those of constraints.pxi.
+    # |g| over the gradient's length is compared: with these scales the errors are those of constraints.pxi.
     rows = [Rows(_LENGTH, nodes, length[:, None], tolerance * length / np.sqrt(2.0), chain, label("length"), 0.5)]
     if filaments.directors is not None:
         director = filaments.directors.beads[:, None]
@@ -148,8 +151,7 @@ def filament_rows(filaments: "Filaments") -> list[Rows]:
 def _tables(
     filaments: "Filaments", own: np.ndarray, first: int, first_director: int, kernel: Any
 ) -> tuple[np.ndarray, ...]:
-    """How those filaments (f,) that are `own` are spread over the lanes of a kernel; the columns are those of
-    `Filaments` there."""
+    """Spread the filaments marked in `own` (f,) over the lanes of a kernel; columns are those of `Filaments` there."""
     # The same for all contexts, and after each edit of the topology, but for the places of nodes and directors.
     kept = vars(filaments).setdefault("_lanes", {})
     key = kernel, None if own.all() else own.tobytes()
@@ -160,7 +162,7 @@ def _tables(
 
 
 def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.ndarray, ...]:
-    """The same, with nodes and directors counted from the first of these filaments."""
+    """Spread filaments as `_tables`, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
     n_links = np.diff(link_starts)
@@ -171,13 +173,13 @@ def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.nd
     # Filaments of similar length run together.
     short = np.flatnonzero(own & (n_links <= kernel.LINKS_IN_ONE_PIECE))
     short = short[np.argsort(-n_links[short], kind="stable")]
-    # Of those that are left over, each for itself takes about twice its share of a full vector.
+    # Each of the remaining filaments alone takes about twice its share of a full vector.
     few = len(short) % n_lanes
     alone = few if 2 * few <= n_lanes and not filaments.closed else 0
     together = len(short) - alone
     n_together = n_long + -(-together // n_lanes)
 
-    # Of every lane its batch, where in that it is, the first node of its filament and how many links.
+    # For every lane its batch, its place in that, the first node of its filament and how many links.
     k = np.arange(len(short))
     batch_of = np.where(k < together, n_long + k // n_lanes, n_together + k - together)
     place_in = np.where(k < together, k % n_lanes, 0)
@@ -199,7 +201,7 @@ def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.nd
     part, lane = np.divmod(place, n_lanes)
     row, hop = start[batch] + part * entries[batch] + lane, step[batch]
 
-    # Where there is nothing a place is read nevertheless, of the same filament; or of the first of the batch.
+    # An empty lane reads a place nevertheless: of the same filament, or of the first of the batch.
     leader = np.zeros(n_batches, int)
     leader[batch[::-1]] = filament[::-1]
     node, director = (np.repeat(values[leader], parts * entries).astype(np.int32) for values in (starts, link_starts))
@@ -230,15 +232,20 @@ def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.nd
 
 
 def _counted(first: np.ndarray, step: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The numbers first + step k, k < count, of each of several (m,) after another; whose each is, and its k."""
+    """Return the numbers first + step k, k < count, of each of several (m,), one after another.
+
+    Also returns the owner of each number, and its k.
+    """
     of = np.repeat(np.arange(len(count)), count)
     k = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
     return first[of] + step[of] * k, of, k
 
 
 def parallel_directors(filaments: "Filaments") -> np.ndarray:
-    """(l, 3) unit vectors perpendicular to the links of filaments, without twist; what a ring needs to close is spread
-    evenly over its joints."""
+    """Return unit vectors (l, 3) perpendicular to the links of filaments, without twist.
+
+    The twist that a ring needs to close is spread evenly over its joints.
+    """
     x, links = filaments.positions, filaments.links
     t = x[links[:, 1]] - x[links[:, 0]]
     t /= np.linalg.norm(t, axis=1)[:, None]

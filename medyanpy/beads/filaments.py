@@ -1,4 +1,4 @@
-"""Filaments: chains and rings of beads whose links keep their lengths, with or without material directions."""
+"""Filaments: chains and rings of beads with links of constant length, with or without material directions."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
-# How far nodes given by a user may miss the lengths of their links, relative, before that is an error (they are
-# put right when a Context is made).
+# The largest relative deviation of given nodes from the lengths of their links without an error (they are corrected
+# when a Context is made).
 _LENGTH_TOLERANCE = 1e-3
-# How far from perpendicular to its link a director given by a user may be (the cosine of the angle), before that is an
-# error (it is put right).
+# The largest cosine of the angle of a given director with its link without an error (it is corrected).
 _PERPENDICULAR_TOLERANCE = 1e-3
 
 
@@ -43,15 +42,15 @@ class Filaments(Chains, Beads):
     starts : (f + 1,) int array
         Where the nodes of each filament start, among the handle's nodes.
     closed : bool
-        Whether the filaments are rings: then a link joins the last node to the first.
+        True for rings: then a link joins the last node to the first.
     constrained : bool
-        Whether links keep their lengths.
+        True if links keep their lengths.
     link_lengths : (l,) float array, nm
         Of all links, filament after filament; the last of a ring leads back to its first node.
     fixed_nodes : (k,) int array
         Nodes that do not move, among the handle's nodes.
     tolerance : float
-        How exactly links keep their lengths, relative.
+        Relative tolerance of the lengths of links.
     friction_along : (n,) float array or None, pN s/nm
         Along the filament, where it differs from `friction` across it.
     directors : Directors or None
@@ -102,7 +101,7 @@ class Filaments(Chains, Beads):
     ) -> np.ndarray:
         """Add filaments to these: to a running simulation inside ``with topology.edit():``.
 
-        They are constrained, closed and twistable as those that are there. Forces that name the handle act on them too;
+        They are constrained, closed and twistable as the present ones. Forces that name the handle act on them too;
         where such a force has a number for each joint or link, give it those of the new ones with ``force.set`` inside
         the block.
 
@@ -113,12 +112,12 @@ class Filaments(Chains, Beads):
         directors
             As of `Topology.add_filaments`; of twistable filaments without twist where none are given.
         node_mass, node_friction, node_friction_along, director_mass, director_friction : optional
-            As of `Topology.add_filaments`; those of the nodes and links that are there, which must then have the same,
-            where none are given.
+            As of `Topology.add_filaments`; by default those of the present nodes and links, which must then have the
+            same.
         starts, link_lengths, fixed_nodes
             As of `Topology.add_filaments`, of the new filaments alone.
         constrained, closed : bool, optional
-            As of those that are there: for ``add(**actin.arguments(...))``.
+            As of the present ones: for ``add(**actin.arguments(...))``.
 
         Returns
         -------
@@ -186,13 +185,13 @@ class Filaments(Chains, Beads):
 
     @property
     def joints(self) -> np.ndarray:
-        """(J,) nodes between two links: of rings all, else all but the ends."""
+        """Nodes (J,) between two links: of rings all, else all but the ends."""
         nodes = np.arange(len(self))
         return nodes if self.closed else np.delete(nodes, np.r_[self.starts[:-1], self.starts[1:] - 1])
 
     @property
     def links_at_joints(self) -> tuple[np.ndarray, np.ndarray]:
-        """(J,), (J,) the links before and after each joint."""
+        """Links before and after each joint, (J,) and (J,)."""
         joints = self.joints
         which = self.node_chains[joints]
         if not self.closed:
@@ -211,7 +210,7 @@ class Filaments(Chains, Beads):
         return filament_rows(self) if self.constrained else []
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
-        # With directors constraints of links are not alone.
+        # With directors there are more constraints than those of links.
         if not self.constrained or self.directors is not None:
             return None
         from scipy import sparse
@@ -246,7 +245,7 @@ class Filaments(Chains, Beads):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Those of its directors included: constraints join the two."""
+        """Degrees of freedom, directors included, since constraints join the two."""
         free = 3 * (len(self) - len(self.fixed_nodes))
         if self.directors is not None:
             # Three each, less unit length and right angle.
@@ -254,7 +253,7 @@ class Filaments(Chains, Beads):
         return free - len(self.link_lengths) if self.constrained else free
 
     def sites(self, filament: Numbers, link: Numbers, fraction: Numbers = 0.5) -> Sites:
-        """Places on links, as links and other forces between sites take them.
+        """Return places on links, as links and other forces between sites take them.
 
         Parameters
         ----------
@@ -306,7 +305,7 @@ class Filaments(Chains, Beads):
         return self._on_links(self.link_starts[filament] + link, fraction)
 
     def sites_along(self, filament: Numbers, distance: Numbers) -> Sites:
-        """Places at distances along filaments from their first nodes, by the lengths of links at rest.
+        """Return places at distances along filaments from their first nodes, by the lengths of links at rest.
 
         Parameters
         ----------
@@ -343,7 +342,7 @@ class Filaments(Chains, Beads):
         return self._on_links(link, np.clip((along - end[link]) / self.link_lengths[link], 0.0, 1.0))
 
     def _together(self, what: str, **given: Any) -> list[np.ndarray]:
-        """One-dimensional arrays of equal length, the first of which numbers filaments that exist."""
+        """Return one-dimensional arrays of equal length, the first of which numbers filaments that exist."""
         arrays = []
         for key, value in given.items():
             dtype, error = (np.int64, TopologyError) if key in ("filament", "link") else (np.float64, ParameterError)
@@ -363,14 +362,14 @@ class Filaments(Chains, Beads):
         return arrays
 
     def _on_links(self, link: np.ndarray, fraction: np.ndarray) -> Sites:
-        """At fractions of links that are numbered through all filaments."""
+        """Return sites at fractions of links that are numbered through all filaments."""
         nodes = self.beads[self.links[link]]
         weights = np.column_stack([1.0 - fraction, fraction])
         start = 2 * np.arange(len(link) + 1)
         return Sites.from_arrays(start, nodes.ravel(), weights.ravel(), np.empty((0, 3)), handles=(self,))
 
     def filament_of(self, bead: int) -> int:
-        """The filament of the handle that a bead of the topology belongs to."""
+        """Return the filament of the handle to which a bead of the topology belongs."""
         return self.chain_of(bead)
 
     def bind(self, layout: "Layout") -> Flow | None:
@@ -430,7 +429,7 @@ class Directors(Beads):
     def add(
         self, positions: Numbers, mass: Numbers | None = None, friction: Numbers | None = None, **own: Any
     ) -> np.ndarray:
-        """Directors come with filaments.
+        """Refuse to add directors: they are added with filaments.
 
         Raises
         ------
@@ -454,7 +453,7 @@ class Directors(Beads):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """None apart from those of its filaments."""
+        """Degrees of freedom, 0: they are counted with those of the filaments."""
         return 0
 
     def describe(self, bead: int) -> str:
@@ -479,7 +478,7 @@ def add_filament(
     name: str | None = None,
     capacity: int | None = None,
 ) -> Filaments:
-    """Add one filament: a chain or ring of beads whose links keep their lengths.
+    """Add one filament: a chain or ring of beads with links of constant length.
 
     Parameters
     ----------
@@ -489,22 +488,22 @@ def add_filament(
     node_friction : float or (n,) float, pN s/nm, >= 0; or a tuple (along, across) of two such
         Against motion along the tangent and across it: of a slender rod about 1 to 2.
     constrained : bool
-        Whether links keep their lengths. Else the filament is a row of beads that a force must hold together.
+        Keep the lengths of links. Otherwise the filament is a row of beads that a force must hold together.
     closed : bool
         Join the last node to the first.
     directors : (l, 3) float, not zero, or "parallel", optional
-        Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are
-        made unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start;
-        of a ring, with what is needed to close it spread evenly.
+        Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are made
+        unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start; of a ring,
+        with the twist needed to close it spread evenly.
     director_mass : float or (l,) float, pN s² nm, > 0
         The moment of inertia of each link about its axis; needed with `directors`.
     director_friction : float or (l,) float, pN nm s, >= 0, optional
         Against rotation of each link about its axis, 0 where none is given; of a rod of radius a in a fluid of
         viscosity η, 4πηa² a length.
     node_friction_along : float or (n,) float, pN s/nm, >= 0, optional
-        Another way to say it: `node_friction` is then that across.
+        Alternative to the tuple: `node_friction` is then that across.
     link_lengths : float or (l,) float, nm, > 0, optional
-        l = n - 1 links, n of a ring. As the nodes are where none are given; nodes may miss given ones by 1e-3.
+        l = n - 1 links, n of a ring. By default the distances of nodes, which may deviate from given lengths by 1e-3.
     fixed_nodes : (k,) int
         Nodes that do not move; -1 is the last.
     tolerance : float, > 0
@@ -516,9 +515,9 @@ def add_filament(
     Raises
     ------
     TopologyError
-        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have, both ends of a
-        link fixed, fixed nodes that hold links straight between them, a director of no length or not perpendicular
-        to its link, directors of filaments that are not constrained, a name in use, or a topology in use.
+        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have. Both ends of a link
+        fixed, or fixed nodes that hold links straight between them. A director of no length or not perpendicular to its
+        link, or directors of filaments that are not constrained. A name in use, or a topology in use.
     ParameterError
         A number outside its domain.
     """
@@ -604,7 +603,7 @@ def _add_filaments(
         directors, director_mass, director_friction,
     )  # fmt: skip
     room = topology._capacity(what, len(x), capacity)
-    # Of the links of more filaments there are fewer than nodes, or as many.
+    # More filaments have at most as many links as nodes.
     n_links, links_room = len(handle.links), len(handle.links) if capacity is None else room
     first, own_name = topology._room(
         what, room if turning is None else room + links_room, name, "filament" if len(starts) == 2 else "filaments"
@@ -626,8 +625,10 @@ def _filaments(
     constrained: bool, closed: bool, link_lengths: Any, fixed: np.ndarray, tolerance: float, directors: Any,
     director_mass: Any, director_friction: Any,
 ) -> tuple[Filaments, tuple[np.ndarray, np.ndarray, np.ndarray] | None]:  # fmt: skip
-    """A handle in no topology of filaments as a user gives them, checked; and positions, masses and frictions of their
-    directors."""
+    """Make a handle in no topology of filaments from user input, checked.
+
+    Also returns positions, masses and frictions of their directors.
+    """
     closed, constrained = bool(closed), bool(constrained)
     if along is not None:
         along = per_item(f"{what}: node_friction along the filament", along, len(x), at_least=0.0)
@@ -687,7 +688,7 @@ def _filaments(
 
 
 def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
-    """Numbers of nodes from `lowest` to n - 1."""
+    """Return numbers of nodes from `lowest` to n - 1."""
     fixed = array(f"{what}: fixed_nodes", nodes, (None,), dtype=np.int64, error=TopologyError)
     bad = (fixed < lowest) | (fixed >= n)
     if bad.any():
@@ -696,7 +697,10 @@ def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
 
 
 def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[int], str]) -> np.ndarray:
-    """(l, 3) unit vectors perpendicular to links, or TopologyError for directors that are too far from that."""
+    """Return unit vectors (l, 3) perpendicular to links.
+
+    TopologyError for directors that are too far from that.
+    """
     given = array(what, directors, (len(links), 3), error=TopologyError)
     size = np.linalg.norm(given, axis=1)
     if not size.all():
@@ -710,7 +714,7 @@ def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[i
             f"{of(worst)} has a director that is not perpendicular to it: the cosine of the angle between them is "
             f"{cosine[worst]:g}, but must be within {_PERPENDICULAR_TOLERANCE:g} of 0"
         )
-    # What is right already keeps its bits.
+    # Values that are right already keep their bits.
     off = np.maximum(np.abs(cosine), np.abs(size - 1.0)) > 1e-14
     projected = p - cosine[:, None] * along
     out = np.where(off[:, None], projected / np.linalg.norm(projected, axis=1)[:, None], given)
@@ -719,7 +723,10 @@ def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[i
 
 
 def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
-    """Fixed nodes that hold the links between them straight: no impulse along the links could keep their lengths."""
+    """Refuse fixed nodes that hold the links between them straight.
+
+    No impulse along the links could keep their lengths.
+    """
     x, fixed = filaments.positions, filaments.fixed_nodes
     owner = np.searchsorted(filaments.starts, fixed, side="right") - 1
     for i in np.unique(owner).tolist():

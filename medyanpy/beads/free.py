@@ -1,4 +1,4 @@
-"""Free beads, with and without a radius; and how kinds of beads that are defined elsewhere are added."""
+"""Free beads, with and without a radius, and the method that adds kinds of beads defined elsewhere."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,14 +43,14 @@ class Beads(Handle):
         ----------
         positions : (k, 3) float, nm
         mass, friction : float or (k,) float, pN s²/nm, > 0, and pN s/nm, >= 0, optional
-            That of the beads that are there, which must then have the same.
+            By default that of the present beads, which must then have the same.
         **own : optional
-            What the kind needs besides; see `Topology.add_balls`, and of kinds from elsewhere their own page.
+            Further arguments of the kind; see `Topology.add_balls`, and for kinds from elsewhere their own page.
 
         Returns
         -------
         (k,) int array
-            Their rows: those that were asleep first.
+            Their rows: inactive rows first.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Beads(Handle):
         return self.topology._grow(self, self._more(what, x, *inertia, **own))
 
     def _more(self, what: str, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray, **own: Any) -> "Beads":
-        """A handle in no topology of more beads like these."""
+        """Make a handle in no topology of more beads like these."""
         self._expect_own(what, own)
         for name in self._own:
             if name in self.per_bead and name not in own:
@@ -77,13 +77,13 @@ class Beads(Handle):
         return other
 
     def _expect_own(self, what: str, own: dict[str, Any]) -> None:
-        """Refuse what this kind does not have."""
+        """Refuse arguments that this kind does not have."""
         for name in own:
             if name not in self._own:
                 raise ParameterError(f"{what}: these beads have no {name}{did_you_mean(name, self._own)}")
 
     def _expect_said(self, what: str) -> None:
-        """Refuse arrays of a kind from elsewhere that may be of each bead or not."""
+        """Refuse arrays of a kind from elsewhere that may or may not have a value for each bead."""
         for name, value in self._own.items():
             if name not in self.per_bead and isinstance(value, np.ndarray) and value.shape[:1] == (len(self),):
                 raise TopologyError(
@@ -95,7 +95,7 @@ class Beads(Handle):
         mass, friction = (np.full(len(x), self.of_all(name)) for name in ("mass", "friction"))
         return self._more(self.name, x, mass, friction)
 
-    # A kind that is defined elsewhere may have made anything of its arguments: it is made anew from all of them.
+    # A kind that is defined elsewhere may have changed its arguments: it is made again from all of them.
 
     @property
     def _is_from_elsewhere(self) -> bool:
@@ -128,7 +128,7 @@ class Beads(Handle):
 
 
 def _each(handle: Handle, name: str) -> np.ndarray:
-    """An argument of its own for each of the beads."""
+    """Return an argument with its own value for each of the beads."""
     value = np.asarray(handle._own[name])
     return np.broadcast_to(value, (len(handle), *value.shape)) if value.shape[:1] != (len(handle),) else value
 
@@ -185,7 +185,7 @@ def add_beads(
         Used by the letter O; a bead without friction is not thermostatted.
     name : str, optional
     capacity : int, >= n, optional
-        Rows for so many beads in all. Those that nobody has yet are asleep: no part of anything, and nan in states.
+        Rows for so many beads in all. Rows without a bead are inactive: not part of the system, and nan in states.
 
     Raises
     ------
@@ -222,11 +222,11 @@ def add(
     mass : float or (n,) float, pN s²/nm, > 0
     friction : float or (n,) float, pN s/nm, >= 0
     name : str, optional
-        ``kind.kind`` where none is given.
+        By default ``kind.kind``.
     capacity : int, >= n, optional
         As `add_beads`.
     own
-        What the kind needs besides; it checks that itself.
+        Further arguments of the kind, which checks them itself.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Points that live in the triangles of a membrane."""
+"""Points bound to the triangles of a membrane."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ BARYCENTRIC = Column(
     "barycentric", "intriangle", (2,), array="barycentric", entry="barycentric", shown=(3,)
 )
 
-# How far barycentric coordinates given by a user may miss "inside, sum 1" before they are an error (then they
-# are put right): a few roundings of a coordinate of order 1.
+# The largest deviation of given barycentric coordinates from "inside, sum 1" without an error (they are corrected): a
+# few roundings of a coordinate of order 1.
 _BARYCENTRIC_TOLERANCE = 1e-9
 
 
@@ -38,8 +38,7 @@ class InTrianglePoints(Handle):
     barycentric : (n, 3) float array
         Weights of that face's corners.
     points : slice or (n,) int
-        The same as `rows`, those among all in-triangle points of the topology:
-        ``state.intriangle.triangles[handle.points]``.
+        Rows among all in-triangle points of the topology: ``state.intriangle.triangles[handle.points]``.
     """
 
     kind = "points"
@@ -60,17 +59,21 @@ class InTrianglePoints(Handle):
 
     @property
     def normals(self) -> np.ndarray:
-        """(n, 3) float; unit normals of the membrane where points start: the mean of those of the triangles round each
-        corner, by areas, and then of corners, by weights, so that it is the same on both sides of an edge. NaN where
-        normals cancel."""
+        """Unit normals (n, 3) of the membrane where points start.
+
+        The mean of those of the triangles round each corner, by areas, and then of corners, by weights, so that it is
+        the same on both sides of an edge. NaN where normals cancel.
+        """
         normal = np.einsum("ij,ijk->ik", self.barycentric, self.area_vectors())
         length = np.linalg.norm(normal, axis=1)[:, None]
         unit: np.ndarray = np.divide(normal, length, out=np.full_like(normal, np.nan), where=length > 0.0)
         return unit
 
     def area_vectors(self) -> np.ndarray:
-        """(n, 3, 3) nm²; at each corner of the triangles where points start, the sum of the area vectors of the
-        triangles round it."""
+        """Return sums (n, 3, 3), nm², of the area vectors of the triangles round each corner.
+
+        Corners are those of the triangles where points start.
+        """
         mesh = self.membrane.mesh
         sums = np.zeros_like(mesh.vertices)
         np.add.at(sums, mesh.faces, (mesh.face_areas[:, None] * mesh.face_normals)[:, None])
@@ -102,12 +105,12 @@ class InTrianglePoints(Handle):
         n, triangles, barycentric, seed
             As of `Topology.add_intriangle_points`. Uniform per area means: on the mesh that the membrane started with.
         mass, friction : float or (k,) float, pN s²/nm, > 0, and pN s/nm, >= 0, optional
-            That of the points that are there, which must then have the same.
+            By default that of the present points, which must then have the same.
 
         Returns
         -------
         (k,) int array
-            Their rows: those that were asleep first.
+            Their rows: inactive rows first.
 
         Raises
         ------
@@ -181,7 +184,7 @@ def add_intriangle_points(
     membrane : Membrane
         Of this topology.
     n : int, >= 1
-        How many to place at random.
+        Number of points to place at random.
     triangles : (n,) int
         The face of `membrane.mesh` that each point lies in.
     barycentric : (n, 3) float, >= 0, sum 1
@@ -193,7 +196,7 @@ def add_intriangle_points(
         Of the random places; 0 where none is given.
     name : str, optional
     capacity : int, >= n, optional
-        Rows for so many points in all. Those that nobody has yet are asleep: no part of anything, in no triangle (-1).
+        Rows for so many points in all. Rows without a point are inactive: not part of the system, in no triangle (-1).
 
     Raises
     ------
@@ -218,8 +221,10 @@ def add_intriangle_points(
 def _places(
     what: str, membrane: Membrane, n: Any, triangles: Any, barycentric: Any, seed: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) int32 and (k, 2): the triangles of points, and the weights of their second and third corners, of either way
-    of giving them."""
+    """Return the triangles (k,) int32 of points, and the weights (k, 2) of their second and third corners.
+
+    Places are given in either of the two ways.
+    """
     if (n is None) == (triangles is None) or (triangles is None) != (barycentric is None):
         raise ParameterError(f"{what}: give either n, or both triangles and barycentric")
     if n is not None:
@@ -238,13 +243,13 @@ def _places(
 
 
 def _all_three(weights: np.ndarray) -> np.ndarray:
-    """(n, 3) of the weights (n, 2) of the second and third corner."""
+    """Return weights (n, 3) from those (n, 2) of the second and third corner."""
     second, third = weights.T
     return np.column_stack([(1.0 - second) - third, second, third])
 
 
 def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Faces (n,) and weights (n, 3) of points in a mesh, or TopologyError naming the first bad one."""
+    """Return faces (n,) and weights (n, 3) of points in a mesh, or raise TopologyError naming the first bad one."""
     faces = array(f"{what}: triangles", triangles, (None,), dtype=np.int64, error=TopologyError)
     weights = array(f"{what}: barycentric", barycentric, (len(faces), 3), error=TopologyError)
     bad = (faces < 0) | (faces >= len(mesh.faces))
@@ -261,7 +266,7 @@ def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any
             f"{what}: point {i} lies outside its triangle {faces[i]}: barycentric = {weights[i].tolist()}, "
             "but the weights must be >= 0 with sum 1"
         )
-    # What is right already, such as the weights of a State, keeps its bits.
+    # Values that are right already, such as the weights of a State, keep their bits.
     wrong = (weights < 0.0).any(axis=1) | (weights[:, 0] != (1.0 - weights[:, 1]) - weights[:, 2])
     weights = weights.copy()
     weights[wrong] = np.clip(weights[wrong], 0.0, None)

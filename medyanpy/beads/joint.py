@@ -1,5 +1,4 @@
-"""Constraints that share beads, solved together: what holds each bead, which of it is connected, and in which order
-its equations are solved."""
+"""Constraints that share beads and are solved together: their rows, components, and order of elimination."""
 
 import heapq
 from collections.abc import Callable, Sequence
@@ -19,18 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Joint", "JointFlow", "Rows"]
 
-#: Below this, the least singular value of rows of unit length says that they depend on each other.
+#: Rows of unit length with a least singular value below this depend on each other.
 INDEPENDENT = 1e-6
 # Rows of a block of the kernel: enough to fill its lanes.
 _ROWS_IN_BLOCK = 64
-# Of more rows than this that are connected, dependence is looked for by sparse elimination.
+# With more connected rows than this, dependence is checked by sparse elimination.
 _MOST_DENSE = 600
-# Of matrices that are looked at together.
+# The most matrices that are checked together.
 _MOST_ENTRIES = 1 << 21
 
 
 class Rows(NamedTuple):
-    """Constraints g = 0 of one form, that a handle has.
+    """Constraints g = 0 of one form, of one handle.
 
     Attributes
     ----------
@@ -40,11 +39,11 @@ class Rows(NamedTuple):
     own : (m, q) float
         Numbers of each.
     scale : (m,) float, nm
-        How far from where it holds a constraint may be.
+        Largest deviation of a constraint.
     group : (m,) int
-        Counted within the handle: what it solves together, or would solve.
+        Numbers, within the handle, of groups that it solves together, or would solve.
     label : callable (i) -> str
-        What the i-th is called in messages.
+        Name of the i-th in messages.
     share : float
         The handle's multipliers are those of this form times it.
     """
@@ -64,11 +63,11 @@ class Joint:
     Attributes
     ----------
     first : Handle
-        Of the handles of such constraints, the one whose flow is that of all.
+        The handle of such constraints that has the flow of all.
     handles : set of Handle
-        Those with a bead or a constraint among them.
+        Handles with a bead or a constraint among them.
     leaders : dict of Handle to Handle
-        Of these, the one whose temperature they are part of.
+        For each of these, the one with the temperature of which it is part.
     """
 
     def __init__(self, topology: "Topology", written: Sequence["Handle"]) -> None:
@@ -94,7 +93,7 @@ class Joint:
                 continue
             taken = self._taken.setdefault(handle, np.zeros(n_groups[handle], bool))
             taken[rows.group[joins]] = True
-            # What holds beads that do not move has nothing to do.
+            # Constraints of beads that do not move have no effect.
             joins &= self._movable[rows.beads].any(axis=1)
             i = np.flatnonzero(joins)
             kept.append(np.full(len(i), p))
@@ -113,7 +112,7 @@ class Joint:
         self._keeps: dict[Handle, bool] = {}
 
     def _connected(self, parts: list[tuple["Handle", Rows]]) -> tuple[list[np.ndarray], dict["Handle", int]]:
-        """(m,) the number of the component of every row of every part; and how many groups each handle has."""
+        """Return the component (m,) of every row of every part, and how many groups each handle has."""
         from scipy import sparse
         from scipy.sparse import csgraph
 
@@ -134,7 +133,7 @@ class Joint:
         return [label[first[handle] + rows.group] for handle, rows in parts], n_groups
 
     def taken(self, handle: "Handle", n: int) -> np.ndarray:
-        """(n,) which groups of a handle are among these, and no more its own to solve."""
+        """Mark groups of a handle that are among these, and not solved by the handle itself, (n,)."""
         out = np.zeros(n, bool)
         found = self._taken.get(handle, out[:0])
         out[: len(found)] = found
@@ -144,7 +143,7 @@ class Joint:
         return len(self._part)
 
     def label(self, row: int) -> str:
-        """What a row is called, by its number in no particular order."""
+        """Name a row, for messages, by its number in no particular order."""
         handle, rows = self.parts[self._part[row]]
         return f"{rows.label(int(self._number[row]))} of {handle.name!r}"
 
@@ -153,8 +152,7 @@ class Joint:
         return beads
 
     def keeps_momentum(self, handle: "Handle") -> bool:
-        """Whether no constraint of a handle changes when all its beads move alike, as far as gradients where they start
-        tell."""
+        """Tell whether no constraint of a handle changes when all its beads move alike, by gradients at the start."""
         if handle not in self._keeps:
             self._keeps[handle] = True
             for _, rows in ((h, r) for h, r in self.parts if h is handle):
@@ -166,13 +164,14 @@ class Joint:
     # What must hold at the start ------------------------------------------------------------------------------
 
     def check(self, what: str, written: "Handle", reach: float) -> None:
-        """Refuse constraints of a handle that do not hold where beads start, or that depend on each other or on what
-        holds their beads already.
+        """Refuse constraints of a handle that do not hold where beads start, or that depend on each other.
+
+        Or on other constraints of their beads.
 
         Raises
         ------
         TopologyError
-            Says which, and by how much.
+            Names the constraint and the deviation.
         """
         x = np.zeros((self.topology.n_beads, 3))
         for handle in self.handles:
@@ -195,7 +194,7 @@ class Joint:
         starts = np.concatenate([[0], cuts])
         doubtful = np.ones(len(components), bool)
         for size in np.unique(sizes[sizes <= _MOST_DENSE]).tolist():
-            # Those of one size together: 10 000 molecules are looked at as fast as a few.
+            # Those of one size together: 10 000 molecules are checked as fast as a few.
             all_of_size, few = np.flatnonzero(sizes == size), max(1, _MOST_ENTRIES // size**2)
             for which in np.split(all_of_size, range(few, len(all_of_size), few)):
                 doubtful[which] = _least_eigenvalues(matrix, starts[which], size) < 100.0 * INDEPENDENT**2
@@ -223,7 +222,7 @@ class Joint:
             )
 
     def _check_independent(self, what: str, rows: np.ndarray, matrix: Any) -> None:
-        """Of the rows of a component, whose gradients of unit length are those of a matrix (r, 3n)."""
+        """Refuse rows of a component that depend on each other; a matrix (r, 3n) has their gradients of unit length."""
         matrix = matrix[:, np.unique(matrix.indices)]
         if len(rows) <= _MOST_DENSE:
             left, values, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
@@ -259,7 +258,7 @@ class Joint:
         )
 
     def _unit_rows(self, rows: np.ndarray, gradients: dict[int, np.ndarray]) -> Any:
-        """(r, 3n) gradients of rows in coordinates of beads that move, of length 1."""
+        """Return gradients of rows, of length 1, in coordinates of beads that move, (r, 3n)."""
         from scipy import sparse
 
         i, j, values = [], [], []
@@ -279,13 +278,14 @@ class Joint:
     def multipliers(
         self, x: np.ndarray, v: np.ndarray, forces: np.ndarray
     ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
-        """Of every handle those of its parts, by rows: pairs of numbers (m,) within the part, and λ; from (n, 3)
-        positions, velocities and forces in topology order.
+        """Return the multipliers of each part of every handle: pairs of numbers (m,) within the part, and λ.
+
+        Positions, velocities and forces are (n, 3), in topology order.
 
         Raises
         ------
         SimulationError
-            They are not determined.
+            Multipliers that are not determined.
         """
         from scipy import sparse
         from scipy.sparse import linalg
@@ -335,7 +335,7 @@ class Joint:
     # Tables of the kernel ---------------------------------------------------------------------------------------
 
     def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list[Form], list[int]]:
-        """Those of _kernels/joint_constraints.pyx, the programs, and which of these rows each of theirs is."""
+        """Make the tables of _kernels/joint_constraints.pyx, its programs, and the row here of each row there."""
         forms = list(dict.fromkeys(rows.form for _, rows in self.parts))
         # Components in the order of their first beads.
         order = np.lexsort((self._number, self._part, self._component))
@@ -369,7 +369,7 @@ class Joint:
         return arrays, forms, ordered
 
     def led_by(self, written: "Handle", tables: dict[str, np.ndarray], ordered: list[int]) -> np.ndarray:
-        """(components,) of which a handle's constraints are the first that a user has written."""
+        """Mark the components (components,) of which a handle's constraints are the first written by a user."""
         rank = {handle: k for k, handle in enumerate(self.topology.handles)}
         out = []
         for first, end in zip(tables["rows"], tables["rows"][1:], strict=False):
@@ -379,14 +379,14 @@ class Joint:
         return np.array(out)
 
     def moving(self, layout: Any, place: np.ndarray) -> np.ndarray:
-        """Which beads at places move."""
+        """Mark the beads at places that move."""
         moving: np.ndarray = self._movable[layout.order[place]]
         return moving
 
     def _add_component(
         self, own: np.ndarray, forms: list[Form], t: dict[str, list[Any]], ordered: list[int]
     ) -> list[int]:
-        """Append a component; the numbers of its rows in the tables."""
+        """Append a component, and return the numbers of its rows in the tables."""
         beads = sorted({int(bead) for row in own for bead in self._beads(row)})
         moves = [bool(self._movable[bead]) for bead in beads]
         slot = {bead: k for k, bead in enumerate(beads)}
@@ -427,7 +427,10 @@ class Joint:
 
 
 def _least_eigenvalues(matrix: Any, starts: np.ndarray, size: int) -> np.ndarray:
-    """(c,) of the products of rows with each other, of components of as many rows, from these on."""
+    """Return the least eigenvalues (c,) of the products of rows with each other.
+
+    For components of as many rows, from these on.
+    """
     rows = (starts[:, None] + np.arange(size)).ravel()
     unit = matrix[rows]
     products = (unit @ unit.T).tocoo()
@@ -443,8 +446,10 @@ _TABLES = (
 
 
 def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], list[list[int]]]:
-    """An order of elimination with little fill, by least degree, of rows with these beads; and, in this order, the
-    columns of every row of the factorised matrix, ascending."""
+    """Find an order of elimination with little fill, by least degree, of rows with these beads.
+
+    Also returns, in this order, the columns of every row of the factorised matrix, ascending.
+    """
     holders: dict[int, set[int]] = {}
     for k, beads in enumerate(rows):
         for s in beads:
@@ -478,7 +483,7 @@ def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], li
 
 
 def _leaders(topology: "Topology", groups: list[set["Handle"]]) -> dict["Handle", "Handle"]:
-    """Of every handle in some sets, the first of all that are connected with it by these."""
+    """Find for every handle in some sets the first of all handles that the sets connect with it."""
     number = {handle: k for k, handle in enumerate(topology.handles)}
     leader = {handle: handle for group in groups for handle in group}
 
@@ -542,8 +547,10 @@ class JointFlow(Flow):
 
 
 def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
-    """Whether friction over mass is one number in each component, so that O takes nothing from normal parts to tangent
-    ones; see `FilamentFlow`."""
+    """Tell whether friction over mass is one number in each component.
+
+    O then takes nothing from normal parts to tangent ones; see `FilamentFlow`.
+    """
     mass, friction = layout.gather("mass"), layout.gather("friction")
     if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
         return False
@@ -553,5 +560,5 @@ def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
     rate = friction[place] / mass[place]
     first = np.zeros(len(tables["slots"]) - 1)
     first[component] = rate
-    # Up to a rounding of a user's products.
+    # Up to the rounding of products in user input.
     return bool((np.abs(rate - first[component]) <= 1e-14 * rate).all())

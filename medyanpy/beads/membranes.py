@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Membrane(Handle):
-    """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start.
+    """Vertices of a triangle mesh.
 
-    `first_face` is the number of its first triangle among those of all membranes of the topology. `fixed` says whether
-    all of its vertices are held, `fixed_beads` which are.
+    `mesh` holds the triangles and where the vertices start. `first_face` is the number of its first triangle among
+    those of all membranes of the topology. `fixed` is True if all of its vertices are fixed; `fixed_beads` marks those
+    that are.
     """
 
     kind = "vertices"
@@ -85,8 +86,8 @@ def add_membrane(
     vertex_mass : float or (V,) float, pN s²/nm, > 0
     vertex_friction : float or (V,) float, pN s/nm, >= 0
     fixed : bool or (V,) bool
-        Immobile: points move on it, nothing moves it. Or which of its vertices are: ``mesh.border_vertices`` pins a
-        sheet to a frame. They keep their place also where edges are flipped, and have no degrees of freedom.
+        Immobile: points move on it, and it does not move. Or a mask of its immobile vertices: ``mesh.border_vertices``
+        pins a sheet to a frame. They keep their place also where edges are flipped, and have no degrees of freedom.
     name : str, optional
 
     Raises

@@ -37,14 +37,14 @@ ANGULAR_MOMENTA = Column(
     entry="angular_momentum",
 )  # fmt: skip
 
-# How far the length of a quaternion given by a user may be from 1, before that is an error (it is put right).
+# The largest deviation of the length of a given quaternion from 1 without an error (it is corrected).
 _UNIT_TOLERANCE = 1e-6
 # Columns of the kernel's matrices: 6, padded to whole vectors.
 _PADDED = 8
 
 
 def unit_quaternions(what: str, orientations: Any, n: int) -> np.ndarray:
-    """(n, 4) quaternions scaled to length 1, which they must have to 1e-6; TopologyError naming the first other one."""
+    """Return quaternions (n, 4) scaled to length 1; TopologyError names the first one off by more than 1e-6."""
     q = array(what, orientations, (n, 4), error=TopologyError)
     length = np.linalg.norm(q, axis=1)
     wrong = np.abs(length - 1.0) > _UNIT_TOLERANCE
@@ -54,14 +54,14 @@ def unit_quaternions(what: str, orientations: Any, n: int) -> np.ndarray:
             f"{what}[{i}] = {q[i].tolist()} has length {length[i]:.9g}, but a unit quaternion must have length 1 to "
             f"{_UNIT_TOLERANCE:g}"
         )
-    # What has been scaled before stays as it is, to the last bit.
+    # Quaternions that have been scaled before do not change, to the last bit.
     return np.where(np.abs(length - 1.0)[:, None] > 1e-15, q / length[:, None], q)
 
 
 def friction_tensors(what: str, friction: Any, n: int, point: Any = None) -> np.ndarray:
-    """(1 or n, 6, 6) friction tensors about the centre of mass, in the body frame; all zeros without friction.
+    """Return friction tensors (1 or n, 6, 6) about the centre of mass, in the body frame; zeros without friction.
 
-    Of what a user gives: a number (translation alone), two (translation, rotation), or 6×6 tensors about `point`.
+    A user gives a number (translation alone), two (translation, rotation), or 6×6 tensors about `point`.
     """
     try:
         given = np.asarray(friction, dtype=float)
@@ -89,9 +89,9 @@ def friction_tensors(what: str, friction: Any, n: int, point: Any = None) -> np.
 
 
 def rod_friction(what: str, friction: Any, rotational: Any, n: int) -> np.ndarray:
-    """(1 or n, 6, 6) friction tensors of the nodes of rods, whose third axis is along them.
+    """Return friction tensors (1 or n, 6, 6) of the nodes of rods, with the third axis along them.
 
-    Of what a user gives: a number or (along, across), of translation and of rotation; or tensors.
+    A user gives a number or (along, across), of translation and of rotation; or tensors.
     """
     if dimensions(f"{what}: friction", friction, "(), (2,), (6, 6) or (n, 6, 6)") >= 2:
         if np.any(rotational):
@@ -123,7 +123,7 @@ class OrientedBeads(Beads):
     rotation_parts : int
         Parts into which the rotation of each A is cut.
     held : (n, 2) bool array
-        Of which beads the position, and the orientation, does not change.
+        True for beads with a fixed position, and a fixed orientation.
     rows : slice or (n,) int
         Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
     """
@@ -188,14 +188,14 @@ class OrientedBeads(Beads):
         return out
 
     def beside_frames(self) -> dict[str, Any]:
-        # For people who look into files.
+        # For readers of files.
         return {**super().beside_frames(), "inertia": (self.inertia, "pN s+2 nm")}
 
     def bind(self, layout: "Layout") -> Flow | None:
         return OrientedFlow(self, layout) if len(self) else None
 
     def sites(self, arms: Numbers) -> Sites:
-        """Points fixed to the bodies: what acts on them also turns the bodies.
+        """Return points fixed to the bodies: forces on them also turn the bodies.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class OrientedBeads(Beads):
 
 
 def _mean_friction(tensors: np.ndarray, n: int) -> np.ndarray:
-    """(n,) friction of translation, the mean of three directions; of (1 or n, 6, 6) tensors."""
+    """Return friction of translation, the mean of three directions, of tensors (1 or n, 6, 6), (n,)."""
     mean = np.trace(tensors[:, :3, :3], axis1=1, axis2=2) / 3.0
     return np.broadcast_to(mean if len(mean) == n else mean[0], (n,))
 
@@ -251,7 +251,7 @@ class OrientedFlow(Flow):
     def __init__(self, beads: OrientedBeads, layout: "Layout") -> None:
         self._beads = beads
         self._first: int = layout.rows_of(beads).start
-        #: Of every species, and the time and kT of the O or D that they are for.
+        #: Matrices of every species, and the time and kT of the O or D that they are for.
         self._matrices: np.ndarray | None = None
         self._made_for: tuple[float | None, ...] = ()
         #: (n,) species of the beads.
@@ -270,7 +270,7 @@ class OrientedFlow(Flow):
         def rows(first: int, numbers: np.ndarray) -> np.ndarray:
             what = f"BrownianIntegrator: bead {beads.beads[first]} ({beads.name!r}): friction"
             free = _free(numbers[:2])
-            # What is held is a body of its own that nothing moves.
+            # A fixed body is a species that does not move.
             friction = np.where(free, numbers[2:].reshape(6, 6), np.eye(6))
             made = _brownian(check_tensor(friction, what), h, kT)
             made[:12] *= np.concatenate([free, free])
@@ -285,7 +285,7 @@ class OrientedFlow(Flow):
             self._matrices[self._kinds[now]] = old._matrices[old._kinds[then]]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        # Eigenvectors and factors may differ in their last bits where a run is gone on with.
+        # Eigenvectors and factors may differ in their last bits where a run is resumed.
         return {} if self._matrices is None else {f"friction of {self._beads.name}": self._matrices}
 
     def _stir(self, stage: Stage) -> "Operation":
@@ -303,14 +303,17 @@ class OrientedFlow(Flow):
         return rotation.TensorThermostat(stage.index, self._first, species, self._matrices)
 
     def _tensors(self) -> np.ndarray:
-        """(n, 36)"""
+        """Return friction tensors as rows, (n, 36)."""
         return np.broadcast_to(self._beads.friction_tensors.reshape(-1, 36), (len(self._beads), 36))
 
     def _species(
         self, stage: Stage, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray
     ) -> np.ndarray:
-        """(n,) which beads are alike in their `numbers` (n, k). The matrices of each species, `rows` of its first
-        bead and of its numbers, are made when they are first needed for a time and kT, and kept."""
+        """Return the species (n,) of beads with equal `numbers` (n, k).
+
+        The matrices of each species, `rows` of its first bead and of its numbers, are made when they are first needed
+        for a time and kT, and kept.
+        """
         kinds, first, species = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
         if self._made_for != (stage.h, stage.kT):
             self._made_for = stage.h, stage.kT
@@ -322,14 +325,17 @@ class OrientedFlow(Flow):
 
 
 def _free(held: np.ndarray) -> np.ndarray:
-    """(6, 6) whether both of two momenta are free, of whether position and orientation are held."""
+    """Return which pairs of momenta are free (6, 6), given whether position and orientation are fixed."""
     free = np.repeat(held == 0.0, 3)
     both: np.ndarray = free[:, None] & free
     return both
 
 
 def _exact(friction: np.ndarray, mass: np.ndarray, h: float, kT: float) -> np.ndarray:
-    """(2, 6, 6) the columns of C1, and of C2, of the step p <- C1 p + C2 xi of momenta of masses (6,), for a time h."""
+    """Return the columns of C1, and of C2, (2, 6, 6), of the exact step of momenta for a time h.
+
+    The step is p <- C1 p + C2 xi, for masses (6,).
+    """
     # With p = M^(1/2) u the friction is symmetric, and its eigenvectors relax one by one.
     root = np.sqrt(mass)
     rate, axes = np.linalg.eigh(friction / root[:, None] / root)
@@ -340,14 +346,16 @@ def _exact(friction: np.ndarray, mass: np.ndarray, h: float, kT: float) -> np.nd
 
 
 def _brownian(friction: np.ndarray, h: float, kT: float) -> np.ndarray:
-    """(13, 6) the columns of h D / kT, then those of a root of 2 h D, then the mean step h b, for a time h."""
+    """Return the columns of h D / kT, those of a root of 2 h D, and the mean step h b, (13, 6), for a time h."""
     step = h * friction_to_diffusion(friction, kT=kT)
     mean = [*mean_drift(step), 0.0, 0.0, 0.0]
     return np.concatenate([step / kT, np.linalg.cholesky(2.0 * step).T, [mean]])
 
 
 def mean_drift(diffusion: np.ndarray) -> np.ndarray:
-    """(3,) the mean velocity b_k = sum_ij eps_kji D_ij of a body with a diffusion tensor (6, 6): what the skew part of
-    its coupling block leaves, since it turns while it moves."""
+    """Return the mean velocity b_k = sum_ij eps_kji D_ij (3,) of a body with a diffusion tensor (6, 6).
+
+    It comes from the skew part of its coupling block, since the body turns while it moves.
+    """
     skew = diffusion[:3, 3:].T - diffusion[:3, 3:]
     return np.array([skew[1, 2], skew[2, 0], skew[0, 1]])

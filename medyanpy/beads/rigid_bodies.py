@@ -19,7 +19,10 @@ THINNEST = 0.05
 
 
 def solid_semi_axes(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """(n, 3) of solid ellipsoids of masses (n,) and principal moments (n, 3), I1 = m(a2² + a3²)/5 and so on."""
+    """Return semi-axes (n, 3) of solid ellipsoids of masses (n,) and principal moments (n, 3).
+
+    I1 = m(a2² + a3²)/5 and so on.
+    """
     square = 2.5 * (inertia.sum(axis=1)[:, None] - 2.0 * inertia) / mass[:, None]
     a = np.sqrt(np.maximum(square, 0.0))
     axes: np.ndarray = np.maximum(a, THINNEST * a.max(axis=1)[:, None])
@@ -50,12 +53,12 @@ class RigidBodies(OrientedBeads):
         positions, orientations, friction_point, fixed
             As of `Topology.add_rigid_bodies`.
         mass, inertia, friction : optional
-            Likewise; those of the bodies that are there, which must then have the same, where none are given.
+            Likewise; by default those of the present bodies, which must then have the same.
 
         Returns
         -------
         (k,) int array
-            Their rows: those that were asleep first.
+            Their rows: inactive rows first.
 
         Raises
         ------
@@ -65,7 +68,7 @@ class RigidBodies(OrientedBeads):
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
         if friction is None:
-            # A number and a tensor are told apart by whether they may be zero: these have been checked.
+            # A number may be zero, a tensor not: these have been checked.
             tensors = self.friction_tensors
             if len(tensors) > 1 and not (tensors == tensors[0]).all():
                 raise ParameterError(f"{what}: give friction=, because the bodies of {self.name!r} differ in it")
@@ -127,13 +130,12 @@ def add_rigid_bodies(
     inertia : (3,) or (n, 3) float, pN s² nm, > 0
         Principal moments of inertia; none may exceed the sum of the other two.
     friction : float, (float, float), or (6, 6) or (n, 6, 6) float, pN s/nm and pN s nm, >= 0
-        One number is the friction of translation, pN s/nm, two are those of translation and rotation (pN s nm),
-        and a tensor is in the body frame, translation first, symmetric and positive definite; see
-        `medyanpy.rigid`.
+        One number is the friction of translation, pN s/nm, two are those of translation and rotation (pN s nm). A
+        tensor is in the body frame, translation first, symmetric and positive definite; see `medyanpy.rigid`.
     friction_point : (3,) float, nm, optional
         The reference point of the tensor, in the body frame; by default the centre of mass.
     fixed : bool or (n,) bool
-        Which bodies do not move.
+        True for bodies that do not move.
     rotation_parts : int, >= 1
         Parts into which the free rotation of each A is cut: the error of its energy falls as the square of it.
     name : str, optional
@@ -173,7 +175,7 @@ def _rigid_bodies(
     topology: "Topology", what: str, positions: Any, orientations: Any, mass: Any, inertia: Any, friction: Any,
     friction_point: Any, fixed: Any, parts: int,
 ) -> RigidBodies:  # fmt: skip
-    """A handle in no topology of bodies as a user gives them, checked."""
+    """Make a handle in no topology of bodies from user input, checked."""
     x = positions_of(what, positions)
     n = len(x)
     q = unit_quaternions(f"{what}: orientations", orientations, n)

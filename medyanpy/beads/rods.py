@@ -18,10 +18,10 @@ from medyanpy.errors import ParameterError, TopologyError
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
-#: How a rod is held at an end.
+#: Supports of the ends of a rod.
 End: TypeAlias = Literal["free", "pinned", "clamped"]
 
-# Wavelengths at which the frequencies of a rod are looked at.
+# Wavelengths at which the frequencies of a rod are computed.
 _WAVES = 64
 
 
@@ -33,7 +33,7 @@ class Rods(Chains, OrientedBeads):
     starts : (r + 1,) int array
         Where the nodes of each rod start, among the handle's nodes.
     closed : bool
-        Whether the rods are rings: then a segment joins the last node to the first.
+        True for rings: then a segment joins the last node to the first.
     segment_length : (r,) float array, nm
         Of the segments of each rod, at rest.
     linear_density : (n,) float array, pN s²/nm²
@@ -60,13 +60,13 @@ class Rods(Chains, OrientedBeads):
         self.linear_density = linear_density
         self.inertia_density = inertia_density
         self.ends = ends
-        # Of friction, what it was made of.
+        # The arguments from which friction was made.
         self._given = given
         n = len(positions)
         held = np.zeros((n, 2), bool)
         for node, end in zip((starts[:-1], starts[1:] - 1), ends, strict=True):
             held[node] = [end != "free", end == "clamped"]
-        # A node stands for a segment around it, or, where it is held, for the half of one that begins or ends there.
+        # A node represents a segment around it, or, where it is held, the half of one that begins or ends there.
         length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
         mass, inertia = linear_density * length, inertia_density * length[:, None]
         super().__init__(
@@ -85,9 +85,9 @@ class Rods(Chains, OrientedBeads):
     ) -> np.ndarray:
         """Add rods to these: to a running simulation inside ``with topology.edit():``.
 
-        Their friction, their ends and whether they are rings are as of those that are there. Forces that name the
-        handle act on them too; where such a force has a number for each segment, give it those of the new ones with
-        ``force.set`` inside the block.
+        Their friction and ends, and whether they are rings, are as of the present ones. Forces that name the handle act
+        on them too; where such a force has a number for each segment, give it those of the new ones with ``force.set``
+        inside the block.
 
         Parameters
         ----------
@@ -96,8 +96,7 @@ class Rods(Chains, OrientedBeads):
         orientations : (n, 4) float, or list of (n_i, 4) float, dimensionless
             Likewise.
         segment_length, linear_density, inertia_density : optional
-            As of `Topology.add_rods`; those of the rods that are there, which must then have the same, where none are
-            given.
+            As of `Topology.add_rods`; by default those of the present rods, which must then have the same.
         starts : (k + 1,) int, optional
             As of `Topology.add_rods`, of the new rods alone.
 
@@ -141,12 +140,12 @@ class Rods(Chains, OrientedBeads):
 
     @property
     def joint_lengths(self) -> np.ndarray:
-        """(J,) nm; the rest length of every segment between two nodes, in the order of `links`."""
+        """Rest length of every segment between two nodes, in the order of `links`, (J,) nm."""
         lengths: np.ndarray = self.segment_length[self.link_chains]
         return lengths
 
     def tips(self, end: Literal["start", "end"]) -> tuple[np.ndarray, np.ndarray]:
-        """Where rods end.
+        """Return the places where rods end.
 
         Parameters
         ----------
@@ -156,8 +155,8 @@ class Rods(Chains, OrientedBeads):
         Returns
         -------
         (r,) int, and (r, 3) float, nm
-            The node of each rod that is next to it, among the handle's nodes, and the way from there in its frame:
-            half a segment at free ends, which lie beyond their nodes; none at others.
+            The node next to the end of each rod, among the handle's nodes, and the vector from there to the end in its
+            frame: half a segment at free ends, which lie beyond their nodes; zero at others.
 
         Raises
         ------
@@ -183,7 +182,7 @@ class Rods(Chains, OrientedBeads):
         *,
         box: Sequence[float | None] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Shear and stretch Γ, bending and twist Ω of every segment.
+        """Return shear and stretch Γ, and bending and twist Ω of every segment.
 
         Parameters
         ----------
@@ -192,7 +191,7 @@ class Rods(Chains, OrientedBeads):
         orientations : (n, 4) float, optional
             Unit quaternions: ``state.orientations[rods.rows]``.
         box : (3,) of float, nm, > 0, or None, optional
-            ``state.box``: segments are then those to the nearest images.
+            ``state.box``: segments then go to the nearest images.
 
         Returns
         -------
@@ -202,7 +201,7 @@ class Rods(Chains, OrientedBeads):
         Raises
         ------
         ParameterError
-            Arrays of another shape; a box that is none.
+            Arrays of another shape; a box outside its domain.
 
         Examples
         --------
@@ -252,14 +251,14 @@ def add_rod(
 ) -> Rods:
     """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
 
-    A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of
-    the length N ℓ. An end that is held is at its node, which stands for half a segment: with one such end the rod
-    is (N - 1/2) ℓ long, with two (N - 1) ℓ. What rods resist is up to `forces.RodElasticity`.
+    A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of the
+    length N ℓ. An end that is held is at its node, which has half a segment: with one such end the rod is (N - 1/2) ℓ
+    long, with two (N - 1) ℓ. The elasticity of rods comes from `forces.RodElasticity`.
 
     Parameters
     ----------
     nodes : (n, 3) float, nm
-        n >= 2; of a ring n >= 3. They may be away from where the rod has no strain.
+        n >= 2; of a ring n >= 3. The rod may be strained.
     orientations : (n, 4) float, dimensionless
         Unit quaternions, scalar first, that turn the frame of each node into space: axes 1 and 2 in the
         cross-section, along its principal axes of inertia, 3 along the rod. `rods.frames` makes them from nodes,
@@ -289,8 +288,8 @@ def add_rod(
     Raises
     ------
     TopologyError
-        As `add_beads`; too few nodes, successive nodes in one place, orientations that are not unit quaternions or
-        whose third axis points against the way to the next node, a ring with ends.
+        As `add_beads`; too few nodes, successive nodes in one place, orientations that are not unit quaternions or have
+        a third axis against the direction to the next node, a ring with ends.
     ParameterError
         A number outside its domain, another word for an end.
 
@@ -380,7 +379,7 @@ def _rods(
     topology: "Topology", what: str, x: np.ndarray, orientations: Any, starts: np.ndarray, segment_length: Any,
     linear_density: Any, inertia_density: Any, friction: Any, rotational: Any, ends: Any, closed: bool, parts: int,
 ) -> Rods:  # fmt: skip
-    """A handle in no topology of rods as a user gives them, checked."""
+    """Make a handle in no topology of rods from user input, checked."""
     n, closed = len(x), bool(closed)
     both = (ends, ends) if isinstance(ends, str) else ends
     known = ("free", "pinned", "clamped")
@@ -407,7 +406,10 @@ def _rods(
 
 
 def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """(n,) radii of slices with a round section, of masses (n,) and moments (n, 3): I1 = m r²/4 of a thin one."""
+    """Return radii (n,) of slices with a round section, of masses (n,) and moments (n, 3).
+
+    I1 = m r²/4 of a thin one.
+    """
     radii: np.ndarray = 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
     return radii
 
@@ -415,7 +417,7 @@ def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
 def strains(
     links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray, box: Box | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(J, 3), (J, 3) Γ and Ω of joints of lengths (J,), as _kernels/rods.pyx has them."""
+    """Return Γ and Ω (J, 3) of joints of lengths (J,), as _kernels/rods.pyx has them."""
     a, b = orientations[links.T]
     b = np.where(np.einsum("ij,ij->i", a, b)[:, None] < 0.0, -b, b)
     mean = a + b
@@ -444,11 +446,12 @@ def check_frames(what: str, x: np.ndarray, q: np.ndarray, links: np.ndarray, of:
 def longest_timestep(
     length: np.ndarray, mass: np.ndarray, inertia: np.ndarray, stiffness: np.ndarray, couple: np.ndarray
 ) -> float:
-    """s; 2 over the highest frequency of straight rods: of joints of lengths (J,), with masses (J,) and inertias (J, 3)
-    of their nodes, resisting with C and B (J, 3).
+    """Return 2 over the highest frequency of straight rods, s.
 
-    Waves exp(i k s): with z = 2 sin(k l/2) and c = cos(k l/2), shear and rotation of each principal plane make the
-    matrix [[C z²/l, i C z c], [-i C z c, B z²/l + C c² l]] over (mass, inertia); stretch and twist are alone.
+    Joints have lengths (J,), masses (J,) and inertias (J, 3) of their nodes, and moduli C and B (J, 3).
+
+    For waves exp(i k s), with z = 2 sin(k l/2) and c = cos(k l/2), shear and rotation of each principal plane have the
+    matrix [[C z²/l, i C z c], [-i C z c, B z²/l + C c² l]] over (mass, inertia). Stretch and twist are not coupled.
     """
     rows = np.unique(np.column_stack([length, mass, inertia, stiffness, couple]), axis=0)
     l, m, i, c, b = rows[:, :1], rows[:, 1:2], rows[:, 2:5], rows[:, 5:8], rows[:, 8:11]  # noqa: E741

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
-# How far from their surface beads that come from outside may be, relative to its size: they are brought onto it.
+# The largest distance of given beads from their surface, relative to its size: they are moved onto it.
 REACH = 1e-3
 
 
@@ -42,7 +42,7 @@ class SurfaceFlow(Flow):
         evaluator = surface.evaluator
         joint = layout.topology.joint
         taken = np.zeros(len(points), bool) if joint is None else joint.taken(points, len(points))
-        # Those between beads that are solved for together with constraints of a user's own.
+        # Beads between those that are solved together with constraints written by a user.
         edges = np.flatnonzero(np.diff(np.pad(~taken, 1).astype(np.int8)))
         self._makers = [
             partial(
@@ -82,7 +82,7 @@ class SurfacePoints(Beads):
     ----------
     surface : Surface
     tolerance : float
-        How near to the surface beads are kept, relative to its size.
+        Tolerance of the distance of beads from the surface, relative to its size.
     """
 
     kind = "surface points"
@@ -118,7 +118,7 @@ class SurfacePoints(Beads):
     def constraint_rows(self) -> list[Rows]:
         if isinstance(self.surface, PythonSurface):
             return []
-        # Far from the origin coordinates have no better resolution than that.
+        # Far from the origin this is the resolution of coordinates.
         size = np.maximum(self.surface.length, np.linalg.norm(self.positions, axis=1))
         number = np.arange(len(self))
         nothing, label = np.empty((len(self), 0)), self._label
@@ -129,7 +129,7 @@ class SurfacePoints(Beads):
         return f"the surface under bead {i}"
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray:
-        # d²g/dt² = 0: the acceleration along the gradient makes up for what the velocity gains on a curved surface.
+        # d²g/dt² = 0: the acceleration along the gradient balances the curvature term of the velocity.
         gradient, hessian = self.surface.gradient(positions), self.surface.hessian(positions)
         bends = np.einsum("i,ij,ijk,ik->i", self.mass, velocities, hessian, velocities)
         size = np.einsum("ij,ij->i", gradient, gradient)
@@ -161,13 +161,13 @@ def add_surface_points(
     surface : Surface
         Such as ``medyanpy.surfaces.Sphere(500.0)``.
     positions : (n, 3) float, nm
-        Within 1e-3 of the size of the surface (``surface.length``) from it; they are brought onto it.
-        ``surface.sample(n, seed)`` gives positions spread evenly.
+        Within 1e-3 of the size of the surface (``surface.length``) from it; they are moved onto it. ``surface.sample(n,
+        seed)`` gives positions spread evenly.
     mass : float or (n,) float, pN s²/nm, > 0
     friction : float or (n,) float, pN s/nm, >= 0
     tolerance : float, > 0
-        How near to the surface beads are kept, relative to its size (or to their distance from the origin, where
-        that is larger).
+        Tolerance of the distance of beads from the surface, relative to its size (or to their distance from the origin,
+        where that is larger).
     name : str, optional
     capacity : int, >= n, optional
         As `add_beads`.
@@ -175,8 +175,8 @@ def add_surface_points(
     Raises
     ------
     TopologyError
-        As `add_beads`; a surface that is none; the first position that is too far from it, or from which Newton's
-        method does not lead onto it.
+        As `add_beads`; an argument that is not a surface; the first position that is too far from it, or from which
+        Newton's method does not lead onto it.
     ParameterError
         A mass, friction or tolerance outside its domain.
 
@@ -202,7 +202,7 @@ def add_surface_points(
 
 
 def _on_surface(what: str, surface: Surface, x: np.ndarray, tolerance: float) -> np.ndarray:
-    """(n, 3) positions that a user gives, brought onto a surface; TopologyError naming the first that is too far."""
+    """Move positions (n, 3) of a user onto a surface; TopologyError names the first too far from it."""
     if not len(x):
         return x
     try:

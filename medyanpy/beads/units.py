@@ -1,4 +1,4 @@
-"""What is moved as one where a periodic box changes its lengths."""
+"""Groups of beads that move as one where a periodic box changes its lengths."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,13 +18,15 @@ __all__ = ["units_of"]
 
 
 def units_of(what: str, layout: "Layout") -> list[np.ndarray]:
-    """Places of beads: (k, b) arrays of k units of b beads each. Free beads, vertices and bodies are one each,
-    filaments and rods as wholes; in-triangle points and directors are in none. Rows asleep are units of their own.
+    """Return places of beads as units that move as one: k units of b beads each in arrays (k, b).
+
+    Free beads, vertices and bodies are one each, filaments and rods are wholes; in-triangle points and directors are in
+    none. Inactive rows are units of their own.
 
     Raises
     ------
     TopologyError
-        Beads that cannot be moved: those that are fixed, on surfaces, or under constraints of a user's own.
+        Beads that cannot be moved: those that are fixed, on surfaces, or under constraints written by a user.
     """
     if layout.topology.joint is not None:
         raise TopologyError(f"{what}: beads with constraints of your own cannot be moved with the box")

@@ -1,4 +1,4 @@
-"""Walls: where space ends. A boundary is geometry alone; forces and flows are given one.
+"""Walls that bound space. A boundary is geometry alone; forces and flows use it.
 
 >>> import medyanpy as mp
 >>> floor = mp.boundaries.Plane(point=(0.0, 0.0, -50.0), normal=(0.0, 0.0, 1.0))

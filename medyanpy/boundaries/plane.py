@@ -15,15 +15,15 @@ from medyanpy.errors import ParameterError
 
 __all__ = ["Boundary", "Plane"]
 
-#: What a kernel is told of a wall: its kind, (3,) a place, (3,) a normal of length 1 or the way from there to the end
-#: of a segment, a radius, and -1 where things are to be inside, else 1.
+#: Description of a wall for kernels: its kind, (3,) a place, (3,) a normal of length 1 or the way from there to the end
+#: of a segment, a radius, and -1 where beads are to be inside, else 1.
 Shape = tuple[int, np.ndarray, np.ndarray, float, float]
 #: The kinds, as _kernels/walls.pyx has them.
 FLAT, ROUND = 0, 1
 
 
 class Boundary(Described, Guarded, ABC):
-    """A wall that does not move, and on which side of it things are to be. Immutable."""
+    """A wall that does not move, and its side on which beads are to be. Immutable."""
 
     # Surfaces that beads are held to have some of these names, too.
     _qualifier = "boundaries."
@@ -31,7 +31,7 @@ class Boundary(Described, Guarded, ABC):
 
     @abstractmethod
     def distance(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """How far places are from the wall.
+        """Return distances of places from the wall.
 
         Parameters
         ----------
@@ -48,13 +48,13 @@ class Boundary(Described, Guarded, ABC):
         Raises
         ------
         ParameterError
-            Places of another shape, or that are not finite; a box that is none, or a plane across one of its periodic
-            directions.
+            Places of another shape, or that are not finite; a box outside its domain, or a plane across one of its
+            periodic directions.
         """
 
     @abstractmethod
     def normals(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """Which way leads from the wall to where things are to be: the gradient of the distance.
+        """Return directions from the wall into the space of the beads: gradients of the distance.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Boundary(Described, Guarded, ABC):
         Returns
         -------
         (n, 3) float
-            Of length 1; 0 in the middle of a round wall, from where all ways do.
+            Of length 1; 0 in the middle of a round wall, where there is no such direction.
 
         Raises
         ------
@@ -76,18 +76,18 @@ class Boundary(Described, Guarded, ABC):
     @property
     @abstractmethod
     def _shape(self) -> Shape:
-        """What a kernel is told."""
+        """Description of the wall for kernels."""
 
     @property
     def _reach(self) -> float:
-        """nm; how far it is at most from the place that its kernel counts from."""
+        """Largest distance of the wall from the place from which its kernel counts, nm."""
         return np.inf
 
     def _expect_space_behind(self, what: str, lengths: np.ndarray) -> None:
-        """Refuse a box of these lengths, (3,) nm, in which there is nothing behind it; ParameterError."""
+        """Refuse a box of these lengths, (3,) nm, that has no space behind the wall; ParameterError."""
 
     def _from_start(self, method: str, start: np.ndarray, positions: "Numbers", box: Any) -> np.ndarray:
-        """(n, 3) from a place of the wall to others."""
+        """Return vectors from a place of the wall to positions, (n, 3)."""
         what = f"{type(self).__name__}.{method}"
         x = array(f"{what}: positions", positions, (None, 3))
         lengths = box_lengths(checked_box(what, box))
@@ -103,7 +103,7 @@ class Plane(Boundary):
     point : (3,) float, nm, finite
         Any point of the wall.
     normal : (3,) float, finite, not zero
-        Into the fluid: to the side where things are to be. Of any length.
+        Into the fluid: to the side where beads are to be. Of any length.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Plane(Boundary):
         largest = np.abs(given).max()
         if largest == 0.0:
             raise ParameterError(f"Plane: normal = {given.tolist()} but must not be zero")
-        # Of components whose squares overflow, or are nothing, the direction is as good as any.
+        # Scaled, since squares of components may overflow or underflow.
         self._normal: np.ndarray = given / largest
         self._normal /= np.linalg.norm(self._normal)
         for own in (self._point, self._normal):
@@ -140,12 +140,12 @@ class Plane(Boundary):
 
     @property
     def point(self) -> np.ndarray:
-        """(3,) nm; of the wall."""
+        """A point of the wall, (3,) nm."""
         return self._point
 
     @property
     def normal(self) -> np.ndarray:
-        """(3,); of length 1, into the fluid."""
+        """Normal into the fluid, (3,), of length 1."""
         return self._normal
 
     def __repr__(self) -> str:

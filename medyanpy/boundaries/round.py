@@ -15,7 +15,7 @@ __all__ = ["Capsule", "Sphere"]
 
 
 class _Round(Boundary):
-    """All that is at one distance from a segment, which may be a point."""
+    """Points at one distance from a segment, which may be a point."""
 
     def __init__(self, radius: float, inside: bool) -> None:
         name = type(self).__name__
@@ -25,7 +25,7 @@ class _Round(Boundary):
     @property
     @abstractmethod
     def _segment(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where it starts, and the way to its other end."""
+        """Start of the segment, and the vector to its other end."""
 
     @property
     def _reach(self) -> float:
@@ -33,16 +33,16 @@ class _Round(Boundary):
 
     @property
     def radius(self) -> float:
-        """nm."""
+        """Radius, nm."""
         return self._radius
 
     @property
     def inside(self) -> bool:
-        """Whether things are to be inside."""
+        """True if beads are to be inside."""
         return self._inside
 
     def _from_segment(self, method: str, positions: "Numbers", box: Any) -> np.ndarray:
-        """(n, 3) ways from the nearest place of the segment."""
+        """Return vectors from the nearest place of the segment, (n, 3)."""
         start, way = self._segment
         d = self._from_start(method, start, positions, box)
         square = way @ way
@@ -67,7 +67,7 @@ class _Round(Boundary):
 
 
 class Sphere(_Round):
-    """A sphere that holds things within it, or keeps them out.
+    """A sphere that holds beads within it, or keeps them out.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Sphere(_Round):
 
     @property
     def center(self) -> np.ndarray:
-        """(3,) nm."""
+        """Centre, (3,) nm."""
         return self._center
 
     @property
@@ -110,7 +110,7 @@ class Sphere(_Round):
 
 
 class Capsule(_Round):
-    """A cylinder with a hemisphere on either end, such as a bacterium, that holds things within it or keeps them out.
+    """A cylinder with a hemisphere on either end, such as a bacterium, that holds beads within it or keeps them out.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ class Capsule(_Round):
 
     @property
     def a(self) -> np.ndarray:
-        """(3,) nm; the centre of one hemisphere."""
+        """Centre of the first hemisphere, (3,) nm."""
         return self._a
 
     @property
     def b(self) -> np.ndarray:
-        """(3,) nm; that of the other."""
+        """Centre of the second hemisphere, (3,) nm."""
         return self._b
 
     @property

@@ -1,4 +1,4 @@
-"""Pair forces by the distance along a surface: which beads may have one, and by which kernel it is found."""
+"""Pair forces by the distance along a surface: beads that may have one, and kernels that find it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-# The largest curvature that is found may be missed by so much.
+# The error allowed for the largest curvature that is found.
 _MARGIN = 1.02
 
 
 def expect_on_surface(what: str, beads: "Beads") -> None:
-    """Refuse handles, or sites, that have no distance along a surface; beads given by their numbers are looked at when
-    a force is bound."""
+    """Refuse handles, or sites, that have no distance along a surface.
+
+    Beads given by their numbers are checked when a force is bound.
+    """
     if isinstance(beads, Sites):
         raise TopologyError(
             f"{what}: sites have no distance along a surface; give in-triangle points or surface points (along_surface)"
@@ -45,8 +47,10 @@ def expect_on_surface(what: str, beads: "Beads") -> None:
 def along_surface(
     layout: "Layout", beads: np.ndarray, groups: np.ndarray, cutoff: float, name: str, *arguments: Any
 ) -> Operation:
-    """The operation of a pair force by distances along the surface that its beads (m,) live on, 1: of the first group,
-    2: of the second, 3: of both; up to a cutoff, with what the operation in space is made of.
+    """Make the operation of a pair force by distances along the surface on which its beads (m,) live.
+
+    Groups are 1: of the first group, 2: of the second, 3: of both; distances go up to a cutoff; other arguments are
+    those of the operation in space.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def _apart(name: str, one: "Handle", other: "Handle") -> TopologyError:
 
 
 def _largest_curvature(name: str, handles: "list[Any]", cutoff: float) -> float:
-    """1/nm; no principal curvature is larger where beads of some handles may come, or their run fails."""
+    """Return a bound of the principal curvatures where beads of some handles may come, 1/nm; beyond it a run fails."""
     surface = handles[0].surface
     x = np.concatenate([handle.positions for handle in handles])
     found = surface.principal_curvatures(x).max(initial=0.0)

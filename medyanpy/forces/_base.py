@@ -1,4 +1,4 @@
-"""What every force has in common."""
+"""Base classes of forces."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ __all__ = [
 
 _Kind = TypeVar("_Kind", bound=Handle)
 
-#: What numbers cannot be of where edges are flipped.
+#: Objects that cannot have numbers of their own where edges are flipped.
 _OF_TRIANGLES = {"membrane.mesh.faces": "triangle", "membrane.mesh.edges": "edge"}
 
 
 @declared
 class Force(Parameterized):
-    """A term of the potential energy: what acts on which beads, with which numbers.
+    """A term of the potential energy: its law, its beads, and its numbers.
 
-    A force only describes. Each Context makes of it an operation of its own with `bind`, so one force may serve
+    A force only describes. Each Context makes its own operation from it with `bind`, so that one force may be used by
     several contexts. To write one, see "How to add a force" in the documentation; `PythonForce` needs less.
 
     Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
@@ -45,20 +45,20 @@ class Force(Parameterized):
     Parameters
     ----------
     name : str, optional
-        Under which its energy appears in ``state.energies``; the class name where none is given.
+        Name of its energy in ``state.energies``; the class name where none is given.
     group : int, 0 to 31
         Kicks of a word may name the groups they apply, as in ``"B1 B0 A O A B0 B1"``.
     """
 
     _remedy = "make a new force, and a new System with it; only force.changeable can be set"
-    #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
+    #: True if the force does not depend on where in space the system is, so that it keeps the total momentum.
     conserves_momentum = False
-    #: Whether its energy tells the work that it does: runs are watched for beads that run away by it.
+    #: True if its energy accounts for the work that it does: runs are then watched for beads that run away by it.
     energy_tells_work = True
-    #: Whether its energy is a function of 3D positions and orientations, whatever triangles beads are in or join: then
-    #: a flipped edge does nothing to it unless it moves a point.
+    #: True if its energy is a function of 3D positions and orientations alone, not of the triangles of beads: then a
+    #: flipped edge does not change it unless it moves a point.
     of_positions_alone = False
-    #: Whether `squared_frequencies` are what they bound.
+    #: True if `squared_frequencies` are exact and not only bounds.
     exact_frequencies = False
 
     name: Given[str | None, str] = argument("", "See `Force`.", default=None, kw_only=True)
@@ -73,16 +73,16 @@ class Force(Parameterized):
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """The handles this force was given: a System refuses those of another topology."""
+        """The handles this force was given; a System refuses those of another topology."""
         return ()
 
     @property
     def joined(self) -> np.ndarray:
-        """(b, 2) rows of beads that it joins two by two, which files and viewers show as bonds; none of most forces."""
+        """Rows (b, 2) of beads that it joins in pairs, shown as bonds in files and viewers; empty for most forces."""
         return np.empty((0, 2), np.int64)
 
     def joined_in(self, state: "State") -> np.ndarray:
-        """The same as it was in a state."""
+        """Return `joined` as it was in a state."""
         return self.joined
 
     def _count(self) -> Any:
@@ -91,28 +91,29 @@ class Force(Parameterized):
     def longest_timestep(
         self, topology: Topology | None = None, *, box: Sequence[float | None] | None = None
     ) -> float | None:
-        """2 over the highest frequency of this force on its beads where they start, beyond which kicks at that distance
-        in time are unstable; a Context warns of longer timesteps.
+        """Return 2 over the highest frequency of this force on its beads where they start.
+
+        Kicks at larger distances in time are unstable; a Context warns of longer timesteps.
 
         Parameters
         ----------
         topology : Topology, optional
-            Whose beads a force acts on that was given bead numbers; one that was given handles has theirs.
+            Topology of a force that was given bead numbers; one that was given handles has theirs.
         box : (3,) of float, nm, > 0, or None, optional
             That of the system, as `System` takes it: distances are then those of nearest images.
 
         Returns
         -------
         float or None
-            s; inf where nothing is stiff, None of a force that cannot tell. Not above what the matrix of second
-            derivatives says where beads start, and not below half of it; of pairs that collide and of bent filaments
-            a guide. Of more than 16 384 beads that a pair force acts on, four neighbourhoods of 4096 are looked at.
-            See :doc:`/parameters`.
+            s; inf where nothing is stiff, None of a force without an estimate. Not above the value from the matrix of
+            second derivatives where beads start, and not below half of it; for colliding pairs and bent filaments an
+            approximation. For a pair force on more than 16 384 beads, four neighbourhoods of 4096 are used. See
+            :doc:`/parameters`.
 
         Raises
         ------
         ParameterError
-            No topology, and no handles to take it from; a box that is none.
+            No topology, and no handles to take it from; a box outside its domain.
         """
         if topology is None:
             if not self.handles:
@@ -122,13 +123,17 @@ class Force(Parameterized):
         return longest_timestep(self.squared_frequencies(start))
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        """(rows,) 1/s²; bounds of this force: it is nowhere stiffer than springs that tie each row of `start` to its
-        place with these frequencies. None where the force does not know."""
+        """Return bounds (rows,) of the squared frequencies of this force, 1/s²; None where they are not known.
+
+        The force is nowhere stiffer than springs that tie each row of `start` to its place with these frequencies.
+        """
         return None
 
     def stiff_links(self, topology: Topology, box: Any, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """(b, 2) beads that it joins with squared frequencies of at least `least` (1/s²), and (b,) 1/(√m ℓ) with the
-        mass of the lighter one and their distance where they start; without those at one place."""
+        """Return beads (b, 2) that it joins with squared frequencies of at least `least` (1/s²), and 1/(√m ℓ) (b,).
+
+        m is the mass of the lighter one and ℓ their distance where they start; pairs at one place are left out.
+        """
         pairs = self.joined
         start = Start(topology, box=box)
         squared = self.squared_frequencies(start) if len(pairs) else None
@@ -141,16 +146,21 @@ class Force(Parameterized):
         return pairs, start.lightness[pairs].max(axis=1, initial=0.0) / length
 
     def obstacle_to_flips(self) -> str:
-        """Why edges of a membrane that it names cannot be flipped; empty where they can. A number for each triangle or
-        edge means nothing once these join other vertices; one for all goes on."""
+        """Return why edges of a membrane that it names cannot be flipped; empty where they can.
+
+        A number for each triangle or edge loses its meaning once these join other vertices; one number for all keeps
+        it.
+        """
         for name, domain in self.domains.items():
             if domain.per in _OF_TRIANGLES and len(np.unique(self._numbers[name])) > 1:
                 return f"its {name} is another for each {_OF_TRIANGLES[domain.per]}, give one for all"
         return ""
 
     def obstacle_to_births(self) -> str:
-        """Why jumps cannot bear more of the beads that it names; empty where they can. With a number for each that is
-        not the same for all, those that are born would have none."""
+        """Return why jumps cannot add more of the beads that it names; empty where they can.
+
+        With a number for each that is not the same for all, added beads would have none.
+        """
         for name in self._belong:
             if self._number_of_all(name) is None:
                 return f"its {name} is not the same for all"
@@ -158,13 +168,13 @@ class Force(Parameterized):
 
     @abstractmethod
     def bind(self, layout: "Layout") -> "Operation":
-        """The operation that computes this force on the arrays of one Context."""
+        """Return the operation that computes this force on the arrays of one Context."""
 
 
 class NamedTerms(Force):
     """A force on tuples of beads that a user has named, such as the pairs of bonds."""
 
-    #: What messages call a term, and the attribute (T, k) with the rows of their beads.
+    #: Name of a term in messages, and the attribute (T, k) with the rows of their beads.
     noun = "term"
     terms = ""
     #: The argument of the constructor that gives them, where it has another name.
@@ -184,12 +194,12 @@ class NamedTerms(Force):
 
     def _arguments_now(self) -> dict[str, Any]:
         now, argument = super()._arguments_now(), self.terms_argument or self.terms[1:]
-        # Handles may have other beads now than when terms were made of them.
+        # Handles may have other beads now than when terms were made from them.
         return now | ({argument: getattr(self, self.terms)} if self._was_cut or handles_in(now.get(argument)) else {})
 
 
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:
-    """`handle`, if it is one of `kind`."""
+    """Return `handle` if it is one of `kind`, else refuse it."""
     if not isinstance(handle, kind):
         raise TopologyError(f"{what} must be the handle of {article}, not {handle!r}")
     return handle

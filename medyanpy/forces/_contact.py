@@ -1,4 +1,4 @@
-"""The law of a contact (_kernels/contact.pxd), as users name it."""
+"""Forms of the law of a contact (_kernels/contact.pxd), by their names for users."""
 
 from medyanpy.errors import ParameterError
 
@@ -10,7 +10,7 @@ ENDS = {"WCA": 2.0 ** (1.0 / 6.0), "soft": 1.0}
 
 
 def expect_form(force: str, form: str) -> str:
-    """`form`, if it is one."""
+    """Return `form` if it is one, else refuse it."""
     if form not in FORMS:
         raise ParameterError(f"{force}: form = {form!r} but must be {' or '.join(map(repr, FORMS))}")
     return form

@@ -1,4 +1,4 @@
-"""What forces and jumps call the beads, handles and pairs that users give them."""
+"""Types of the beads, handles and pairs that users give to forces and jumps."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -12,7 +12,7 @@ __all__ = ["Beads", "Handles", "Ids", "Rows"]
 
 #: A handle, or several.
 Handles: TypeAlias = Handle | Sequence[Handle]
-#: Numbers of beads, or of what has permanent ids.
+#: Numbers of beads, or of other objects with permanent ids.
 Ids: TypeAlias = int | np.integer | np.ndarray | Sequence[int] | Sequence[np.integer]
 #: Places that a force acts on: handles, sites, or numbers of beads.
 Beads: TypeAlias = Handles | Sites | Ids

@@ -1,4 +1,4 @@
-"""What pair forces have in common: who is a member, who is excluded, neighbour lists, and what timestep they bear."""
+"""Base of pair forces: members, exclusions, neighbour lists and bounds of the timestep."""
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-# Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
+# Neighbours of a bead, beyond which a start is a heap that will be parted first, and is not representative of a run.
 _CROWDED = 200
-# Of more members than these together, so many neighbourhoods of so many are looked at when a Context is made: it is
-# to tell a timestep that is too long, not to cost as much as a run's first steps.
+# With more members than these together, so many neighbourhoods of so many are used when a Context is made: the check of
+# the timestep must not cost as much as a run's first steps.
 _NEIGHBORHOODS = 4
 _NEIGHBORHOOD = 4096
 # Share of the range. Wider means fewer builds of the list and longer rows; see
@@ -38,13 +38,13 @@ _SKIN = 0.4
 
 @dataclass(frozen=True)
 class Profile:
-    """The energies of pairs of members of a force, for what is asked once.
+    """Energies of pairs of members of a force, for single evaluations.
 
     Attributes
     ----------
     values : callable (distances (P,), pairs of members (P, 2)) -> (P, k >= 3) energies and their derivatives
     end : float or None, nm
-        Where all of them have ended; None: nowhere.
+        Distance at which all of them have ended; None if there is no such distance.
     strongest : int or None
         A member of which a pair of two repels as strongly as any; None where that is not known.
     axes : (members, 3) float or None, nm
@@ -61,7 +61,7 @@ class Profile:
 class PairForce(Force):
     """A radial energy of all pairs of two groups that are within range."""
 
-    # What the constructor calls its groups.
+    # Names of its groups in the constructor.
     _group_names = ("group_a", "group_b")
     exclusions: Given["Rows | None", np.ndarray] = argument(
         "(E, 2) int, optional",
@@ -91,19 +91,19 @@ class PairForce(Force):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether no site is an anchor, and no surface stays where it is that distances are measured along."""
+        """True if no site is an anchor, and no fixed surface is there along which distances are measured."""
         if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
             return False
         return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
 
     @property
     def along_surface(self) -> bool:
-        """Whether distances are those along the surface that its beads live on."""
+        """True if distances are measured along the surface that the beads live on."""
         return self._along_surface
 
     @property
     def _beads_a(self) -> Any:
-        """The beads of the first group by their numbers, or its sites, in the order of numbers given for each."""
+        """Beads of the first group by their numbers, or its sites, in the order of numbers given for each."""
         return _numbered(self._groups[0])
 
     @property
@@ -148,7 +148,7 @@ class PairForce(Force):
 
     @property
     def _is_one(self) -> bool:
-        """Whether both groups are the same object, which makes a difference for sites."""
+        """True if both groups are the same object, which makes a difference for sites."""
         return self._groups[0] is self._groups[1]
 
     def _arguments_now(self) -> dict[str, Any]:
@@ -214,11 +214,11 @@ class PairForce(Force):
         )
 
     def _profile(self, layout: "Layout", members: "_Members") -> Profile | None:
-        """The energies of its pairs; None of a force that does not tell."""
+        """Return the energies of its pairs; None of a force without them."""
         return None
 
     def _that_meet(self, members: "_Members", pairs: np.ndarray) -> np.ndarray:
-        """Those of some pairs of members (P, 2) that interact."""
+        """Select from pairs of members (P, 2) those that interact."""
         g = members.group[pairs]
         met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
         keys = np.sort(members.number[pairs], axis=1) @ [members.n_numbers, 1]
@@ -229,9 +229,11 @@ class PairForce(Force):
     def _frequencies(
         self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
     ) -> np.ndarray | None:
-        """Squared frequencies of what touches: `stiffness` of distances and members (P,), no more than `least` of two
-        that are where they stay; those nearer than that are to be parted before a run. None of a crowd. Of very many
-        members, samples are looked at."""
+        """Return squared frequencies of touching members; None for a crowded start.
+
+        `stiffness` is a function of distances and members (P,). Two that are fixed count for at most `least`; pairs
+        nearer than that are to be parted before a run. Of very many members, samples are used.
+        """
         members = self._members(start.layout)
         a, b = self._groups
         if not isinstance(a, Sites) and not start.there.all():
@@ -262,7 +264,7 @@ class PairForce(Force):
     def _bind(
         self, layout: "Layout", kind: Radial, parameters: tuple[float, ...], radius_of: Callable[..., np.ndarray]
     ) -> Operation:
-        """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
+        """Make the operation for one radial function; `radius_of` gives half the range of members by bead number."""
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
         # Two points are never nearer to each other along a surface than in space: the same list serves both.
@@ -280,8 +282,10 @@ class PairForce(Force):
         parameters: tuple[float, ...],
         weight_of: Callable[..., np.ndarray] | None = None,
     ) -> Operation:
-        """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
-        numbers."""
+        """Make the operation for all pairs at any distance.
+
+        `weight_of` gives factors of members by their rows and bead numbers.
+        """
         if layout.is_periodic:
             raise ParameterError(
                 f"{self.name} acts at any distance, which has no meaning among images in a periodic box: give a cutoff"
@@ -297,7 +301,7 @@ class PairForce(Force):
         start, ignored = _excluded(self.name, self._exclusions, members)
         place = np.full(members.n_numbers, -1)
         place[members.number] = np.arange(n)
-        # Nobody is a partner of itself.
+        # A member is not a partner of itself.
         owner = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
         ignored = np.concatenate([place[ignored], np.arange(n)])
         ignored = ignored[np.lexsort((ignored, owner))].astype(np.int32)
@@ -310,7 +314,7 @@ class PairForce(Force):
         return operation
 
     def _neighbors(self, layout: "Layout", members: "_Members", radius: np.ndarray) -> NeighborList:
-        """The list of members, given half the range of each."""
+        """Make the neighbour list of members, given half the range of each."""
         reach = 0.0
         if len(members.row):
             reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
@@ -343,7 +347,7 @@ class TwoGroups(PairForce):
 
 
 def _neighborhoods(x: np.ndarray) -> list[np.ndarray]:
-    """Rows of x (n, 3), ascending in each: all of them, or those around a few that are spread over the list."""
+    """Return rows of x (n, 3), ascending in each: all of them, or those around a few that are spread over the list."""
     n = len(x)
     if n <= _NEIGHBORHOODS * _NEIGHBORHOOD:
         return [np.arange(n)]
@@ -354,7 +358,7 @@ def _neighborhoods(x: np.ndarray) -> list[np.ndarray]:
 
 
 class _Members(NamedTuple):
-    """The sites of both groups of a force, in the arrays of one Context."""
+    """Sites of both groups of a force, in the arrays of one Context."""
 
     table: SiteTable
     row: np.ndarray  # in the table, ascending
@@ -367,19 +371,19 @@ class _Members(NamedTuple):
 
 
 def _numbered(group: Any) -> Any:
-    """Sites as they are, beads by their rows; of handles those that are there."""
+    """Return sites as they are, beads by their rows; of handles the beads that are there."""
     return group if isinstance(group, Sites) else bead_numbers(group)
 
 
 def _renumbered(exclusions: np.ndarray, a: np.ndarray, b: np.ndarray | None) -> np.ndarray:
-    """Pairs of numbers of sites, without those that go, (n_a,) and (n_b,) bool; b None: there is one group."""
+    """Return pairs of numbers of sites, without those that go, (n_a,) and (n_b,) bool; b is None for one group."""
     gone = a if b is None else np.append(a, b)
     left = np.cumsum(~gone) - 1
     return exclusion_pairs("exclusions", left[exclusions[~gone[exclusions].any(axis=1)]])
 
 
 def _frozen_group(what: str, beads: Any) -> Any:
-    """Handles as they are; bead numbers copied, so that nobody changes them later."""
+    """Return handles as they are; bead numbers copied, so that later changes have no effect."""
     handles = handles_in(beads)
     if handles:
         return handles
@@ -389,7 +393,7 @@ def _frozen_group(what: str, beads: Any) -> Any:
 
 
 def exclusion_pairs(force: str, exclusions: "Rows | None") -> np.ndarray:
-    """Pairs of numbers as a user gives them: (E, 2), read-only."""
+    """Return pairs of numbers as a user gives them: (E, 2), read-only."""
     given = np.empty((0, 2), np.int64) if exclusions is None else exclusions
     out = array(f"{force}: exclusions", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
     out.flags.writeable = False
@@ -397,13 +401,13 @@ def exclusion_pairs(force: str, exclusions: "Rows | None") -> np.ndarray:
 
 
 def excluded_beads(force: str, pairs: np.ndarray, layout: "Layout") -> tuple[np.ndarray, np.ndarray]:
-    """For every place, the beads that the one there ignores: where its list starts, and the lists, sorted."""
+    """List for every place the beads excluded from the one there: starts of the lists, and the sorted lists."""
     row, order = np.arange(layout.n, dtype=np.int32), layout.order
     return _excluded(force, pairs, _Members(SiteTable(), row, row, order, order, layout.n, "beads", True))
 
 
 def _excluded(force: str, pairs: np.ndarray, members: _Members) -> tuple[np.ndarray, np.ndarray]:
-    """For every member, the numbers it ignores: where its list starts, and the lists, sorted."""
+    """List for every member the numbers excluded from it: starts of the lists, and the sorted lists."""
     n, noun = members.n_numbers, members.noun
     bad = ((pairs < 0) | (pairs >= n)).any(axis=1)
     if bad.any():

@@ -1,4 +1,4 @@
-"""What forces on shapes have in common: whose shapes they are, how thick they are, and who is left out."""
+"""Base of forces between shapes: handles with shapes, their thickness, and exclusions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ __all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_ta
 
 
 def _is_one(value: Any) -> bool:
-    """Whether it is one value for all handles."""
+    """Tell whether this is one value for all handles."""
     if isinstance(value, np.ndarray):
         return value.ndim == 0
     return not isinstance(value, Sequence) or isinstance(value, str | bytes)
@@ -42,7 +42,7 @@ def no_chain(n: int) -> np.ndarray:
 
 
 def _chain(chains: Chains, first: int) -> np.ndarray:
-    """(l, 3) chain, number along it, and number of links if it is a ring, else 0."""
+    """Return chain, number along it, and number of links if it is a ring, else 0, (l, 3)."""
     starts, chain = chains.link_starts, chains.link_chains
     counts = np.diff(starts)
     along = np.arange(starts[-1]) - starts[chain]
@@ -50,7 +50,7 @@ def _chain(chains: Chains, first: int) -> np.ndarray:
 
 
 class Parts(NamedTuple):
-    """All shapes, handle by handle."""
+    """Shapes of all handles, handle by handle."""
 
     points: list[Part]
     links: list[Part]
@@ -60,7 +60,7 @@ class Parts(NamedTuple):
 
 
 class ShapeForce(Force):
-    """A force on the shapes of some handles, which have a radius each; balls have one of their own."""
+    """A force on the shapes of some handles, with a radius for each; balls have their own."""
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -73,12 +73,12 @@ class ShapeForce(Force):
 
     @property
     def shapes(self) -> tuple[Handle, ...]:
-        """The handles whose shapes it acts on."""
+        """Handles with the shapes on which it acts."""
         return self._shapes
 
     @property
     def exclusions(self) -> np.ndarray:
-        """(E, 2) pairs of bead numbers whose shapes do not collide."""
+        """Pairs (E, 2) of bead numbers with shapes that do not collide."""
         return self._exclusions
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
@@ -104,7 +104,7 @@ class ShapeForce(Force):
         return tuple(given)
 
     def _each(self, what: str, value: Any) -> list[Any]:
-        """One value for every handle."""
+        """Return one value for every handle."""
         n = len(self._shapes)
         if _is_one(value):
             return [value] * n
@@ -113,7 +113,7 @@ class ShapeForce(Force):
         return list(value)
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
-        """Each radius may be None on its own."""
+        """Check a number; each radius may be None on its own."""
         if name != "radius":
             return super()._in_domain(name, value, n)
         domain, given = replace(self.domains[name], per=None), self._each(name, value)
@@ -129,14 +129,14 @@ class ShapeForce(Force):
         return checked
 
     def _radii(self) -> list[np.ndarray]:
-        """Of the beads of each handle."""
+        """Return the radii of the beads of each handle, nm."""
         return [
             np.broadcast_to(handle.radius if isinstance(handle, Balls) and r is None else r, (len(handle),))
             for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
         ]
 
     def _expect_width(self, layout: "Layout", radii: list[np.ndarray]) -> None:
-        """Shapes that touch are nearest images by their first corners, as long as as they are at the start."""
+        """Refuse a box too small for nearest images of shapes, by their first corners and lengths at the start."""
         longest = 0.0
         for handle in self._shapes:
             if len(joined := handle.joined):
@@ -147,13 +147,13 @@ class ShapeForce(Force):
         layout.expect_width(self.name, 2.0 * (widest + longest))
 
     def _parts(self, layout: "Layout", kinds: list[int], radii: list[np.ndarray]) -> Parts:
-        """By place, with what belongs to rows asleep; `kinds`, the class of each handle's shapes."""
+        """List shapes by place, rows without a bead included; `kinds` has the class of each handle's shapes."""
         points, links, edges, triangles, nodes = out = Parts([], [], [], [], [])
         n_chains = 0
         for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
             place = layout.internal(handle.with_room)
             if len(place) > len(handle):
-                # Of rows asleep that of those that jumps may bear, who have one.
+                # Rows without a bead get the radius of beads that jumps may add, which have one.
                 given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
                 born = handle.of_all("radius") if given is None else given
                 born = radius.max(initial=0.0) if born is None else born
@@ -181,8 +181,11 @@ class ShapeForce(Force):
 
 
 def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:
-    """The arguments of a Search in which shapes of a meet those of b, and each other where that is said; without those
-    that meet nobody."""
+    """Return the arguments of a Search in which shapes of a meet those of b.
+
+    Those of one group also meet each other where `among_a` or `among_b` is set. Shapes that meet no others are left
+    out.
+    """
     in_a, in_b = (np.array(sorted({p.kind for p in parts}), int) for parts in (a, b))
     across = meet[np.ix_(in_a, in_b)].any(axis=1), meet[np.ix_(in_b, in_a)].any(axis=1)
     within = [meet[np.ix_(c, c)].any(axis=1) & among for c, among in ((in_a, among_a), (in_b, among_b))]
@@ -190,7 +193,7 @@ def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, mee
         [p for p in parts if p.kind in c[x | w]]
         for parts, c, x, w in zip((a, b), (in_a, in_b), across, within, strict=True)
     ]
-    # As in NeighborList: 3 is for those that meet their like.
+    # As in NeighborList: 3 is for shapes that meet those of their own group.
     groups = 3 if within[0].any() else 1, 3 if within[1].any() else 2
     group = [np.full(len(p.corners), g) for parts, g in zip(kept, groups, strict=True) for p in parts]
     parts = kept[0] + kept[1]
@@ -208,7 +211,7 @@ def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, mee
 
 
 def corner_sites(tables: Sequence[tuple[Any, ...]]) -> tuple[SiteTable, np.ndarray]:
-    """A site for every corner of the shapes of searches, and the places of all corners, each once."""
+    """Make a site for every corner of the shapes of searches, and return the places of all corners, each once."""
     corner = np.concatenate([table[0] for table in tables])
     starts = np.arange(len(corner) + 1, dtype=np.int32)
     return SiteTable(starts, corner, np.ones(len(corner)), np.empty((0, 3))), np.unique(corner)

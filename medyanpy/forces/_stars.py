@@ -1,19 +1,19 @@
-"""How stiff the bending energy of single vertices is, where the surface is folded there: vertex form.
+"""Stiffness of the bending energy of single vertices at which the surface is folded: vertex form.
 
-A star is a vertex with its ring. Its energy depends on the way d_i from the vertex to each of its m neighbours alone,
-so that second derivatives of it are those in d_i, and what the centre has to have so that shifts cost nothing.
+A star is a vertex with its ring. Its energy depends only on the vectors d_i from the vertex to each of its m
+neighbours. Second derivatives are those in d_i; those of the centre follow from invariance under shifts.
 """
 
 import numpy as np
 
 __all__ = ["Stars"]
 
-# The step of derivatives along the imaginary axis: as small as one likes, since nothing is subtracted.
+# The step of derivatives along the imaginary axis: arbitrarily small, since no difference is taken.
 _STEP = 1e-30
 
 
 class Stars:
-    """n stars of m triangles each.
+    """Stars, n of them, of m triangles each.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Stars:
 
     def __init__(self, centre: np.ndarray, second: np.ndarray, third: np.ndarray) -> None:
         self.beads = np.column_stack([centre, second])
-        #: Which triangle comes after each, and which before.
+        #: The triangle after each, and the one before.
         self._next = np.argmax(third[:, :, None] == second[:, None, :], axis=2)
         self._last = np.argsort(self._next, axis=1)
 
@@ -37,8 +37,10 @@ class Stars:
         lightness: np.ndarray,
         projected: bool,
     ) -> np.ndarray:
-        """(n, m+1) 1/s²; bounds of the stars' energies, by `beads`: sums of the norms of the blocks in each row of the
-        matrix of second derivatives, which dominate it as rows of numbers do.
+        """Return bounds (n, m+1) of the squared frequencies of the stars, by `beads`, 1/s².
+
+        They are sums of the norms of the blocks in each row of the matrix of second derivatives, which dominate it as
+        rows of numbers do.
 
         Parameters
         ----------
@@ -48,7 +50,7 @@ class Stars:
         lightness : (n, m+1) float
             1/√m of `beads`.
         projected : bool
-            Of which of the two vertex forms.
+            Use the projected one of the two vertex forms.
         """
         ways = vertices[self.beads[:, 1:]] - vertices[self.beads[:, :1]]
         n, m, _ = ways.shape
@@ -67,7 +69,7 @@ class Stars:
         return out
 
     def _gradient(self, d: np.ndarray, kappa: np.ndarray, curvature: np.ndarray, projected: bool) -> np.ndarray:
-        """(n, m, 3) of the energy in d; notation and derivation as in docs/forces/membrane.md."""
+        """Return the gradient (n, m, 3) of the energy in d; notation and derivation as in docs/forces/membrane.md."""
         after = np.take_along_axis(d, self._next[:, :, None], axis=1)
         e = after - d
         N = np.cross(d, after)
@@ -87,7 +89,7 @@ class Stars:
 def _by_vectors(
     a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Responses of the vertex form to its three sums."""
+    """Return derivatives of the vertex form by its three sums."""
     GG = _dot(G, G)
     b = a - (curvature / 3.0)[:, None] * G
     u = (6.0 * kappa / np.sqrt(GG))[:, None] * b
@@ -97,7 +99,7 @@ def _by_vectors(
 def _by_curvature(
     a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Those of the projected form."""
+    """Return derivatives of the projected form by its three sums."""
     GG = _dot(G, G)
     H = 3.0 * _dot(a, G) / GG
     excess = 4.0 * kappa * (H - curvature)
@@ -106,6 +108,6 @@ def _by_curvature(
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n,) of complex numbers too, without conjugates."""
+    """Return scalar products (n,), of complex numbers too, without conjugates."""
     out: np.ndarray = np.einsum("ni,ni->n", a, b)
     return out

@@ -1,14 +1,14 @@
-"""How stiff forces are: bounds of the frequencies that they give beads, by which timesteps are judged.
+"""Stiffness of forces: bounds of the frequencies that they give beads, by which timesteps are judged.
 
-Every force says of which springs it is made where beads start: a term is a spring of stiffness k on a coordinate that
-each bead moves in proportion to some size c. In coordinates of unit mass the matrix of such a term is k c c^T with
-c_i / √m_i in place of c_i, and
+Every force is described by springs where beads start: a term is a spring of stiffness k on a coordinate that each bead
+moves in proportion to some size c. In coordinates of unit mass the matrix of such a term is k c c^T with c_i / √m_i in
+place of c_i, and
 
     k c c^T <= diag(k c_i Σ_j c_j)
 
-(rows that dominate their sum). So the squared frequencies ω²_i = Σ k c_i Σ_j c_j / √(m_i m_j) bound the force from
-above as if they were springs that tie every bead to its place, they add up from force to force, and the largest of
-them bounds the highest frequency of all. Nothing moves what is fixed: 1/√m is 0 there.
+(rows that dominate their sum). So springs that tie every bead to its place with the squared frequencies ω²_i = Σ k c_i
+Σ_j c_j / √(m_i m_j) bound the force from above. These add up from force to force, and the largest of them bounds the
+highest frequency of all. For fixed beads 1/√m is 0.
 """
 
 from functools import cached_property
@@ -31,7 +31,7 @@ __all__ = ["Coordinates", "Start", "longest_timestep", "triangle_geometry"]
 
 
 class Coordinates:
-    """n coordinates that springs act on: by what size each row moves each of them, where it does.
+    """Coordinates, n of them, on which springs act, with the size by which each row moves each of them.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Coordinates:
         return self.term, self.row, self.size
 
     def __getitem__(self, chosen: np.ndarray) -> "Coordinates":
-        """The coordinates numbered `chosen` (k,), any of them several times."""
+        """Return the coordinates numbered `chosen` (k,), any of them several times."""
         order = np.argsort(self.term, kind="stable")
         start = np.searchsorted(self.term[order], np.arange(self.n + 1))
         counts = np.diff(start)[chosen]
@@ -64,16 +64,16 @@ class Coordinates:
         return Coordinates(len(chosen), np.repeat(np.arange(len(chosen)), counts), self.row[entry], self.size[entry])
 
     def times(self, factors: Any) -> "Coordinates":
-        """Each with its own factor (n,)."""
+        """Multiply each coordinate by its own factor (n,)."""
         return Coordinates(self.n, self.term, self.row, self.size * np.broadcast_to(factors, (self.n,))[self.term])
 
     def sums(self, lightness: np.ndarray) -> np.ndarray:
-        """(n,) the sum of each one's sizes, in coordinates of unit mass."""
+        """Sum the sizes of each coordinate, in coordinates of unit mass, (n,)."""
         return np.bincount(self.term, self.size * lightness[self.row], self.n)
 
 
 class Start:
-    """The beads of a topology where they were added, and how light they are.
+    """Beads of a topology where they were added, and their lightness.
 
     Rows are the beads in topology order, then one for the turning of each oriented bead.
 
@@ -81,7 +81,7 @@ class Start:
     ----------
     topology : Topology
     overdamped : bool
-        Whether beads move without velocities: frictions then stand for masses, and rates for squared frequencies.
+        True if beads move without velocities: frictions then replace masses, and rates replace squared frequencies.
     box : (3,) tuple of float, nm, or None; or None
         That of the system.
 
@@ -100,7 +100,7 @@ class Start:
         n = self.n
         oriented = topology.oriented_handles
         self.n_rows: int = n + topology.n_rows("oriented")
-        #: Rows asleep are nowhere near anything.
+        #: Rows without a bead have no place.
         self.positions: np.ndarray = np.full((n, 3), np.nan) if topology.has_room else np.empty((n, 3))
         inverse = np.zeros(self.n_rows)
         handle: Any
@@ -129,7 +129,7 @@ class Start:
 
     @cached_property
     def orientations(self) -> np.ndarray:
-        """(m, 4) of the oriented beads, in the order of their rows."""
+        """Orientations (m, 4) of the oriented beads, in the order of their rows."""
         out = np.zeros((self.n_rows - self.n, 4))
         for handle in self.topology.oriented_handles:
             out[handle.row_numbers] = handle.orientations
@@ -137,14 +137,14 @@ class Start:
 
     @cached_property
     def there(self) -> np.ndarray:
-        """(n,) which rows of beads are not asleep."""
+        """Mask (n,) of rows with a bead."""
         out = np.zeros(self.n, bool)
         for handle in self.topology.handles:
             out[handle.beads] = True
         return out
 
     def bead_of(self, row: int) -> int:
-        """The bead that a row belongs to."""
+        """Return the bead to which a row belongs."""
         return row if row < self.n else int(np.flatnonzero(self._turning == row)[0])
 
     @cached_property
@@ -153,8 +153,11 @@ class Start:
 
     @cached_property
     def _riders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every bead whether it is an in-triangle point, as the row in the next two, or -1; the corners of the
-        triangles they start in, and their weights: a force on a point is passed on to these."""
+        """Rows and triangles of in-triangle points.
+
+        The row of each bead in the next two arrays, or -1; corners of the triangles in which points start; and weights
+        of these corners, to which a force on a point is passed on.
+        """
         rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
         for handle in self.topology.point_handles:
             rider[handle.beads] = sum(map(len, corners)) + np.arange(len(handle))
@@ -165,7 +168,7 @@ class Start:
     # Coordinates that springs act on ---------------------------------------------------------------------------
 
     def coordinates(self, beads: "Beads", sizes: Any = 1.0) -> Coordinates:
-        """(T,) coordinates that each of the beads (T, c) or (T,) moves by sizes of the same shape."""
+        """Return coordinates (T,) that each of the beads (T, c) or (T,) moves by sizes of the same shape."""
         beads = np.asarray(beads)
         beads = beads[:, None] if beads.ndim == 1 else beads
         term = np.repeat(np.arange(len(beads)), beads.shape[1])
@@ -182,7 +185,7 @@ class Start:
         return out + Coordinates(n, np.repeat(term[rides], 3), corners[which].ravel(), on_corners)
 
     def sites(self, sites: "Sites") -> Coordinates:
-        """(n,) where sites are, as coordinates."""
+        """Return the places of sites as coordinates, (n,)."""
         site = np.repeat(np.arange(len(sites)), np.diff(sites.start))
         out = self._passed_on(len(sites), site, sites.bead_numbers, np.abs(sites.weights))
         if sites.arms is None:
@@ -193,24 +196,24 @@ class Start:
         return out + Coordinates(len(sites), bearing, self._turning[body], levers)
 
     def site_positions(self, sites: "Sites") -> np.ndarray:
-        """(n, 3) nm; where sites start."""
+        """Return the places where sites start, (n, 3) nm."""
         return sites.places(self, self._turning - self.n)
 
     # Springs on them ---------------------------------------------------------------------------------------------
 
     def springs(self, coordinates: Coordinates, stiffness: "Numbers") -> np.ndarray:
-        """(rows,) squared frequencies of springs, pN/nm, one for all coordinates or one for each."""
+        """Return squared frequencies (rows,) of springs, pN/nm, one for all coordinates or one for each."""
         c = coordinates
         with np.errstate(over="ignore", invalid="ignore"):
             weight = (np.broadcast_to(np.asarray(stiffness), (c.n,)) * c.sums(self.lightness))[c.term]
             return np.bincount(c.row, weight * c.size * self.lightness[c.row], self.n_rows)
 
     def bonds(self, pairs: np.ndarray, stiffness: "Numbers") -> np.ndarray:
-        """(rows,) the same of springs between pairs (T, 2) of beads, whatever their directions."""
+        """Return squared frequencies (rows,) of springs between pairs (T, 2) of beads, for any directions."""
         return self.springs(self.coordinates(pairs), stiffness)
 
     def one_mode(self, beads: np.ndarray, sizes: np.ndarray, stiffness: float) -> np.ndarray:
-        """(rows,) the same of one spring that many beads share: k c c^T <= diag(k |c|²) where c is not 0."""
+        """Return squared frequencies (rows,) of one spring on many beads: k c c^T <= diag(k |c|²) where c is not 0."""
         c = np.zeros(self.n_rows)
         c[beads] = sizes * self.lightness[beads]
         return np.where(c > 0.0, stiffness * (c @ c), 0.0)
@@ -218,9 +221,11 @@ class Start:
     def contacts(
         self, members: Coordinates, groups: np.ndarray, pairs: np.ndarray, stiffness: "Numbers", least: float
     ) -> np.ndarray:
-        """(rows,) the same of members that touch: of the pairs (P, 2) that do, and, since what does not touch now may
-        later, at least as if each member touched the lightest it can meet, with the stiffness `least`. Members of the
-        groups 1 and 2 meet, those of 3 meet all."""
+        """Return squared frequencies (rows,) of members that touch.
+
+        Pairs (P, 2) touch now. Since others may touch later, each member has at least the frequency of a contact of
+        stiffness `least` with the lightest member it can meet. Members of the groups 1 and 2 meet, those of 3 meet all.
+        """
         touching = self.springs(members[pairs[:, 0]] + members[pairs[:, 1]], stiffness)
         size = members.sums(self.lightness)
         partner, meets = np.zeros(members.n), np.zeros(members.n, bool)
@@ -240,8 +245,10 @@ class Start:
 
 
 def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = False) -> float | None:
-    """s; 2 over the highest frequency, or 2 over the highest rate where there are no velocities; inf of what is not
-    stiff at all, None where nothing is known."""
+    """Return 2 over the highest frequency, or 2 over the highest rate where there are no velocities, s.
+
+    It is inf where nothing is stiff, None where nothing is known.
+    """
     if squared_frequencies is None:
         return None
     highest = float(squared_frequencies.max(initial=0.0))
@@ -251,7 +258,7 @@ def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = 
 
 
 def triangle_geometry(mesh: "TriangleMesh") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(F,) areas, (F, 3) lengths of the sides opposite to the corners, (F, 3) cotangents of the angles at them."""
+    """Return areas (F,), lengths of the sides opposite to corners (F, 3), and cotangents of the angles (F, 3)."""
     corner = corners_of(mesh.vertices, mesh.faces, mesh._lengths)
     ways = np.roll(corner, -1, axis=1) - np.roll(corner, 1, axis=1)
     length = np.linalg.norm(ways, axis=2)
@@ -262,14 +269,16 @@ def triangle_geometry(mesh: "TriangleMesh") -> tuple[np.ndarray, np.ndarray, np.
 
 
 def cotangent_weights(faces: np.ndarray, cotangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(3F, 2), (3F,) pairs of vertices and half the cotangents of the angles opposite to them: added up over the
-    triangles of each edge the weights of the Laplacian of a triangulated surface."""
+    """Return pairs of vertices (3F, 2) and half the cotangents (3F,) of the angles opposite to them.
+
+    Added up over the triangles of each edge these are the weights of the Laplacian of a triangulated surface.
+    """
     pairs = np.stack([np.roll(faces, -1, axis=1), np.roll(faces, 1, axis=1)], axis=-1).reshape(-1, 2)
     return pairs, 0.5 * cotangents.ravel()
 
 
 def added_up(n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> Coordinates:
-    """n coordinates, of sizes with signs of which a row may have several in one coordinate."""
+    """Add sizes with signs, of which a row may have several in one coordinate, to n coordinates."""
     width = int(row.max(initial=0)) + 1
     # Numbers of faces have 32 bits, too few for their products where vertices are more than 46 340.
     key, place = np.unique(term.astype(np.int64) * width + row, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Forces whose energy is written as text."""
+"""Forces with energies written as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,13 +15,13 @@ __all__ = ["WrittenForce"]
 
 
 class WrittenForce(Force):
-    """A force whose energy is a sum of a function of some coordinates, with named numbers of its own."""
+    """A force with an energy that is a sum of a function of some coordinates, with named numbers of its own."""
 
     #: Names of the coordinates.
     _coordinate_names: ClassVar[tuple[str, ...]] = ()
 
     def _read(self, energy: Any, per: str, name: str | None, parameters: dict[str, Any]) -> None:
-        """Take the text, which `_check_text` looks at as soon as there are numbers."""
+        """Store the text, which `_check_text` checks as soon as there are numbers."""
         name = name or type(self).__name__
         self._text = as_text(f"{name}: energy", energy)
         check_length(name, self._text)
@@ -30,11 +30,11 @@ class WrittenForce(Force):
         self.changeable: tuple[str, ...] = tuple(parameters)
 
     def _named_numbers(self) -> dict[str, Any]:
-        """The numbers that the text names, by their names there."""
+        """Return the numbers that the text names, by their names there."""
         return self._numbers
 
     def _check_text(self) -> None:
-        """Errors in the text show when the force is made, and independence of what numbers are at present."""
+        """Raise errors of the text when the force is made, whatever its numbers are at present."""
         names = tuple(self._named_numbers())
         check_names(self.name, self._text, self._coordinate_names, names)
         graph, u, at = self._graph(names)
@@ -48,7 +48,7 @@ class WrittenForce(Force):
 
     @property
     def energy(self) -> str:
-        """The expression, as text."""
+        """The energy expression, as text."""
         return self._text
 
     def _arguments_now(self) -> dict[str, Any]:
@@ -58,19 +58,21 @@ class WrittenForce(Force):
         return super().__repr__().replace("(", f"({self._text!r}" + (", " if self._numbers else ""), 1)
 
     def _own(self) -> list[str]:
-        """Names of the parameters of which each term has one of its own."""
+        """Names of the parameters with a value for each term."""
         return [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
 
     def _graph(self, others: Sequence[str]) -> tuple[Graph, int, dict[str, int]]:
-        """The energy of a term, with some parameters as numbers that terms have of their own, which follow the
-        coordinates, and the rest as they are; and the coordinates."""
+        """Return the graph of the energy of a term, its node, and the coordinates.
+
+        Parameters in `others` are inputs of each term, which follow the coordinates; the rest are constants.
+        """
         n = len(self._coordinate_names)
         graph = Graph(max(n + len(others) - 3, 0), n or len(others))
         at, names = self._inputs(graph, others)
         return graph, parse(self.name, self._text, graph, names, polynomial=False, coordinates=at), at
 
     def _inputs(self, graph: Graph, others: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
-        """The coordinates by their names, and so whatever else the text may name."""
+        """Return the coordinates by their names, and other names that the text may use."""
         inputs, k = (*graph.coordinates, *graph.others), len(self._coordinate_names)
         at = dict(zip(self._coordinate_names, inputs, strict=False))
         names = dict(zip(others, inputs[k:], strict=False))

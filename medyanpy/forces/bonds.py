@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CustomBonds", "HarmonicBonds", "MembraneEdgeSprings"]
 
-# Distances at which a written bond is looked at, in lengths of the box; and what its energy may fall by from one to the
-# next, in shares of what it is at the start.
+# Distances at which a written bond is evaluated, in lengths of the box; and the largest fall of its energy from one to
+# the next, relative to the energy at the start.
 _LOOKED_AT = np.geomspace(1e-4, 1e3, 281)
 _SLIGHT = 1e-6
 
@@ -108,7 +108,7 @@ class CustomBonds(WrittenForce, NamedTerms):
         The two beads of each bond, as of `HarmonicBonds`.
     energy : str or SymPy expression
         u, pN nm: numbers, pi, r (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
-        of :doc:`/forces/fields`; behind semicolons, what further names stand for.
+        of :doc:`/forces/fields`; behind semicolons, definitions of further names.
     name, group
         See `Force`.
     **parameters : float or (B,) float, finite
@@ -117,17 +117,17 @@ class CustomBonds(WrittenForce, NamedTerms):
     Raises
     ------
     ParameterError
-        Text that is no such expression (the message names the place), or one that does not depend on r; a parameter
-        that is missing, is not in the expression, has a name that means something else, or is not finite; (by a
-        Context) a bond that is longer at rest, or can get longer before its energy ends, than half of the periodic box.
+        Text that is not such an expression (the message names the place), or one that does not depend on r. A parameter
+        that is missing, is not in the expression, has a name with another meaning, or is not finite. (By a Context) a
+        bond that is longer at rest, or can get longer before its energy ends, than half of the periodic box.
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
 
     Notes
     -----
     The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel, so that
-    forces, and the second and third derivatives that linearly implicit kicks ask for, are exact to rounding. Where u is
-    no number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
+    forces, and the second and third derivatives for linearly implicit kicks, are exact to rounding. Where u is not a
+    number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
     force is then zero, as of `HarmonicBonds`.
 
     Examples
@@ -163,7 +163,7 @@ class CustomBonds(WrittenForce, NamedTerms):
 
     @property
     def pairs(self) -> np.ndarray:
-        """(B, 2) bead numbers."""
+        """Bead numbers (B, 2)."""
         return self._pairs
 
     @property
@@ -187,8 +187,10 @@ class CustomBonds(WrittenForce, NamedTerms):
         return start.bonds(self._pairs, np.maximum(np.maximum(second, across), 0.0))
 
     def _lengths(self, layout: "Layout") -> np.ndarray:
-        """(B,) nm; where the energy of each bond ends (is nan), as of chains that cannot be longer; else behind which
-        it falls no more: its length at rest."""
+        """Return for each bond the distance at which its energy ends or stops falling, (B,) nm.
+
+        The energy ends (is nan) where chains cannot be longer; else the distance is the length at rest.
+        """
         graph, u, _ = self._graph(self.changeable)
         slope = graph.derivative(u, 0)
         x = Start(layout.topology).positions[self._pairs]
@@ -264,11 +266,11 @@ class MembraneEdgeSprings(HarmonicBonds):
 
     Notes
     -----
-    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3: its long waves bend only by stretching,
-    and the bending modulus read off the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]), several times
-    κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which leaves κ as it is. Neither is a fluid:
-    vertices never exchange neighbours, unless edges are flipped. With one stiffness and one length for all, springs
-    follow the edges then; numbers for each edge refuse that.
+    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3, with long waves that bend only by
+    stretching. The apparent bending modulus of the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]),
+    several times κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which does not change κ. Neither
+    is a fluid: vertices never exchange neighbours, unless edges are flipped. With one stiffness and one length for all,
+    springs follow the edges then; numbers for each edge refuse that.
     """
 
     of_positions_alone = False
@@ -296,7 +298,7 @@ class MembraneEdgeSprings(HarmonicBonds):
 
     @property
     def membrane(self) -> Membrane:
-        """The membrane acted on."""
+        """Membrane on which it acts."""
         return self._membrane
 
     @property
@@ -309,14 +311,14 @@ class MembraneEdgeSprings(HarmonicBonds):
 
 
 def bind_springs(force: HarmonicBonds, layout: "Layout", pairs: np.ndarray) -> Operation:
-    """The operation for its springs, by topology number; refused in a box that is too small for their lengths."""
+    """Make the operation for its springs, by topology number; refuse a box that is too small for their lengths."""
     stiffness, length = force._named("stiffness", "length")
     layout.expect_lengths(force.name, force.noun, np.broadcast_to(length, (len(pairs),)))
     return bind_pairs(force.name, Radial.HARMONIC, layout, pairs, (stiffness, length))
 
 
 def check_pairs(force: str, pairs: "Rows") -> np.ndarray:
-    """(B, 2) bead numbers of bonds, none from a bead to itself; a copy, read-only."""
+    """Return bead numbers (B, 2) of bonds, none from a bead to itself; a copy, read-only."""
     out = array(f"{force}: pairs", pairs, (None, 2), dtype=np.int64, error=TopologyError).copy()
     loops = out[:, 0] == out[:, 1]
     if loops.any():
@@ -327,17 +329,17 @@ def check_pairs(force: str, pairs: "Rows") -> np.ndarray:
 
 
 def bind_pairs(name: str, kind: Radial, layout: "Layout", pairs: np.ndarray, parameters: "Numbers") -> Operation:
-    """The operation for one radial function over fixed pairs of beads, by topology number."""
+    """Make the operation for one radial function over fixed pairs of beads, by topology number."""
     return bind_places(layout, pairs, _of_kind(name, kind, parameters))
 
 
 def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters: "Numbers") -> Operation:
-    """The same over pairs (n, 2) of rows of a table."""
+    """Make the operation of a radial force over pairs (n, 2) of rows of a table."""
     return _bind_ends(table, ends, _of_kind(name, kind, parameters))
 
 
 def bind_places(layout: "Layout", pairs: np.ndarray, make: Callable[..., Operation]) -> Operation:
-    """What `make` makes of fixed pairs of beads, by topology number."""
+    """Call `make` for fixed pairs of beads, given by topology number."""
     place = layout.internal(pairs)
     operation = _bind_ends(SiteTable(), place, make)
     operation.acts_on_points = bool((place >= layout.n_cartesian).any())
@@ -352,7 +354,7 @@ def _of_kind(name: str, kind: Radial, parameters: Any) -> Callable[..., Operatio
 
 
 def _bind_ends(table: SiteTable, ends: np.ndarray, make: Callable[..., Operation]) -> Operation:
-    """What `make` makes of pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
+    """Call `make` for pairs (n, 2) of rows of a table; each row has a list of its bonds, in the order given."""
     owner_of = ends.T.ravel()
     # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the
     # same rank in it.

@@ -1,4 +1,4 @@
-"""Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
+"""Soft repulsion between all shapes: balls, filaments, rods, membranes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["SoftCollisions"]
 
-# In units of the mean radius, so that a few large balls do not make the rows of everything long; see
+# In units of the mean radius, so that a few large balls do not make all rows long; see
 # tests/benchmarks/bench_collisions.py.
 _SKIN = 0.8
 _MAX_MASK = 2**63 - 1
 
 
 class SoftCollisions(ShapeForce):
-    r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness: balls, links of
-    filaments, segments of rods and triangles of membranes.
+    r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness.
+
+    These are balls, links of filaments, segments of rods and triangles of membranes.
 
     .. math:: U = \sum_{(a, b)} \tfrac12 k_{ab}\,(L_{ab} - r_{ab})^2 \quad\text{for}\; r_{ab} < L_{ab} = R_a + R_b,
               \qquad k_{ab} = \frac{k_a k_b}{k_a + k_b}
@@ -74,8 +75,8 @@ class SoftCollisions(ShapeForce):
     switchover : float, >= 0
         κ. The larger, the nearer to parallel the law of crossing segments ends.
     skin : float, nm, >= 0, optional
-        How far beyond touching neighbours are listed: a matter of speed, no bit of any result depends on it. 0.8
-        times the mean radius of all beads where none is given.
+        Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to the
+        bit. 0.8 times the mean radius of all beads where none is given.
     name, group
         See `Force`.
 
@@ -95,7 +96,7 @@ class SoftCollisions(ShapeForce):
     Two points in one place, a point on a segment, and segments that end on each other have no direction to push in:
     that term exerts no force, the mean over all directions. Segments that cross, and a point inside a triangle, have
     one but for its sign: the second of two segments P, Q is pushed along P × Q, and a point against the normal of the
-    triangle. Up to there shapes resist with k L²/2: choose it well above kT. Nothing resists what is behind it.
+    triangle. Up to there shapes resist with k L²/2: choose it well above kT. Beyond, nothing pushes them back.
 
     The force is continuous, its derivative jumps where shapes touch and where the closest points reach an end or edge.
     A point near an edge of a membrane touches both triangles, and is pushed by both: keep L well below the mesh width.
@@ -213,7 +214,7 @@ class SoftCollisions(ShapeForce):
         return operation
 
     def _classes(self) -> tuple[list[int], np.ndarray]:
-        """The class of every handle's shapes, and k of each pair of classes, 0 where they do not meet."""
+        """Return the class of every handle's shapes, and k of each pair of classes, 0 where they do not meet."""
         homes = {h.membrane for h in self._shapes if isinstance(h, InTrianglePoints)}
         classes: dict[tuple[Any, ...], int] = {}
         kinds = []

@@ -1,4 +1,4 @@
-"""What belongs to constraints of a user's own: their penalty form, and their Fixman potential."""
+"""Forces that belong to constraints written by a user: their penalty form, and their Fixman potential."""
 
 import collections.abc
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ class ConstraintPenalty(NamedTerms):
     beads : (m, k) int, (k,) int, or handle
         The k beads of each of m rows, as of `Topology.constrain`; any kind of bead.
     omega : float or (m,) float, >= 0
-        ω, whose square times that of g is an energy, pN nm: of a g in nm² it is in pN^½ nm^(-3/2).
+        ω; its square times that of g is an energy, pN nm. For a g in nm² it is in pN^½ nm^(-3/2).
     name, group
         See `Force`.
     **parameters : float or (m,) float, finite
@@ -60,13 +60,13 @@ class ConstraintPenalty(NamedTerms):
         As `Topology.constrain`; an ω outside its domain.
     TopologyError
         A row that names a bead twice or a bead on which no text depends, or (when added to a system) a bead that does
-        not exist; (by a Context) beads of a row that start more than half of the periodic box apart, along a direction
-        that counts: texts are functions of positions as they are.
+        not exist. (By a Context) beads of a row that start more than half of the periodic box apart, along a direction
+        that counts: texts are functions of unwrapped positions.
 
     Notes
     -----
-    From rest where g = 0, what is held is off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²). With a
-    thermostat the limit of large ω is the distribution of constraints with another density, see
+    From rest where g = 0, constrained values are off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²).
+    With a thermostat the limit of large ω is the distribution of constraints with another density, see
     :doc:`/constraints_of_your_own`. Texts are read, never run; second and third derivatives are offered.
 
     References
@@ -122,29 +122,32 @@ class ConstraintPenalty(NamedTerms):
 
     @property
     def members(self) -> np.ndarray:
-        """(m, k) bead numbers."""
+        """Bead numbers (m, k)."""
         return self._members
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is held near zero."""
+        """Texts of the functions that are held near zero."""
         return self._texts
 
     def _forms(self, own: collections.abc.Sequence[str]) -> list[Form]:
-        """g of every text, with some parameters as numbers of each row, and the rest as they are."""
+        """Return g of every text, with some parameters as numbers of each row, and the rest as constants."""
         constants = {p: v for p, v in self._numbers.items() if p not in own and p != "omega"}
         constants = {p: scalar_if_one(v) for p, v in constants.items()}
         return [of_text(self.name, text, self._members.shape[1], constants, own) for text in self._texts]
 
     def _at(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """g (m,) and gradients (m, k, 3) of every text at positions (n, 3) of all beads."""
+        """Return g (m,) and gradients (m, k, 3) of every text at positions (n, 3) of all beads."""
         own = tuple(p for p in self._numbers if p != "omega")
         numbers = np.column_stack([np.empty((len(self._members), 0)), *(self._numbers[p] for p in own)])
         return tuple(zip(*(form.at(x[self._members], numbers) for form in self._forms(own)), strict=True))
 
     def multipliers(self, positions: "Numbers") -> np.ndarray:
-        """(..., m, t) ω² g of each row and text, at positions (..., n, 3) of all beads: what stands for the multiplier
-        λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages over its oscillations."""
+        """Return ω² g of each row and text, (..., m, t), at positions (..., n, 3) of all beads.
+
+        It replaces the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
+        over its oscillations.
+        """
         x = np.asarray(positions, float)
         frames = x.reshape(-1, *x.shape[-2:])
         g = np.stack([np.stack(self._at(frame)[0], axis=-1) for frame in frames])
@@ -194,19 +197,19 @@ class ConstraintPenalty(NamedTerms):
 
 
 class ConstraintFixmanPotential(Force):
-    r"""What makes beads with constraints of a user's own sample where infinitely stiff springs would hold them.
+    r"""Fixman potential of constraints written by a user: beads sample as infinitely stiff springs would let them.
 
     .. math:: U = \frac{kT}{2} \ln\det T, \qquad
               T_{rs} = \sum_i \frac1{m_i} \frac{\partial n_r}{\partial x_i}\cdot\frac{\partial n_s}{\partial x_i}
 
     of all constraints that are solved together with these, links of filaments and surfaces included, each with a
     gradient of unit length: n is g over the length of its gradient, by the coordinates of the beads that move. So it
-    does not depend on how what is zero is written.
+    does not depend on the form in which g = 0 is written.
 
     Parameters
     ----------
     constraints : Constraints
-        What `Topology.constrain` returned. Where several are solved together, the first of them.
+        The result of `Topology.constrain`. Where several are solved together, the first of them.
     temperature : float, kelvin, > 0
         The temperature that is sampled: give the integrator's.
     kT : float, pN nm, > 0
@@ -254,7 +257,7 @@ class ConstraintFixmanPotential(Force):
 
     @property
     def constraints(self) -> Constraints:
-        """Those that it belongs to."""
+        """The constraints that it belongs to."""
         return self._constraints
 
     @property
@@ -263,7 +266,7 @@ class ConstraintFixmanPotential(Force):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether all constraints that are solved together with these do."""
+        """True if all constraints that are solved together with these conserve momentum."""
         joint = self._constraints.topology.joint
         return joint is None or all(handle.keeps_momentum for handle in joint.handles)
 
@@ -274,7 +277,7 @@ class ConstraintFixmanPotential(Force):
     def bind(self, layout: "Layout") -> "Operation":
         joint: Any = layout.topology.joint
         if not self._constraints.count:
-            # All have been taken away.
+            # All have been removed.
             return Sequence([])
         tables, forms, ordered = joint.tables(layout)
         counts = joint.led_by(self._constraints, tables, ordered)

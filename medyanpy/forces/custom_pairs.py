@@ -27,7 +27,7 @@ __all__ = ["CustomPair"]
 
 # Numbers that are not of the text.
 _OWN = {**EndingPair.domains, "cutoff": replace(EndingPair.domains["cutoff"], optional=False)}
-# How many pairs are tried, whether the order of their beads matters, and by how much values may differ by rounding.
+# Number of pairs for which the order of beads is checked, and the difference of values by rounding.
 _TRIED = 64
 _ROUNDING = 1e-9
 # Places at which the lowest energy of a pair is looked for.
@@ -39,8 +39,8 @@ class CustomPair(WrittenForce, EndingPair):
 
     .. math:: U = \sum_{(i, j)} u(r;\ p,\ p_i,\ p_j) - U_c \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what u of the pair is at the cutoff: 0 where the
-    energy is switched off.
+    over all pairs with one bead in each group, each pair once. U_c is u of the pair at the cutoff: 0 where the energy
+    is switched off.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class CustomPair(WrittenForce, EndingPair):
         As in `SoftSphere`.
     energy : str or SymPy expression
         u, pN nm: numbers, pi, r (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
-        of :doc:`/forces/fields`; behind semicolons, what further names stand for.
+        of :doc:`/forces/fields`; behind semicolons, definitions of further names.
     cutoff : float, nm, > 0
         r_c, beyond which beads do not interact.
     switch : float, nm, > 0, optional
@@ -62,26 +62,26 @@ class CustomPair(WrittenForce, EndingPair):
     name, group
         See `Force`.
     **parameters : float or (n,) float, finite
-        The numbers that the expression names. One that each bead has of its own is named twice there, with 1 for one
-        bead of the pair and 2 for the other: ``sigma=[...]``, for beads in the order in which they are given, is
-        ``sigma1`` and ``sigma2``. Both groups are then the same. Where they share no bead, ``sigma1=[...]`` may be
-        given for the beads of group_a, and ``sigma2=[...]`` for those of group_b. Change them with `set`.
+        The numbers that the expression names. One with a value for each bead is named twice there, with 1 for one bead
+        of the pair and 2 for the other: ``sigma=[...]``, for beads in the order in which they are given, is ``sigma1``
+        and ``sigma2``. Both groups are then the same. Where they share no bead, ``sigma1=[...]`` may be given for the
+        beads of group_a, and ``sigma2=[...]`` for those of group_b. Change them with `set`.
 
     Raises
     ------
     ParameterError
-        Text that is no such expression (the message names the place), or one that does not depend on r; one whose value
-        changes where the two beads of a pair change places, in one group; a parameter that is missing, is not in the
-        expression, has a name that means something else, or is not finite; a switch that is not below the cutoff.
+        Text that is not such an expression (the message names the place), or one that does not depend on r; one that is
+        not symmetric in the two beads of a pair, in one group. A parameter that is missing, is not in the expression,
+        has a name with another meaning, or is not finite. A switch that is not below the cutoff.
     TopologyError
         As `SoftSphere`; numbers of beads of two groups that share some.
 
     Notes
     -----
     The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel, so that
-    forces, and the second and third derivatives that linearly implicit kicks ask for, are exact to rounding. Where u is
-    no number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
-    force is then zero. Which timestep it bears it can tell where u has a lowest value and no number of single beads.
+    forces, and the second and third derivatives for linearly implicit kicks, are exact to rounding. Where u is not a
+    number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
+    force is then zero. The longest timestep is known where u has a lowest value and no number of single beads.
 
     Distances are those in space: for others take `TabulatedPair` with ``along_surface=True``.
 
@@ -143,21 +143,21 @@ class CustomPair(WrittenForce, EndingPair):
 
     @property
     def _is_one_group(self) -> bool:
-        """Whether the two groups name the same beads, or are the same sites."""
+        """True if the two groups name the same beads, or are the same sites."""
         a, b = self._groups
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return np.array_equal(a, b)
         return a is b or (isinstance(a, tuple) and a == b)
 
     def _items_of(self, p: str) -> str | None:
-        """Of which beads a parameter may have one each."""
+        """Name the attribute with the beads of which each may have its own value of a parameter; None for no beads."""
         if self._is_one_group:
             return None if p in self._words else "_beads_a"
         return {"1": "_beads_a", "2": "_beads_b"}.get(p[-1])
 
     def _declare(self, **numbers: Any) -> None:
         if "cutoff" not in self.changeable:
-            # What each bead may have one of depends on the groups, which are known by now.
+            # Which parameters each bead may have depends on the groups, which are known by now.
             table = domain_table(**{p: Domain(per=self._items_of(p)) for p in self._of_text}, **_OWN)
             self.domains = table
             self.changeable = tuple(table)
@@ -174,7 +174,7 @@ class CustomPair(WrittenForce, EndingPair):
         super()._declare(**{p: numbers[p] for p in self.changeable})
 
     def _names_of(self, p: str) -> list[str]:
-        """What the text calls a parameter."""
+        """List the names of a parameter in the text."""
         if self._is_one_group and self._items_of(p) is not None:
             return [w for w in (f"{p}1", f"{p}2") if w in self._words] or [p]
         return [p]
@@ -183,8 +183,7 @@ class CustomPair(WrittenForce, EndingPair):
         return {w: self._numbers[p] for p in self._of_text for w in self._names_of(p)}
 
     def _own_of(self, which: str) -> dict[str, str]:
-        """The parameters of which the first ("1") or second ("2") bead of a pair has one of its own, by the names that
-        the text has for them."""
+        """Return the parameters of the first ("1") or second ("2") bead of a pair, by their names in the text."""
         return {
             w: p
             for p in self._of_text
@@ -194,7 +193,7 @@ class CustomPair(WrittenForce, EndingPair):
         }
 
     def _check_order(self) -> None:
-        """Refuse an energy that is another where the beads of a pair change places, in one group: neither is first."""
+        """Refuse an energy that is not symmetric in the beads of a pair, in one group: neither is first."""
         names = [w for p in self._of_text if self._items_of(p) is not None for w in self._names_of(p)]
         if not self._is_one_group or not names:
             return
@@ -206,7 +205,7 @@ class CustomPair(WrittenForce, EndingPair):
             given = np.atleast_1d(self._numbers[w[:-1]])
             if w[:-1] not in of:
                 tried = [draw.choice(given, _TRIED) if len(given) else np.ones(_TRIED) for _ in range(2)]
-                # Equal ones do not tell.
+                # Equal beads show no difference.
                 of[w[:-1]] = [t * (1.0 + 0.1 * draw.random(_TRIED)) for t in tried]
         values = []
         for turned in (0, 1):
@@ -222,7 +221,7 @@ class CustomPair(WrittenForce, EndingPair):
             )
 
     def _whole_graph(self, others: list[str]) -> tuple[Graph, int]:
-        """The energy of a pair with what brings it to its end, and some of its numbers as inputs."""
+        """Return the energy of a pair, brought to its end, with some of its numbers as inputs."""
         graph, u, at = self._graph(others)
         end, switch = self._end(self._numbers), self._numbers["switch"]
         if switch is not None and end is not None:
@@ -263,7 +262,7 @@ class CustomPair(WrittenForce, EndingPair):
         energy = graph.evaluate([u], [r])[0]
         lowest = int(np.argmin(np.where(np.isfinite(energy), energy, np.inf)))
         if lowest == 0 or lowest == len(r) - 1 or not np.isfinite(energy[lowest - 1]):
-            # No well: what it bears depends on how near to each other beads will come.
+            # No well: the longest timestep depends on how near to each other beads will come.
             return None
         return self._frequencies(start, end, stiffness, max(float(stiffness(r[lowest : lowest + 1])[0]), 0.0))
 
@@ -311,7 +310,7 @@ class CustomPair(WrittenForce, EndingPair):
     def _of_members(
         self, layout: "Layout", row: np.ndarray, bead: np.ndarray, wanted: list[str], which: str
     ) -> np.ndarray:
-        """(members, parameters) numbers of the first or second of two; what others have there is not looked at."""
+        """Return numbers (members, parameters) of the first or second bead; those of members elsewhere are not used."""
         out = np.zeros((len(row), len(wanted)))
         second = which == "2" and not self._is_one_group
         beads = self._beads_b if second else self._beads_a
@@ -322,7 +321,7 @@ class CustomPair(WrittenForce, EndingPair):
                 there = (at >= 0) & (at < len(beads))
                 out[there, k] = value[at[there]]
             else:
-                # Of rows asleep that of those that jumps may bear, where they may.
+                # Rows without a bead have the values of beads that jumps may add.
                 of = np.full(layout.n, self._number_of_all(p) or 0.0)
                 of[beads] = value
                 out[:, k] = of[bead]

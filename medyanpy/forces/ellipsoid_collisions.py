@@ -1,4 +1,4 @@
-"""Repulsion between ellipsoids and everything that has a shape: balls, filaments, rods, membranes."""
+"""Repulsion between ellipsoids and all shapes: balls, filaments, rods, membranes."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -24,22 +24,23 @@ __all__ = ["EllipsoidCollisions"]
 
 # In units of the mean of the largest semi-axes; see tests/benchmarks/bench_ellipsoid_collisions.py.
 _SKIN = 0.4
-# Classes: ellipsoids meet shapes, and nobody else.
+# Classes: ellipsoids meet shapes only.
 _MEET = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 class EllipsoidCollisions(ShapeForce):
-    r"""Repulsion between rigid molecules as ellipsoids and what has a thickness: links of filaments, segments of rods,
-    triangles of membranes, balls, and points of membranes; by how much the two must grow to touch.
+    r"""Repulsion between rigid molecules as ellipsoids and shapes, by how much the two must grow to touch.
+
+    Shapes are links of filaments, segments of rods, triangles of membranes, balls, and points of membranes.
 
     .. math:: U = \sum_{i, o} \Bigl[\sum_{k \in o} V(\mu_{ik})^8\Bigr]^{1/8}, \qquad
               V(\mu) = 4 \varepsilon \left[\mu^{-12} - \mu^{-6}\right] + \varepsilon
               \;\text{for}\; \mu < 2^{1/6}, \qquad \text{or, soft,}\quad V(\mu) = \varepsilon\,(1 - \mu)^2
               \;\text{for}\; \mu < 1
 
-    over all ellipsoids i and objects o, which are a filament, a rod, a membrane, or a bead. μ is the factor by which an
-    ellipsoid and a shape k, swept by a sphere of its radius, have to grow, the ellipsoid in its size and the shape in
-    its radius, until they touch: 1 where they do, less where they overlap.
+    over all ellipsoids i and objects o, which are a filament, a rod, a membrane, or a bead. A shape k is swept by a
+    sphere of its radius. μ is the factor by which the size of the ellipsoid and the radius of the shape grow until they
+    touch: 1 where they do, less where they overlap.
 
     Parameters
     ----------
@@ -57,18 +58,18 @@ class EllipsoidCollisions(ShapeForce):
         one.
     form : "WCA" or "soft"
     exclusions : (E, 2) int, optional
-        Pairs of bead numbers, a body and a bead in each: the body and the shapes of which that bead is a corner do not
-        collide, as where the body is tied to a node of a filament or a vertex.
+        Pairs of bead numbers, a body and a bead in each. The body and the shapes of which that bead is a corner do not
+        collide; for bodies tied to a node of a filament or a vertex.
     skin : float, nm, >= 0, optional
-        How far beyond the range neighbours are listed: a matter of speed, no bit of any result depends on it. 0.4 times
-        the mean of the largest semi-axes where none is given.
+        Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to the
+        bit. 0.4 times the mean of the largest semi-axes where none is given.
     name, group
         See `Force`.
 
     Raises
     ------
     TopologyError
-        Bodies that are no rigid bodies, shapes that are; something that is not a handle, or the handle of directors; a
+        Bodies that are not rigid bodies, shapes that are; something that is not a handle, or the handle of directors; a
         handle given twice or of another topology; an exclusion of beads that do not exist.
     ParameterError
         A number outside its domain or of another shape; no radius though there are other shapes than balls.
@@ -83,11 +84,11 @@ class EllipsoidCollisions(ShapeForce):
     objects add up as usual. The force is continuous everywhere but where the centre of a body comes to a shape, and
     its derivative jumps where V begins and where the closest place comes to the end or edge of a shape.
 
-    Nothing singular is in an overlap, however deep, until the centre of the body is on the shape. With WCA no finite
-    energy lets it come there; the soft form has the energy ε there, and is the one for starts with overlaps. What is
-    beyond is kept beyond: begin on the right side of membranes.
+    An overlap, however deep, is not singular until the centre of the body is on the shape. With WCA the energy there is
+    infinite; the soft form has the energy ε there, and is the one for starts with overlaps. A body on the far side is
+    kept there: begin on the right side of membranes.
 
-    What repels with kT, with WCA and ε = kT, is the ellipsoid itself.
+    With WCA and ε = kT, the surface on which the energy is kT is the ellipsoid itself.
 
     Rounding errors of forces grow with the ratio of the largest to the smallest semi-axis, a : b, as (a/b)².
 
@@ -195,7 +196,7 @@ class EllipsoidCollisions(ShapeForce):
         return operation
 
     def _with_room(self, layout: "Layout", axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of all bodies, and of rows asleep, which have what jumps may bear: places, and semi-axes (m, 3)."""
+        """Return places and semi-axes (m, 3) of all rows; rows without a body have those that jumps may add."""
         born, places, rows, first = self._number_of_all("semi_axes"), [], [], 0
         for handle in self._bodies:
             places.append(layout.internal(handle.with_room))
@@ -206,8 +207,7 @@ class EllipsoidCollisions(ShapeForce):
 
 
 def _numbered(parts: list[Part], *, whole: bool = False, chains: bool = False) -> list[Part]:
-    """With the number of the object that each shape belongs to in place of its chain: a part as a whole, its chains, or
-    each shape alone."""
+    """Replace the chain of each shape by the number of its object: the whole part, a chain, or the shape alone."""
     out, first = [], 0
     for part in parts:
         n = len(part.corners)

@@ -34,9 +34,9 @@ class EllipsoidRepulsion(PairForce):
               \quad\text{for}\; \mu_{ij} < 2^{1/6},
               \qquad \text{or, soft,}\quad \sum_{(i, j)} \varepsilon\,(1 - \mu_{ij})^2 \quad\text{for}\; \mu_{ij} < 1
 
-    over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids, their centres
-    and orientations as they are, have to grow until they touch: 1 where they do, less where they overlap (contact
-    function of Perram and Wertheim).
+    over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids at fixed centres
+    and orientations grow until they touch: 1 where they do, less where they overlap (contact function of Perram and
+    Wertheim).
 
     Raises
     ------
@@ -49,9 +49,9 @@ class EllipsoidRepulsion(PairForce):
     Notes
     -----
     Spheres of radii a and b have μ = r/(a + b): with WCA they interact as those of `WCA` with σ = a + b, soft as those
-    of `SoftSphere` with the stiffness 2ε/(a + b)². Of ellipsoids σ is the distance of contact in the present direction,
-    so that they look the same at any energy, but for their size: what repels with kT, with WCA and ε = kT, is the
-    ellipsoid itself, and the soft form with ε ≫ kT one smaller by √(kT/ε).
+    of `SoftSphere` with the stiffness 2ε/(a + b)². For ellipsoids σ is the distance of contact in the present
+    direction, so that surfaces of equal energy are ellipsoids of one shape. The surface on which the energy is kT is
+    the ellipsoid itself with WCA and ε = kT, and one smaller by √(kT/ε) with the soft form and ε ≫ kT.
 
     Ellipsoids with the same centre have no finite force with WCA, as in `WCA`, and none in the soft form, which is
     the one for random starts.
@@ -128,7 +128,7 @@ class EllipsoidRepulsion(PairForce):
         return checked
 
     def _axes_of_beads(self, layout: "Layout") -> np.ndarray:
-        """(n, 3) semi-axes by bead number; the groups have been looked at."""
+        """Return semi-axes (n, 3) by bead number; the groups have been checked."""
         topology = layout.topology
         axes = self._numbers["semi_axes"]
         both = axes, axes if self._numbers["semi_axes_b"] is None else self._numbers["semi_axes_b"]
@@ -146,7 +146,7 @@ class EllipsoidRepulsion(PairForce):
                 )
             out[beads] = given
             for handle in handles_in(group):
-                # Of rows asleep those of what jumps may bear, where they may.
+                # Rows without a body have the semi-axes of those that jumps may add.
                 born = self._number_of_all(name)
                 out[handle.with_room[len(handle) :]] = 1.0 if born is None else born
             no_sphere = ~turns[beads] & (given != given[:, :1]).any(axis=1)

@@ -1,4 +1,4 @@
-"""Forces from outside: each bead on its own."""
+"""Forces from outside on single beads."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +59,12 @@ class _SingleBeadForce(Force):
 
     @property
     def beads(self) -> "np.ndarray | Sites":
-        """(n,) bead numbers, in the order of rows of numbers; the sites, where it acts on such."""
+        """Bead numbers (n,), in the order of rows of numbers; the sites, where it acts on sites."""
         return self._given if self._is_named else bead_numbers(self._handles)
 
     @property
     def _is_named(self) -> bool:
-        """Whether it acts on sites or beads that a user has named, and not on all of some handles."""
+        """True if it acts on sites or beads that a user has named, and not on all beads of some handles."""
         return isinstance(self._given, Sites) or not self._handles
 
     def _keys(self, per: str) -> np.ndarray | None:
@@ -89,8 +89,12 @@ class _SingleBeadForce(Force):
         return super()._arguments_now() | ({"beads": self._given} if self._was_cut else {})
 
     def _place(self, layout: "Layout") -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
-        """A table, the rows of it in ascending order, which of the beads as given each is, those that are asleep behind
-        all that are there, and whether one may be an in-triangle point."""
+        """Return a table, its rows, the given number of the bead in each, and whether one may be a point.
+
+        Rows ascend, with rows without a bead last; the last value is True if one may be an in-triangle point.
+
+        Rows without a bead come last; the last value is True if one may be an in-triangle point.
+        """
         beads = self.beads
         if isinstance(beads, Sites):
             beads.check(f"{self.name}: beads", layout.topology)
@@ -106,7 +110,7 @@ class _SingleBeadForce(Force):
         return table, place[order].astype(np.int32), order, on_points
 
     def _in_order(self, name: str, order: np.ndarray) -> np.ndarray:
-        """Rows of a number as `_place` orders beads; those that are asleep have what jumps give, where they may."""
+        """Return rows of a number as `_place` orders beads; rows without a bead have the values that jumps may give."""
         values, born = self._numbers[name], self._number_of_all(name)
         rows = np.zeros((len(order), *values.shape[1:]))
         rows[: len(values)] = values
@@ -122,7 +126,7 @@ class _SingleBeadForce(Force):
         return start.coordinates(beads)
 
     def _quadratic(self, layout: "Layout", stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
-        """Of numbers by their names; nothing of what has none."""
+        """Make a quadratic field; `center` and `force` are names of numbers, empty for a term that is not there."""
         table, place, order, on_points = self._place(layout)
         rows = [
             _NOTHING if not name
@@ -150,7 +154,7 @@ class UniformField(_SingleBeadForce):
 
     Notes
     -----
-    The energy has no bound: without friction or walls beads accelerate for ever.
+    The energy has no bound: without friction or walls beads accelerate without end.
 
     Examples
     --------
@@ -231,8 +235,8 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         Of any kind.
     energy : str or SymPy expression
         u, pN nm: numbers, pi, x, y, z (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the
-        functions of :doc:`/forces/fields`; behind semicolons, what further names stand for, as in
-        ``"k*r^2; r = sqrt(x*x + y*y)"``.
+        functions of :doc:`/forces/fields`; behind semicolons, definitions of further names, as in ``"k*r^2; r =
+        sqrt(x*x + y*y)"``.
     name, group
         See `Force`.
     **parameters : float or (n,) float, finite
@@ -242,23 +246,23 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     Raises
     ------
     ParameterError
-        Text that is no such expression (the message names the place), or one that depends on none of x, y, z; a
-        parameter that is missing, is not in the expression, has a name that means something else, or is not finite.
+        Text that is not such an expression (the message names the place), or one that depends on none of x, y, z. A
+        parameter that is missing, is not in the expression, has a name with another meaning, or is not finite.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice.
 
     Notes
     -----
     The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel. So forces
-    and the second and third derivatives that linearly implicit kicks ask for are exact, to rounding. Where u is no
-    number (the logarithm of what is not positive; sine and cosine beyond 2²⁰), the run stops with a `SimulationError`.
-    Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the branch taken.
-    Where a factor that changes in jumps alone (``step(r - R)``) is 0, so are all derivatives of its product. Where the
-    square root of a sum of squares (a distance) is 0, the parts of u that are odd in it have no direction and give no
-    force; the rest has its exact derivatives.
+    and the second and third derivatives for linearly implicit kicks are exact, to rounding. Where u is not a number
+    (the logarithm of a number that is not positive; sine and cosine beyond 2²⁰), the run stops with a
+    `SimulationError`. Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the
+    branch taken. Where a factor that changes in jumps alone (``step(r - R)``) is 0, so are all derivatives of its
+    product. Where the square root of a sum of squares (a distance) is 0, the parts of u that are odd in it have no
+    direction and give no force; the rest has its exact derivatives.
 
     In a periodic box x, y and z are those of the image that is nearest to the origin, from -L/2 to L/2, wherever a bead
-    has got to. Where u is not the same at both ends, energies jump as beads cross there, and a Context warns
+    has moved. Where u is not the same at both ends, energies jump as beads cross there, and a Context warns
     (`BoxWarning`).
 
     Examples
@@ -287,15 +291,21 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         self._check_text()
 
     def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:
-        """(n, 3) where its beads are, in a box by the images nearest to the origin, and (n,) the numbers of each."""
+        """Return positions (n, 3) of its beads and their numbers (n,).
+
+        In a box, positions are those of the images nearest to the origin.
+        """
         beads = self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         x = nearest_image(x, start.box)
         return x, [np.broadcast_to(value, (len(x),)) for value in self._named(*self.changeable)]
 
     def jumps_at_sides(self, start: Start, box: np.ndarray) -> np.ndarray:
-        """(3,) by how much the energy of some bead differs between the two ends of each periodic direction, across from
-        where it is; in shares of the largest energy there, between the ends, or where beads are."""
+        """Return the largest jump (3,) of the energy of a bead between the two ends of each periodic direction.
+
+        It is taken across from where the bead is, relative to the largest energy there, between the ends, or where
+        beads are.
+        """
         graph, u, _ = self._graph(self.changeable)
         x, numbers = self._at(start)
 
@@ -308,7 +318,7 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         out, here = np.zeros(3), np.abs(energies(0, x[:, 0])).max(initial=0.0)
         for c in np.flatnonzero(box).tolist():
             low, high = (energies(c, side * box[c]) for side in (-0.5, 0.5))
-            # Where both are 0 but for rounding, as of a sine, these places tell how large it is.
+            # Where both are 0 but for rounding, as for a sine, these places give its scale.
             between = [energies(c, side * box[c]) for side in (-0.25, 0.137, 0.25)]
             largest = max(here, np.abs([low, high, *between]).max(initial=0.0))
             out[c] = np.abs(high - low).max(initial=0.0) / largest if largest > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""What filaments resist: bending, stretching, twisting; and what makes stiff constraints sample as stiff springs do."""
+"""Forces on filaments: bending, stretching, twisting, and the Fixman potential of constrained filaments."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanP
 
 @declared
 class _FilamentForce(Force):
-    """A force on the nodes of filaments, with no direction or place in space of its own."""
+    """A force on the nodes of filaments, independent of direction and place in space."""
 
     conserves_momentum = True
 
@@ -49,21 +49,21 @@ class _JointForce(_FilamentForce):
 
     @property
     def joints(self) -> np.ndarray:
-        """(J,) the inner nodes, among the handle's nodes: filament after filament."""
+        """Inner nodes (J,), among the handle's nodes, filament after filament."""
         return self._filaments.joints
 
     def _keys(self, per: str) -> np.ndarray | None:
         return self._filaments.ids[self.joints] if per == "joints" else super()._keys(per)
 
     def _per_length(self, modulus: np.ndarray) -> np.ndarray:
-        """(J,) pN nm; moduli divided by the mean rest length of the two links of each joint."""
+        """Divide moduli by the mean rest length of the two links of each joint, (J,) pN nm."""
         before, after = self._filaments.links_at_joints
         length = self._filaments.link_lengths
         out: np.ndarray = modulus / (0.5 * (length[before] + length[after]))
         return out
 
     def _at_joints(self, start: Start, sizes: Any) -> Coordinates:
-        """(J,) coordinates: what the three nodes of each joint move over the lengths of its links, times sizes."""
+        """Return coordinates (J,) that the three nodes of each joint move by sizes over the lengths of its links."""
         before, after = self._filaments.links_at_joints
         links, length = self._filaments.links, self._filaments.link_lengths
         nodes = self._filaments.beads[np.column_stack([links[before, 0], self.joints, links[after, 1]])]
@@ -95,10 +95,10 @@ class FilamentBending(_JointForce):
 
     Notes
     -----
-    Where θ0 > 0, the force has no limit as θ goes to 0 or π: every direction in which to bend (or to straighten a
-    folded joint) is as good as any other. There it is zero, the mean over all. With θ0 = 0 it is smooth. A link without
-    length, possible in unconstrained filaments only, has no angle: its joints have the energy B/ℓ and no force, again
-    the mean over all directions for θ0 = 0.
+    Where θ0 > 0, the force has no limit as θ goes to 0 or π, where all directions of bending (or of straightening a
+    folded joint) are equivalent. There it is zero, the mean over all. With θ0 = 0 it is smooth. A link without length,
+    possible in unconstrained filaments only, has no angle: its joints have the energy B/ℓ and no force, again the mean
+    over all directions for θ0 = 0.
 
     Cost: O(nodes), for any number of filaments. Second and third derivatives are offered.
 
@@ -129,7 +129,7 @@ class FilamentBending(_JointForce):
     )  # fmt: skip
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        # The angle turns by what a node moves over the length of its link.
+        # The angle turns by the displacement of a node over the length of its link.
         return start.springs(self._at_joints(start, 1.0), self._per_length(self._numbers["bending_modulus"]))
 
     def bind(self, layout: "Layout") -> "Operation":
@@ -141,7 +141,7 @@ class FilamentBending(_JointForce):
 
 
 def refuse_constrained(force: str, filaments: Filaments) -> None:
-    """Refuse filaments whose links keep their lengths."""
+    """Refuse filaments with links that keep their lengths."""
     if filaments.constrained:
         raise TopologyError(
             f"{force}: the links of {filaments!r} are constrained to their lengths, so nothing stretches them: "
@@ -218,9 +218,9 @@ class FilamentTwisting(_JointForce):
 
     .. math:: U = \sum_j \frac{C_j}{2\,\ell_j} (\varphi_j - \varphi_{0j})^2
 
-    over the inner nodes j (of rings: all nodes). φ turns the director of the link before, carried along by the smallest
-    rotation that takes that link to the direction of the next, to the director of the link after, about that link and
-    right-handed; ℓ is the mean of the rest lengths of the two. For fine links this is the energy
+    over the inner nodes j (of rings: all nodes). φ is the right-handed angle about the link after, from the director of
+    the link before to its own. The former is first carried along by the smallest rotation that takes its link to the
+    direction of the next. ℓ is the mean of the rest lengths of the two. For fine links this is the energy
     :math:`\tfrac{C}{2} \int \tau^2\,ds` of an elastic rod of twist τ.
 
     Parameters
@@ -237,10 +237,10 @@ class FilamentTwisting(_JointForce):
 
     Notes
     -----
-    φ - φ0 is taken from (-π, π]: a joint does not know how often it was turned. At π the energy,
-    :math:`\pi^2 C/2\ell`, has a kink where the torque changes sign; of links much shorter than C/kT that is far above
-    kT, and links should be that short. Nor does a joint that is folded back (θ = π) know its twist: as it folds, the
-    force grows as tan(θ/2). At θ = π itself energy and force of the joint are zero.
+    φ - φ0 is taken from (-π, π]: full turns are not counted. At π the energy, :math:`\pi^2 C/2\ell`, has a kink where
+    the torque changes sign; for links much shorter than C/kT that is far above kT, and links should be that short. A
+    joint that is folded back (θ = π) has no defined twist: as it folds, the force grows as tan(θ/2). At θ = π itself
+    energy and force of the joint are zero.
 
     Stiff: the fastest torsional wave, of links with the moment of inertia I (``director_mass``), has the period
     :math:`\pi\sqrt{\ell I/C}`, and the timestep must be a small part of it.
@@ -248,8 +248,8 @@ class FilamentTwisting(_JointForce):
     The energy depends on the parts of directors across their links, and not on their lengths. A force on a director,
     pN nm, is across its link and itself: the torque about the link.
 
-    Cost: O(nodes), for any number of filaments. Second and third derivatives are offered, where nodes and directors are
-    five beads of a joint like any others, and as stiffness what is left of the second at rest,
+    Cost: O(nodes), for any number of filaments. Second and third derivatives are offered, with nodes and directors as
+    the five beads of a joint. The stiffness is the second derivative at rest,
     :math:`\tfrac{C}{\ell}\,\nabla\varphi\,\nabla\varphi^{\mathsf T}`.
 
     References
@@ -296,7 +296,7 @@ class FilamentTwisting(_JointForce):
         t = displacement(x[:, 0], x[:, 1], start.box)
         t /= np.linalg.norm(t, axis=1)[:, None]
         cosine = np.einsum("ij,ij->i", t[before], t[after])
-        # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of what they move over a link.
+        # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of their displacement over a link.
         slope = np.sqrt(np.maximum(1.0 - cosine, 0.0) / np.maximum(1.0 + cosine, 1e-6))
         turns = start.coordinates(handle.directors.beads[np.column_stack([before, after])])
         twist = turns + self._at_joints(start, slope)
@@ -311,7 +311,7 @@ class FilamentTwisting(_JointForce):
 
 
 class FixmanPotential(_FilamentForce):
-    r"""What makes constrained filaments sample the shapes that filaments of infinitely stiff springs have.
+    r"""Fixman potential: constrained filaments sample the shapes that filaments of infinitely stiff springs have.
 
     .. math:: U = \frac{kT}{2} \ln\det C, \qquad
               C_{ll} = 1, \quad C_{l,l+1} = \frac{-w_{l+1}\cos\theta_{l+1}}{\sqrt{(w_l + w_{l+1})(w_{l+1} + w_{l+2})}}
@@ -342,8 +342,8 @@ class FixmanPotential(_FilamentForce):
     -----
     Constrained dynamics at a temperature has the density :math:`e^{-E/kT} \sqrt{\det J M^{-1} J^T}` in the shapes of
     filaments, which depends on the masses of nodes; that of springs in the limit of infinite stiffness,
-    :math:`e^{-E/kT}`, does not. This potential takes away the root. With equal masses, one joint
-    between two links varies by 0.144 kT: constraints favour right angles, the potential straight and folded joints.
+    :math:`e^{-E/kT}`, does not. This potential cancels the root. With equal masses, that of one joint between two links
+    varies by 0.144 kT: constraints favour right angles, the potential straight and folded joints.
 
     U is zero where all joints are at right angles, and does not depend on lengths. It has no lower bound where fixed
     nodes hold a filament straight at its full length; constraints cannot hold that either.
@@ -354,9 +354,9 @@ class FixmanPotential(_FilamentForce):
     .. math:: C_{l,l+1} = -w_{l+1} \begin{pmatrix} u\cdot u' & u\cdot p' \\ p\cdot u' & p\cdot p' \end{pmatrix}
 
     divided by the roots of the diagonal elements; u are unit vectors along links, p directors, primed those of link
-    l + 1. U is then zero for filaments of one link, and depends on how directors are turned: the lighter nodes are
-    against directors, the less. Away from the constraints, U is continued by the same products, whatever the length
-    of a link and whatever a director.
+    l + 1. U is then zero for filaments of one link, and depends on the directions of directors: less with lighter nodes
+    relative to directors. Away from the constraints, U is continued by the same products, whatever the length of a link
+    and whatever a director.
 
     Cost: O(nodes). The determinant of one filament is computed in order, on one thread.
 
@@ -412,7 +412,7 @@ class FixmanPotential(_FilamentForce):
         node, owned, director, joint = _table(handle, layout)
         w = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
         links, nodes = handle.links, handle.joints
-        # Of each link, of every way it has to pull: the metric of that constraint with itself, for unit vectors.
+        # Of each link and each of its constraints: the metric of that constraint with itself, for unit vectors.
         metric = w[links].sum(axis=1)[:, None]
         if handle.directors is not None:
             metric = np.column_stack([metric, metric[:, 0] + handle.link_lengths**2 / handle.directors.mass])
@@ -428,7 +428,7 @@ class FixmanPotential(_FilamentForce):
 
 
 def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of any angles, with the same bits on all machines."""
+    """Return sine and cosine of any angles, with the same bits on all machines."""
     # The remainder is exact; that 2π is rounded changes less than the rounding of such a number.
     angle = np.fmod(angle, 2.0 * np.pi)
     sine, cosine = np.empty(len(angle)), np.empty(len(angle))
@@ -437,8 +437,11 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The rows of _kernels/joints.pxd and two more at both ends: place of the node, whether the row is its own, place
-    of the director of its link or -1, and the number of the joint or -1."""
+    """Return the rows of _kernels/joints.pxd and two more at both ends.
+
+    Each has the place of the node, whether the row is its own, the place of the director of its link or -1, and the
+    number of the joint or -1.
+    """
     node, which, k = filaments.chain_rows(2)
     n = np.diff(filaments.starts)[which]
     owned = (k >= 0) & (k < n)
@@ -458,7 +461,7 @@ def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarr
 
 
 def _in_rows(joint: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The numbers of every joint, where the table has the joint; 0 elsewhere."""
+    """Return the numbers of every joint, where the table has the joint; 0 elsewhere."""
     out = np.zeros((len(joint), *values.shape[1:]))
     out[joint >= 0] = values[joint[joint >= 0]]
     return out

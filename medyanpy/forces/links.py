@@ -1,4 +1,4 @@
-"""Springs, ropes and angles between sites, that come and go."""
+"""Springs, ropes and angles between sites, which may be added and removed in a run."""
 
 import weakref
 from abc import abstractmethod
@@ -45,7 +45,7 @@ class _SiteTerms(Force):
     ends: ClassVar[tuple[str, ...]] = ()
     #: Pairs of ends that must not be one bead.
     apart: ClassVar[tuple[tuple[int, int], ...]] = ()
-    #: What messages call a term.
+    #: Name of a term in messages.
     noun = "term"
 
     def __init__(
@@ -61,7 +61,7 @@ class _SiteTerms(Force):
         super().__init__(name=name, group=group)
         #: Topologies of the contexts that use this force: later ends are checked against them.
         self._topologies: weakref.WeakSet[Topology] = weakref.WeakSet()
-        #: What a term gets where `add` is given no number; None: there is no one value.
+        #: Value of a term where `add` is given no number; None if there is no single value.
         self._defaults: dict[str, float | None] = dict.fromkeys(self.changeable)
         self._sites: tuple[Sites, ...] = ()
         self._ids = _frozen(np.arange(0))
@@ -92,7 +92,7 @@ class _SiteTerms(Force):
 
     @property
     def ids(self) -> np.ndarray:
-        """(n,) numbers of the terms, ascending; sites and parameters are in this order."""
+        """Numbers (n,) of the terms, ascending; sites and parameters are in this order."""
         return self._ids
 
     @property
@@ -107,7 +107,7 @@ class _SiteTerms(Force):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether no term has an end at an anchor."""
+        """True if no term has an end at an anchor."""
         return not any(len(sites.anchor_positions) for sites in self._sites)
 
     @property
@@ -170,7 +170,7 @@ class _SiteTerms(Force):
         self._version += 1
 
     def _rows(self, ids: Any) -> np.ndarray:
-        """Rows of terms given by their numbers."""
+        """Return rows of terms given by their numbers."""
         what, noun = f"{self.name}: ids", self.noun
         wanted = one_or_many(what, ids, dtype=np.int64)
         rows = np.searchsorted(self._ids, wanted)
@@ -188,7 +188,7 @@ class _SiteTerms(Force):
         return rows
 
     def _checked_ends(self, ends: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, ...]:
-        """All ends as sites, of equal number, checked against each other and every topology that is known."""
+        """Return all ends as sites, of equal number, checked against each other and every known topology."""
         sites = tuple(as_sites(f"{self.name}: {name}", end) for name, end in zip(self.ends, ends, strict=True))
         counts = [len(s) for s in sites]
         if n is not None and any(count != n for count in counts):
@@ -224,7 +224,7 @@ class _SiteTerms(Force):
         return numbers
 
     def _arguments_now(self) -> dict[str, Any]:
-        """Arguments that make this force again as it is now, its numbers of terms included."""
+        """Return arguments that make this force again as it is now, its numbers of terms included."""
         now = {
             name: self._numbers[name] if self._defaults[name] is None else self._defaults[name]
             for name in self.changeable
@@ -247,10 +247,10 @@ class _SiteTerms(Force):
 
     @abstractmethod
     def _operation(self, layout: "Layout") -> Operation:
-        """The operation on the arrays of one Context."""
+        """Return the operation on the arrays of one Context."""
 
     def _table(self, layout: "Layout") -> SiteTable:
-        """All sites; those of a term follow each other, so that a bead adds up its terms in their order."""
+        """Return a table of all sites, in the order of terms, so that a bead adds up its terms in this order."""
         n = len(self)
         order = np.arange(len(self.ends) * n).reshape(len(self.ends), n).T.ravel()
         return Sites.concatenate(self._sites)[order].bind(layout)
@@ -290,9 +290,8 @@ class Links(_SiteTerms):
     For coincident ends the direction is undefined; the force is set to zero, the mean over all directions. The force of
     a rope is continuous, its derivative jumps where the rope becomes taut.
 
-    Each link has a number, given when it is added and never used for another. Forces on a bead are summed in the
-    order of these numbers: links added later come last, and the bits of a run do not depend on what happened before
-    to the links that are there.
+    Each link has a number, given when it is added and never used for another. Forces on a bead are summed in the order
+    of these numbers: links added later come last, and the bits of a run do not depend on the history of the links.
 
     Examples
     --------
@@ -343,7 +342,7 @@ class Links(_SiteTerms):
 
     @property
     def one_sided(self) -> bool:
-        """Whether the links are ropes."""
+        """True if the links are ropes, which pull but do not push."""
         return self._one_sided
 
     def add(
@@ -355,7 +354,7 @@ class Links(_SiteTerms):
         ----------
         a, b : Sites, handle, list of handles, (m,) int, or int
         stiffness, length : float or (m,) float, pN/nm and nm, >= 0, optional
-            That of the links that are there where none is given; they must then all have the same.
+            By default that of the present links, which must then all have the same.
 
         Returns
         -------
@@ -370,7 +369,7 @@ class Links(_SiteTerms):
         return self._add((a, b), stiffness=stiffness, length=length)
 
     def move(self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None) -> None:
-        """Put one or both ends of links elsewhere. The links keep numbers, stiffness and length.
+        """Move one or both ends of links. The links keep numbers, stiffness and length.
 
         Parameters
         ----------
@@ -389,7 +388,7 @@ class Links(_SiteTerms):
 
     @property
     def sites(self) -> tuple[Sites, ...]:
-        """`a` and `b`, which are never changed: others take their place."""
+        """Sites `a` and `b`, which never change: new sites replace them."""
         return self._sites
 
     @property
@@ -400,12 +399,13 @@ class Links(_SiteTerms):
         return joined_beads(*self.sites_in(state))
 
     def sites_in(self, state: "State") -> tuple[Sites, ...]:
-        """`a` and `b` of the links that it was given, as they were in a state."""
+        """Return `a` and `b` of the links that it was given, as they were in a state."""
         return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
-        """How long the links are in a state: those of ``state.links(self)``, in this order; in a periodic box to the
-        nearest image.
+        """Return the lengths of the links in a state, in the order of ``state.links(self)``.
+
+        In a periodic box a link runs to the nearest image of its other end.
 
         Returns
         -------
@@ -423,7 +423,7 @@ class Links(_SiteTerms):
         return out
 
     def tensions(self, state: "State") -> np.ndarray:
-        """With which forces the links pull at their ends in a state, in the order of ``state.links(self)``.
+        """Return the tensions of the links in a state, in the order of ``state.links(self)``.
 
         Returns
         -------
@@ -470,7 +470,7 @@ class LinkEnds:
     """
 
     def __init__(self, force: Links, coming: list[tuple[Sites, Sites, np.ndarray]]) -> None:
-        # Sites are never changed: they are put together when somebody asks.
+        # Sites never change: they are put together on demand.
         self._given, self._coming = force._sites, coming
         self.ids: np.ndarray = force.ids
         self.bound: list[np.ndarray] = [rows for _, _, rows in coming]
@@ -505,7 +505,7 @@ class LinkEnds:
 
 
 class _Angles(_SiteTerms):
-    """What both kinds of angles have in common: all but which sites make the two directions."""
+    """Base of both kinds of angles, which differ in the sites that make the two directions."""
 
     of_positions_alone = True
     domains = domain_table(
@@ -531,7 +531,7 @@ class _Angles(_SiteTerms):
         k, angle = (np.ascontiguousarray(self._numbers[name]) for name in self.changeable)
         sine, cosine = np.empty(len(self)), np.empty(len(self))
         numerics.sincos(angle, sine, cosine)
-        # π is not a number that the computer has; the angle that is meant has no sine.
+        # π is not a floating-point number; the angle that is meant has no sine.
         sine[angle == np.pi] = 0.0
         return angles.Angles(self.name, self._table(layout), len(self.ends), np.column_stack([k, k * cosine, k * sine]))
 
@@ -568,9 +568,9 @@ class AngleLinks(_Angles):
     Notes
     -----
     With θ0 = 0 or π the energy is smooth everywhere but where two sites of a term meet. With θ0 between them the force
-    has no limit as θ goes to 0 or π: every direction in which to bend is as good as any other, and the force there is
-    zero, the mean over all. Where b meets a or c there is no angle: the term has the energy k and no force. The angle's
-    sign and the plane it lies in are free.
+    has no limit as θ goes to 0 or π, where all directions of bending are equivalent; it is zero there, the mean over
+    all. Where b meets a or c there is no angle: the term has the energy k and no force. The angle's sign and the plane
+    it lies in are free.
 
     Each angle has a number, as each of `Links` has; forces on a bead are summed in the order of these numbers.
     Momentum and angular momentum are kept where no site is an anchor. Second and third derivatives are offered where no
@@ -626,11 +626,11 @@ class AngleLinks(_Angles):
     def add(
         self, a: "Beads", b: "Beads", c: "Beads", stiffness: "Numbers | None" = None, angle: "Numbers | None" = None
     ) -> np.ndarray:
-        """Add angles; as `Links.add`."""
+        """Add angles, as `Links.add`."""
         return self._add((a, b, c), stiffness=stiffness, angle=angle)
 
     def move(self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None, c: "Beads | None" = None) -> None:
-        """Put sites of angles elsewhere; as `Links.move`."""
+        """Move sites of angles, as `Links.move`."""
         self._move(ids, (a, b, c))
 
 
@@ -663,8 +663,8 @@ class DirectionLinks(_Angles):
 
     Notes
     -----
-    As of `AngleLinks`, whose term is this one with the directions from b to a and from b to c. Only directions matter,
-    not where they are: the force is a pair of couples.
+    As of `AngleLinks`, which has this term with the directions from b to a and from b to c. Only directions matter, not
+    places: the force is a pair of couples.
 
     Examples
     --------
@@ -720,7 +720,7 @@ class DirectionLinks(_Angles):
         stiffness: "Numbers | None" = None,
         angle: "Numbers | None" = None,
     ) -> np.ndarray:
-        """Add terms; as `Links.add`."""
+        """Add terms, as `Links.add`."""
         return self._add((a, b, c, d), stiffness=stiffness, angle=angle)
 
     def move(
@@ -731,12 +731,12 @@ class DirectionLinks(_Angles):
         c: "Beads | None" = None,
         d: "Beads | None" = None,
     ) -> None:
-        """Put sites of terms elsewhere; as `Links.move`."""
+        """Move sites of terms, as `Links.move`."""
         self._move(ids, (a, b, c, d))
 
 
 class NormalLinks(_SiteTerms):
-    r"""Directions that are held to the normal of a membrane: proteins that stand upright in it, filaments on it.
+    r"""Energies that hold directions to the normal of a membrane: proteins that stand upright in it, filaments on it.
 
     .. math:: U = \sum_t k_t (1 - \cos\theta_t) \approx \sum_t \tfrac12 k_t \theta_t^2
 
@@ -746,9 +746,9 @@ class NormalLinks(_SiteTerms):
     Parameters
     ----------
     a, b : Sites, handle, list of handles, or (n,) int
-        Between which directions are, such as ``bodies.sites([[0, 0, -2.0]])`` and ``bodies.sites([[0, 0, 2.0]])``.
+        Ends of the directions, such as ``bodies.sites([[0, 0, -2.0]])`` and ``bodies.sites([[0, 0, 2.0]])``.
     point : handle or (n,) int
-        In-triangle points, whose normals are meant: one for each direction.
+        In-triangle points with the normals: one for each direction.
     stiffness : float or (n,) float, pN nm, >= 0
         k, per square of radians for small angles.
     name, group
@@ -757,23 +757,23 @@ class NormalLinks(_SiteTerms):
     Raises
     ------
     TopologyError
-        Ends of different number, a point that is none, a the same bead as b, handles of different topologies, or (when
-        bound) a bead that does not exist.
+        Ends of different number, a bead that is not an in-triangle point, a the same bead as b, handles of different
+        topologies, or (when bound) a bead that does not exist.
     ParameterError
         A number outside its domain.
 
     Notes
     -----
     The normal at a point with the weights λ (``normals`` of in-triangle points, where they start) is that of
-    :math:`\sum_i \lambda_i G_i` over the corners of its triangle, where G is the sum of the area vectors of the
-    triangles round a vertex. It is continuous over the whole membrane, with a kink at edges, as the energy is; the
-    normal of the triangle itself would jump there. Turned about the normal, and moved along or away from the membrane,
-    directions are free: `Links` of length 0 between a site and the point keep them in place.
+    :math:`\sum_i \lambda_i G_i` over the corners of its triangle; G sums the area vectors of the triangles round a
+    vertex. It is continuous over the whole membrane, with a kink at edges, as the energy is; the normal of the triangle
+    itself would jump there. Turned about the normal, and moved along or away from the membrane, directions are free:
+    `Links` of length 0 between a site and the point keep them in place.
 
-    The forces are exact: a couple turns the direction, its opposite turns the triangles round the three corners, and
-    the point is driven to where the normal suits the direction: `ṗ_λ = -∂U/∂λ`. Momentum and angular momentum are kept
-    where no site is an anchor. A direction without length, and a point whose triangles have area vectors that cancel,
-    have the energy k and no force. Second derivatives are not offered. Cost: 3 µs a term, on one thread.
+    The forces are exact derivatives: a couple turns the direction, its opposite turns the triangles round the three
+    corners, and the point moves towards a normal along the direction: `ṗ_λ = -∂U/∂λ`. Momentum and angular momentum are
+    kept where no site is an anchor. A direction without length, and a point whose triangles have area vectors that
+    cancel, have the energy k and no force. Second derivatives are not offered. Cost: 3 µs a term, on one thread.
 
     Each term has a number, as each of `Links` has.
 
@@ -820,13 +820,13 @@ class NormalLinks(_SiteTerms):
         return self._sites[2]
 
     def add(self, a: "Beads", b: "Beads", point: "Beads", stiffness: "Numbers | None" = None) -> np.ndarray:
-        """Add terms; as `Links.add`."""
+        """Add terms, as `Links.add`."""
         return self._add((a, b, point), stiffness=stiffness)
 
     def move(
         self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None, point: "Beads | None" = None
     ) -> None:
-        """Put sites of terms elsewhere; as `Links.move`."""
+        """Move sites of terms, as `Links.move`."""
         self._move(ids, (a, b, point))
 
     def _checked_ends(self, ends: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, ...]:
@@ -856,7 +856,7 @@ class NormalLinks(_SiteTerms):
         return start.springs(turning, self._numbers["stiffness"])
 
     def _normals(self, start: Start, beads: np.ndarray) -> Coordinates:
-        """By how much, at most, each vertex and each point turns the normal."""
+        """Bound the turn of each point's normal per displacement of each vertex and of the point, 1/nm."""
         term, row, size = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0)]
         for handle in start.topology.point_handles:
             number = np.full(start.n, -1)

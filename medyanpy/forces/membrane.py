@@ -1,4 +1,4 @@
-"""What a membrane resists: bending, changes of its area and volume; and the pressures that it is under."""
+"""Forces on membranes: bending, area, volume, and pressure."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,16 +31,19 @@ __all__ = [
 ]
 
 # Stars are folded where their area vectors add up to less than this share of their area: above it the second
-# derivatives of a flat star are right to some 5 % (measured on real meshes), below it they are soon nothing like that.
+# derivatives of a flat star are right to some 5 % (measured on real meshes), below it they differ soon.
 _FLAT = 0.95
-# And where a spontaneous curvature times the square root of the area of a vertex is more than this.
+# Also where a spontaneous curvature times the square root of the area of a vertex is more than this.
 _STRONG = 0.5
-# The cost of an exact star grows with the square of its triangles. One of so many is a fan of needles, stiff anyway.
+# The cost of an exact star grows with the square of its triangles. One of more is a fan of needles, stiff anyway.
 _MANY = 64
 
 
 def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
-    """Lz of each vertex (V,) and its area A: where it is nearly flat with heights z, H = Lz/2A. Of beads by rows."""
+    """Return Lz of each vertex (V,) and its area A, by rows of beads.
+
+    Where a vertex is nearly flat with heights z, H = Lz/2A.
+    """
     mesh, n = membrane.mesh, len(membrane)
     area = np.zeros(n)
     np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
@@ -54,8 +57,10 @@ def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
 
 
 def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -> None:
-    """MeshQualityWarning where something that has the sign of normals, 0 or not at vertices, is on a part with normals
-    inward."""
+    """Issue a MeshQualityWarning for a quantity with the sign of normals on a part with normals inward.
+
+    The quantity counts where it is not 0 at vertices.
+    """
     mesh = membrane.mesh
     for k in mesh.inside_out:
         if np.broadcast_to(of_vertices, (len(mesh.vertices),))[mesh.faces[mesh.components[k]]].any():
@@ -69,7 +74,7 @@ def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -
 
 @declared
 class _MembraneForce(Force):
-    """A force on the vertices of one membrane, with no direction or place in space of its own."""
+    """A force on the vertices of one membrane, independent of direction and place in space."""
 
     conserves_momentum = True
 
@@ -119,18 +124,21 @@ class _MembraneForce(Force):
             )
 
     def _inside(self, numbers: Any) -> np.ndarray:
-        """(V,) numbers of vertices, 0 on borders."""
+        """Return numbers of vertices (V,), 0 on borders."""
         return np.where(self._membrane.mesh.border_vertices, 0.0, numbers)
 
     # How stiff -----------------------------------------------------------------------------------------------
 
     def _of_area(self, start: Start, gradients: np.ndarray, stiffness: float) -> np.ndarray:
-        """The one mode that a total of all vertices makes stiff."""
+        """Return squared frequencies of the one mode that an energy of a total of all vertices makes stiff."""
         return start.one_mode(self._membrane.beads, np.linalg.norm(gradients, axis=1), stiffness)
 
     def _tense(self, start: Start, tension: Any) -> np.ndarray:
-        """Tension, one number or one for each triangle: the area is at most the energy of Dirichlet, and equal to it
-        where vertices are, so that its second derivatives are at most those of springs of half a cotangent."""
+        """Return squared frequencies of a tension, one number or one for each triangle.
+
+        The area is at most the energy of Dirichlet, and equal to it where vertices are, so that its second derivatives
+        are at most those of springs of half a cotangent.
+        """
         mesh = self._membrane.mesh
         *_, cotangents = triangle_geometry(mesh)
         stress = np.broadcast_to(tension, (len(mesh.faces),))[:, None]
@@ -138,7 +146,10 @@ class _MembraneForce(Force):
         return start.bonds(self._membrane.beads[pairs], stiffness)
 
     def _of_volume(self, start: Start, stiffness: float, pressure: float) -> np.ndarray:
-        """An energy of the volume with this second derivative, and with minus this as its first."""
+        """Return squared frequencies of an energy of the volume with this stiffness and pressure.
+
+        These are its second derivative, and minus its first.
+        """
         mesh = self._membrane.mesh
         gradient = np.zeros_like(mesh.vertices)
         np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
@@ -148,13 +159,13 @@ class _MembraneForce(Force):
             displacement(mesh.vertices[corner[opposite]], mesh.vertices[corner], mesh._lengths), axis=1
         )
         pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
-        # Each edge is there twice.
+        # Each edge occurs twice.
         coupling = abs(pressure) * across / 12.0
         out: np.ndarray = self._of_area(start, gradient, stiffness) + start.bonds(self._membrane.beads[pairs], coupling)
         return out
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
-        """What every membrane kernel asks for first: the name, and the geometry that all forces on a membrane share."""
+        """Return the first arguments of every membrane kernel: the name, and the geometry that all forces share."""
         return self.name, layout.geometry(self._membrane)
 
 
@@ -226,12 +237,12 @@ class MembraneBending(_OfCurvature):
 
     Degenerate geometry: the vertex form grows without bound towards :math:`\nabla_v V = 0` (a ring folded flat), where
     the run ends (SimulationError). The projected form takes H_v = 0 there and leaves out its derivative. At an edge
-    folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run: the curvature next to
-    it has no limit. Nothing in this force keeps triangles in shape.
+    folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run: the curvature next to it
+    has no limit. This force does not keep triangles in shape.
 
     Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
-    negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives;
-    products with either cost as much as a few forces.
+    negative eigenvalues: the second derivatives without the terms proportional to :math:`H_v - c_v`; products with
+    either cost as much as a few forces.
 
     References
     ----------
@@ -290,7 +301,7 @@ class MembraneBending(_OfCurvature):
         return self._projected
 
     def _inner_moduli(self) -> np.ndarray:
-        """(V,) κ, 0 on borders, which carry no energy."""
+        """Return κ (V,), 0 on borders, which carry no energy."""
         return self._inside(self._numbers["bending_modulus"])
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -303,8 +314,10 @@ class MembraneBending(_OfCurvature):
         return out + self._of_folds(start, np.flatnonzero(folded), kappa) if folded.any() else out
 
     def flatness(self) -> np.ndarray:
-        """(V,) in [0, 1]; how long the sum of the area vectors of the triangles round each vertex is, in units of their
-        areas: the mean of the cosine of their tilt. 1 where there is no bending energy or nothing that moves."""
+        """Return the length of the sum of area vectors round each vertex over their total area, (V,) in [0, 1].
+
+        This is the mean of the cosine of their tilt; 1 where there is no bending energy or where no vertex moves.
+        """
         mesh, free = self._membrane.mesh, ~self._membrane.fixed_beads & (self._inner_moduli() > 0.0)
         vectors, area = np.zeros_like(mesh.vertices), np.zeros(len(mesh.vertices))
         own = mesh.face_areas[:, None]
@@ -313,19 +326,22 @@ class MembraneBending(_OfCurvature):
         return np.where(free, np.linalg.norm(vectors, axis=1) / np.where(free, area, 1.0), 1.0)
 
     def _folded(self, area: np.ndarray) -> np.ndarray:
-        """(V,) where it is not nearly flat, or shall not be: second derivatives are then others, and of the vertex
-        forms without bound. There the area vectors G of the triangles round a vertex cancel."""
+        """Mark vertices (V,) that are not nearly flat, or not flat at rest.
+
+        Their second derivatives are others, and of the vertex forms without bound. There the area vectors G of the
+        triangles round a vertex cancel.
+        """
         if self._discretization != "vertex":
             return np.zeros(len(area), bool)
         flatness = self.flatness()
         curved = np.abs(self._numbers["spontaneous_curvature"]) * np.sqrt(area) > _STRONG
         few = np.diff(self._membrane.mesh.vertex_faces[0]) <= _MANY
-        # Where G is zero there are none.
+        # Where G is zero there are no derivatives.
         out: np.ndarray = (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
         return out
 
     def _of_folds(self, start: Start, vertices: np.ndarray, kappa: np.ndarray) -> np.ndarray:
-        """(rows,) squared frequencies of some vertices, of their exact second derivatives."""
+        """Return squared frequencies (rows,) of some vertices, from their exact second derivatives."""
         mesh, out = self._membrane.mesh, np.zeros(start.n_rows)
         offsets, corners = mesh.vertex_faces
         faces, triangles = mesh.faces.ravel(), np.diff(offsets)[vertices]
@@ -364,8 +380,7 @@ class MembraneArea(_MembraneForce):
     area : float, nm², > 0; or (F,) float with `per_triangle`, optional
         A0; the area the mesh starts with where none is given.
     per_triangle : bool
-        Whether each triangle keeps its own area. That also keeps triangles from collapsing, which the total
-        area does not.
+        Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area does not.
     name, group
         See `Force`.
 
@@ -380,8 +395,8 @@ class MembraneArea(_MembraneForce):
     -----
     A triangle without area has no direction in which to grow: it then contributes no force, the mean over all
     directions. Cost: O(F); smooth elsewhere. Per triangle, second and third derivatives are offered, and as stiffness
-    :math:`k_f\,\nabla A_f\nabla A_f^{\mathsf T}/A_{0f}`, what is left of the second where triangles have their areas.
-    Of the total area none are, as it couples every vertex to every other: let it be kicked explicitly, by
+    :math:`k_f\,\nabla A_f\nabla A_f^{\mathsf T}/A_{0f}`, the second derivative where triangles have their areas. For
+    the total area there are none, as it couples every vertex to every other: apply it explicitly, by
     `kicks.ZhangSkeelStiff` with the forces that are stiff.
 
     References
@@ -423,7 +438,7 @@ class MembraneArea(_MembraneForce):
 
     @property
     def per_triangle(self) -> bool:
-        """Whether each triangle keeps its own area."""
+        """True if each triangle keeps its own area."""
         return self._per_triangle
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
@@ -467,7 +482,7 @@ class MembraneTension(_MembraneForce):
     Notes
     -----
     A triangle without area contributes no force, as in `MembraneArea`. Cost: O(F). Second and third derivatives are
-    offered, and as stiffness what a positive tension does across triangles.
+    offered, and as stiffness the part of a positive tension across triangles.
 
     References
     ----------
@@ -576,8 +591,8 @@ class MembranePressure(_MembraneForce):
 
     Notes
     -----
-    Nothing in this force ends growth: a membrane of tension σ (`MembraneTension`) in equilibrium at the radius
-    R = 2σ/p (Laplace) is there at a maximum of its energy, and grows or shrinks from it. `MembraneOsmoticPressure` and
+    This force does not limit growth: a membrane of tension σ (`MembraneTension`) in equilibrium at the radius R = 2σ/p
+    (Laplace) is there at a maximum of its energy, and grows or shrinks from it. `MembraneOsmoticPressure` and
     `MembraneArea` make radii stable. The volume is that of `MembraneVolume`. Cost: O(F); smooth everywhere.
 
     Examples
@@ -607,7 +622,7 @@ class MembranePressure(_MembraneForce):
 
 
 class MembraneOsmoticPressure(_MembraneForce):
-    r"""Osmotic pressure of what a closed membrane encloses and does not let through, in an ideal solution.
+    r"""Osmotic pressure of particles inside a closed membrane that does not let them through, in an ideal solution.
 
     .. math:: U = N kT\,(q - 1 - \ln q), \quad q = c V/N, \qquad
               p = -\frac{\partial U}{\partial V} = kT \left(\frac{N}{V} - c\right)
@@ -620,9 +635,10 @@ class MembraneOsmoticPressure(_MembraneForce):
     membrane : Membrane
         Closed, with normals outward.
     particles : float, > 0
-        N, how many are enclosed: molecules or ions of all kinds together. Of V in nm³ at c mM there are 6.022e-4 c V.
+        N, number of enclosed particles: molecules or ions of all kinds together. Of V in nm³ at c mM there are 6.022e-4
+        c V.
     concentration : float, 1/nm³, > 0
-        c, of what is outside: 6.022e-4 of them per nm³ are 1 mM.
+        c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.
     temperature : float, K, > 0
     kT : float, pN nm, > 0
         In place of the temperature.

@@ -33,16 +33,16 @@ class MembraneAdhesion(_MembraneForce):
 
     .. math:: U = \sum_v A_v w_v \sum_t \bigl(q^2 - 2 q\bigr), \quad q = e^{-(d_{vt} - d_0)/\rho}
 
-    over vertices v, with a third of the area of the triangles round each, and over what they adhere to; d is the
-    distance from the surface of that, negative behind it.
+    over vertices v, with a third of the area of the triangles round each, and targets t; d is the distance from the
+    surface of the target, negative behind it.
 
     Parameters
     ----------
     membrane : Membrane
         V vertices.
     to : boundaries.Plane, boundaries.Sphere, boundaries.Capsule, surfaces.Sphere, or handle of beads
-        What it adheres to: a wall, from the side where things are to be; a sphere, from outside; or all beads of a
-        handle, by their radius if they are balls, which feel the opposite force.
+        The target: a wall, from the side where beads are to be; a sphere, from outside; or all beads of a handle, by
+        their radius if they are balls, which receive the opposite force.
     strength : float or (V,) float, pN/nm, finite
         w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.
     range : float, nm, > 0
@@ -57,8 +57,8 @@ class MembraneAdhesion(_MembraneForce):
     TopologyError
         Not the handle of a membrane; beads without a place of their own in space, or of the membrane itself.
     ParameterError
-        Something else to adhere to; a number outside its domain; when a Context is made, a periodic box that is too
-        small or across a wall.
+        Another target; a number outside its domain; when a Context is made, a periodic box that is too small or across
+        a wall.
 
     Notes
     -----
@@ -67,16 +67,16 @@ class MembraneAdhesion(_MembraneForce):
     below a; then contact costs 8πκ and gains 4πa²w.
 
     Distances are those of vertices: edges must be shorter than √(aρ) at spheres of radius a, or the triangles between
-    reach into them; a `MeshQualityWarning` says so of longer ones. The stiffness 2w A_v/ρ² of a vertex sets the
-    timestep of narrow wells.
+    reach into them; a `MeshQualityWarning` reports longer ones. The stiffness 2w A_v/ρ² of a vertex sets the timestep
+    of narrow wells.
 
-    In a periodic box a membrane adheres to the nearest image of what is round, which must not reach farther than half
-    the box: the radius of a sphere, and its length of a capsule, and d0 + 20 ρ, beyond which less than 5e-9 of the
-    energy is left. A wall across a periodic direction is refused.
+    In a periodic box a membrane adheres to the nearest image of a round target. Half the box must be larger than the
+    radius of a sphere, or the extent of a capsule, plus d0 + 20 ρ, beyond which the energy is less than 5e-9 of the
+    depth. A wall across a periodic direction is refused.
 
-    Against ``to`` beads, momentum is kept. Every vertex looks at every bead, O(V n), where it is within 40 ρ (beyond
-    that the energy is left out: less than 1e-17 w): meant for particles, not for thousands of lipids. In the middle of
-    a sphere there is no direction to push in, and none is taken.
+    With beads as target, momentum is kept. Every vertex is compared with every bead, O(V n), and interacts within 40 ρ
+    (beyond, the energy is less than 1e-17 w): meant for particles, not for thousands of lipids. In the middle of a
+    sphere no direction is defined, and the force is zero.
 
     References
     ----------
@@ -136,7 +136,7 @@ class MembraneAdhesion(_MembraneForce):
         return checked
 
     def _smallest_radius(self, distance: float) -> float:
-        """nm; of what it adheres to, inf of a plane; of beads without a radius the distance at which it does."""
+        """Return the radius of the target, inf of a plane, nm; of beads without a radius the distance of adhesion."""
         if not isinstance(self._to, Handle):
             rounds = _shapes(self.name, self._to)[1]
             return float(rounds[:, 7].min(initial=np.inf))
@@ -145,7 +145,7 @@ class MembraneAdhesion(_MembraneForce):
 
     @property
     def to(self) -> "Boundary | Sphere | Handle":
-        """What it adheres to."""
+        """The object that it adheres to."""
         return self._to
 
     @property
@@ -154,7 +154,7 @@ class MembraneAdhesion(_MembraneForce):
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
-        """Whether it acts between beads alone."""
+        """True if it acts between beads alone."""
         return isinstance(self._to, Handle)
 
     def bind(self, layout: "Layout") -> "Operation":
@@ -174,7 +174,7 @@ class MembraneAdhesion(_MembraneForce):
             if isinstance(self._to, Boundary):
                 self._to._expect_space_behind(self.name, layout.box)
         if layout.is_periodic and not len(planes):
-            # Segments are seen from where they start.
+            # Segments are relative to their starts.
             size = np.concatenate([rounds[:, 6] + rounds[:, 7], radius]).max(initial=0.0)
             layout.expect_width(self.name, size + max(distance, 0.0) + _REACH * reach)
         return AdhesionOperation(
@@ -183,7 +183,7 @@ class MembraneAdhesion(_MembraneForce):
 
 
 def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Planes (n, 6) and what is round (n, 9), as the kernel takes them."""
+    """Return planes (n, 6) and round targets (n, 9), as the kernel takes them."""
     if isinstance(to, Plane):
         return np.concatenate([to.point, to.normal])[None], _NONE[1]
     if isinstance(to, Boundary):

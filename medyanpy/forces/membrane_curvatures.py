@@ -1,4 +1,4 @@
-"""What a membrane resists by its Gaussian curvature, and by the difference in area of its two sides."""
+"""Energies of the Gaussian curvature of a membrane, and of the difference in area of its two sides."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -45,13 +45,12 @@ class MembraneGaussianCurvature(_MembraneForce):
     Notes
     -----
     By the theorem of Gauss and Bonnet, :math:`\int K dA = 2\pi\chi - \oint k_g ds`, which holds for these sums to
-    round-off: with one modulus for all the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
-    force, and that of an open one depends on its border alone, by the geodesic curvature :math:`k_g`, which is π less
-    the angles at each border vertex. Where the modulus varies, forces act at the boundaries of phases.
+    round-off. With one modulus for all, the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
+    force. That of an open one depends on its border alone, by the geodesic curvature :math:`k_g`, which is π less the
+    angles at each border vertex. Where the modulus varies, forces act at the boundaries of phases.
 
-    For the energy to have a bottom where the membrane is free to take any shape, -2κ <= κ̄ <= 0. A triangle without area
-    contributes no force. Flips of edges keep the sum over all vertices, and change the energy where the modulus varies.
-    Cost: O(F).
+    For the energy of a membrane of any shape to be bounded below, -2κ <= κ̄ <= 0. A triangle without area contributes
+    no force. Flips of edges keep the sum over all vertices, and change the energy where the modulus varies. Cost: O(F).
 
     References
     ----------
@@ -95,11 +94,11 @@ class MembraneAreaDifference(_OfCurvature):
     thickness : float, nm, > 0
         D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a bilayer.
     area_difference : float, nm², finite, optional
-        ΔA0, by how much the relaxed outer leaflet is larger; the one the mesh starts with where none is given.
+        ΔA0, the excess area of the relaxed outer leaflet; by default that of the mesh at the start.
     area : float, nm², > 0, optional
         A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.
     discretization : "vertex" or "dihedral"
-        How H is read off the triangles.
+        Form of H on triangles.
     name, group
         See `Force`.
 
@@ -181,7 +180,7 @@ class MembraneAreaDifference(_OfCurvature):
 
 
 def _total_mean_curvature(mesh: TriangleMesh, discretization: str) -> float:
-    """nm; the integral of H over a closed mesh."""
+    """Return the integral of H over a closed mesh, nm."""
     x, faces = mesh.vertices, mesh.faces
     if discretization == "vertex":
         areas = geometry.corner_sums(x, faces, np.repeat(mesh.face_areas[:, None] / 3.0, 3, axis=1))

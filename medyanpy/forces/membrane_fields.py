@@ -1,4 +1,4 @@
-"""Energies of in-triangle points by their triangle and weights: fields on a membrane, and its curvature."""
+"""Energies of in-triangle points by their triangle and weights: fields on a membrane, and curvature of points."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ __all__ = [
     "CustomMembraneField", "DirectedPointCurvature", "MembraneField", "PointCurvature", "PythonMembraneField",
 ]  # fmt: skip
 
-#: A radius of curvature below so many edges of the mesh is more than it can show: see docs/forces/point_curvature.md.
+#: The mesh cannot resolve a radius of curvature below so many edges: see docs/forces/point_curvature.md.
 _EDGES = 2.0
 
 
@@ -49,7 +49,7 @@ class _OnMembrane(Force):
         return (self._points,)
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
-        """What both kernels ask for first."""
+        """Return the first arguments of both kernels."""
         of_vertices, of_points = layout.numbers_of_membranes()
         return (
             self.name,
@@ -83,13 +83,12 @@ class MembraneField(_OnMembrane):
     Notes
     -----
     The field belongs to the material of the membrane: it moves with the vertices, and a membrane that is moved, bent or
-    stretched with its points has the same energy. So vertices feel no force; points feel
-    :math:`\dot p_\lambda = -\partial U/\partial\lambda`. Points in equilibrium have the density
-    :math:`e^{-u/kT}` per area of the triangles as they are. For a field in space, in which membranes feel what their
-    points feel, see `ExternalField`.
+    stretched with its points has the same energy. So the force on vertices is zero; for points, :math:`\dot p_\lambda =
+    -\partial U/\partial\lambda`. Points in equilibrium have the density :math:`e^{-u/kT}` per area of the triangles as
+    they are. For a field in space, in which points pass their force on to the membrane, see `ExternalField`.
 
-    In `state.forces` points have the force in the plane of their triangle that does this, and vertices what makes up
-    for that which points pass on to them.
+    In `state.forces` points have the corresponding force in the plane of their triangle. Vertices have the force that
+    cancels the one that points pass on to them.
 
     The force jumps where a point crosses an edge: errors of the energy there are those of the flight itself, see
     :doc:`/theory/geodesic`.
@@ -134,27 +133,26 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
         Of a membrane with V vertices.
     energy : str or SymPy expression
         u, pN nm: numbers, pi, names of quantities, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
-        of :doc:`/forces/fields`; behind semicolons, what further names stand for.
+        of :doc:`/forces/fields`; behind semicolons, definitions of further names.
     name, group
         See `Force`.
     **quantities : float or (V,) float, finite
-        What the expression names: one number for all, or one at each vertex, between which it is linear in triangles.
-        Change them with `set`.
+        Quantities in the expression: one number for all, or one at each vertex, linear in triangles. Change them with
+        `set`.
 
     Raises
     ------
     TopologyError
         Not the handle of in-triangle points.
     ParameterError
-        Text that is no such expression (the message names the place), or one that is the same everywhere; a quantity
-        that is missing, is not in the expression, has a name that means something else, or is not finite.
+        Text that is not such an expression (the message names the place), or one that is the same everywhere; a
+        quantity that is missing, is not in the expression, has a name that means something else, or is not finite.
 
     Notes
     -----
-    What `MembraneField` says of vertices holds here: the field belongs to the material of the membrane, and points feel
-    it by :math:`\dot p_\lambda = -\partial U/\partial\lambda`. The energy is continuous across edges, and
-    follows edges that are flipped. The expression is read, never run. Where u is no number, or infinite, the run stops
-    with a `SimulationError`.
+    As of `MembraneField`, the field belongs to the material of the membrane, and acts on points by :math:`\dot
+    p_\lambda = -\partial U/\partial\lambda`. The energy is continuous across edges, and follows edges that are flipped.
+    The expression is read, never run. Where u is not a number, or infinite, the run stops with a `SimulationError`.
 
     For the shape of the mesh at the start give its coordinates as quantities: ``x=vesicle.mesh.vertices[:, 0]``.
 
@@ -198,7 +196,7 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
 
 
 class _CurvedPoints(_OnMembrane):
-    """Points with a curvature, for the area of which membranes pay."""
+    """Points with a curvature, and an energy of the membrane area that they cover."""
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -264,26 +262,26 @@ class PointCurvature(_CurvedPoints):
 
     .. math:: H = \sum_i \lambda_i h_i + \sum_i \beta_i(\lambda) D_i
 
-    where D belongs to an edge, and is what the curvatures at its ends and at the two corners opposite to it lack from
-    being linear over the two triangles laid flat. The second sum makes the gradient along the membrane continuous
-    over edges; a curvature that is linear over a flat mesh is met exactly. At vertices the gradient depends on the
+    where D belongs to an edge: the deviation from linearity, over the two triangles laid flat, of the curvatures at its
+    ends and at the two corners opposite to it. The second sum makes the gradient along the membrane continuous over
+    edges; a curvature that is linear over a flat mesh is reproduced exactly. At vertices the gradient depends on the
     direction from which one comes, and is bounded. A vertex on a border has the mean curvature of its neighbours
     inside.
 
-    Points feel :math:`\dot p_\lambda = -\partial U/\partial\lambda` and vertices :math:`-\partial U/\partial R` at
-    fixed weights, without a part by the chain rule, in the form that `MembraneField` describes: momentum and angular
-    momentum are kept. On a membrane at rest points have the density :math:`e^{-2\kappa a(H - c)^2/kT}` per area of its
-    triangles.
+    Forces are :math:`\dot p_\lambda = -\partial U/\partial\lambda` on points and :math:`-\partial U/\partial R` on
+    vertices, at fixed weights, without a part by the chain rule, in the form that `MembraneField` describes: momentum
+    and angular momentum are kept. On a membrane at rest points have the density :math:`e^{-2\kappa a(H - c)^2/kT}` per
+    area of its triangles.
 
     Points of this kind are curved alike in all directions; for a curvature along one, see `DirectedPointCurvature`.
 
     The energy comes in addition to that of the membrane. Points do not repel each other by it: those that share
-    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0;
-    a triangle without area near a point ends the run (SimulationError). The longest timestep is that of vertices where
-    points start, and knows nothing of those that gather.
+    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0; a triangle without area
+    near a point ends the run (SimulationError). The longest timestep is that of vertices where points start, and does
+    not account for points that gather later.
 
-    Cost: O(points), and a pass over the membrane that it shares with `MembraneBending`. Flips ask for what is around
-    them alone.
+    Cost: O(points), and a pass over the membrane that it shares with `MembraneBending`. Flips need only the triangles
+    around them.
 
     References
     ----------
@@ -325,8 +323,8 @@ class DirectedPointCurvature(_CurvedPoints):
         E = \frac{\kappa a}{2}\,(C - c)^2,\quad C = H + \sqrt{H^2 - K}\,\cos 2\theta
 
     with the curvature C of the membrane along the direction of a point, under the angle θ to that of the larger
-    principal curvature. Directions are not kept: U is what is left once each is as often taken as :math:`e^{-E/kT}`
-    says, the potential of mean force of points that turn much faster than the membrane bends.
+    principal curvature. Directions are not part of the state: U is the potential of mean force of points that turn much
+    faster than the membrane bends, with directions distributed as :math:`e^{-E/kT}`.
 
     Raises
     ------
@@ -342,16 +340,16 @@ class DirectedPointCurvature(_CurvedPoints):
 
     Notes
     -----
-    H and the Gaussian curvature K are both interpolated as `PointCurvature` has it; K at vertices is the angle that is
-    missing there over the area of the vertex. Where that gives :math:`H^2 < K`, which no smooth surface has, U goes on
-    straight in :math:`H^2 - K`, with its slope. The mean over directions is taken at 64 of them. With
-    :math:`s = \sqrt{H^2 - K}` and :math:`\kappa a s^2/2` up to 100 kT its error is below 2e-8 kT up to w = 60, 1e-4 kT
-    up to 200, and 0.1 kT up to 600, where :math:`w = \kappa a s\,(|H - c| - s)/kT` for :math:`|H - c| > s`, else
-    :math:`\kappa a\,(s^2 - (H - c)^2)/kT`.
+    H and the Gaussian curvature K are both interpolated as `PointCurvature` has it; K at vertices is the angle deficit
+    over the area of the vertex. Where that gives :math:`H^2 < K`, impossible on a smooth surface, U continues linearly
+    in :math:`H^2 - K`. The mean over directions is taken at 64 of them. With :math:`s = \sqrt{H^2 - K}` and
+    :math:`\kappa a s^2/2` up to 100 kT its error is below 2e-8 kT up to w = 60, 1e-4 kT up to 200, and 0.1 kT up to
+    600, where :math:`w = \kappa a s\,(|H - c| - s)/kT` for :math:`|H - c| > s`, else :math:`\kappa a\,(s^2 - (H -
+    c)^2)/kT`.
 
     In equilibrium points on a membrane at rest have the density :math:`e^{-U/kT}` per area, and their directions, which
-    are not part of the state, :math:`e^{-E(\theta)/kT}`. A force that depends on the temperature: a Context warns where
-    the thermostat keeps another.
+    are not part of the state, :math:`e^{-E(\theta)/kT}`. The force depends on the temperature: a Context warns where
+    the thermostat has another.
 
     References
     ----------
@@ -387,14 +385,14 @@ class PythonMembraneField(_OnMembrane):
         n of them.
     function : callable (triangles, barycentric) -> (energies, derivatives)
         Called inside every step. ``triangles`` (n,) int are faces of the membrane's mesh, ``barycentric`` (n, 3) the
-        weights of their corners, sum 1; both in the order of ``points.beads``, without rows asleep, and read-only.
-        With `corners`, the first are the vertices (n, 3) at the corners of the triangles in place of their numbers.
-        ``energies`` (n,), pN nm; ``derivatives`` (n, 3), pN nm, by each of the three weights as if these were
+        weights of their corners, sum 1; both in the order of ``points.beads``, without rows that have no point, and
+        read-only. With `corners`, the first are the vertices (n, 3) at the corners of the triangles in place of their
+        numbers. ``energies`` (n,), pN nm; ``derivatives`` (n, 3), pN nm, by each of the three weights as if these were
         independent: only their differences count.
     replay : bool
         As in `PythonForce`.
     corners : bool
-        Whether the function is given corners, and so can know what triangle it is where edges are flipped.
+        Give the function corners, which identify triangles where edges are flipped.
     name, group
         See `Force`.
 
@@ -407,12 +405,11 @@ class PythonMembraneField(_OnMembrane):
 
     Notes
     -----
-    What `MembraneField` says of vertices holds here: the energy depends on weights, and not on where vertices are. For
-    energies that do, find the points' places with `PythonForce`. Let energies be continuous across edges; a jump there
-    is not noticed by points that fly over it, and energy is not kept.
+    As of `MembraneField`, the energy depends on weights, and not on the places of vertices. For energies of places, use
+    `PythonForce`. Energies must be continuous across edges; with a jump there, energy is not conserved.
 
-    Numbers of triangles mean others once edges have been flipped, so that flips are refused unless `corners` are asked
-    for. `CustomMembraneField` needs no Python in the step.
+    Numbers of triangles change their meaning when edges flip, so that flips are refused without `corners`.
+    `CustomMembraneField` needs no Python in the step.
 
     An exception of the function, and anything but finite numbers of these shapes, ends the run with a
     `SimulationError`.
@@ -458,7 +455,7 @@ class PythonMembraneField(_OnMembrane):
 
     @property
     def corners(self) -> bool:
-        """Whether the function is given the corners of triangles."""
+        """True if the function is given the corners of triangles."""
         return self._by_corners
 
     def obstacle_to_flips(self) -> str:
@@ -466,11 +463,11 @@ class PythonMembraneField(_OnMembrane):
 
     @property
     def replay(self) -> bool:
-        """Whether evaluations may be repeated."""
+        """True if evaluations may be repeated."""
         return self._replay
 
     def _call(self, triangles: np.ndarray, barycentric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the function returns, checked."""
+        """Call the function and check what it returns."""
         result = self._function(triangles, barycentric)
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise ParameterError(

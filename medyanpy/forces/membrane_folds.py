@@ -1,4 +1,4 @@
-"""What keeps a fluid membrane from folding onto itself, edge by edge."""
+"""Repulsion that keeps a fluid membrane from folding onto itself, edge by edge."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,13 @@ __all__ = ["MembraneFoldRepulsion"]
 
 @declared
 class MembraneFoldRepulsion(_MembraneForce):
-    r"""Keeps neighbouring triangles of a membrane from folding onto each other.
+    r"""Repulsion that keeps neighbouring triangles of a membrane from folding onto each other.
 
     .. math:: U = b \sum_{e} \frac{(X_0 - X_e)^3}{1 + X_e}\Big|_{X_e < X_0}, \qquad X_e = \cos\varphi_e,
               \quad X_0 = \cos\varphi_0
 
     over the edges with two triangles; φ is the angle between their normals, 0 where the membrane is flat. Below the
-    onset there is nothing, with first and second derivatives; towards φ = π the energy grows without bound.
+    onset the energy is zero, with its first and second derivatives; towards φ = π it grows without bound.
 
     Raises
     ------
@@ -37,15 +37,14 @@ class MembraneFoldRepulsion(_MembraneForce):
 
     Notes
     -----
-    Bending energies of triangles are made for membranes that are nearly flat from one triangle to the next. Where two
-    folds meet at a vertex, curvatures of either sign cancel in them, and a pocket of triangles that lie on each other
-    can have an energy that is lower by many kT than that of the surface it stands for. With edges that flip
-    (`jumps.EdgeFlips`) a membrane finds such pockets, sooner or later, and does not come out of them: areas, volumes
-    and spectra are then those of another model. Nothing of that happens with this force.
+    Bending energies on triangles are right for membranes that are nearly flat from one triangle to the next. Where two
+    folds meet at a vertex, curvatures of opposite sign cancel. A pocket of triangles that lie on each other can then
+    have an energy lower by many kT than that of the smooth surface. With edges that flip (`jumps.EdgeFlips`) a membrane
+    finds such pockets and stays in them: areas, volumes and spectra are then wrong. This force prevents that.
 
     It does not keep distant parts of a membrane apart; pair forces between vertices or `SoftCollisions` do.
 
-    Cost: O(V), a few nanoseconds for a vertex. A flip looks at five edges.
+    Cost: O(V), a few nanoseconds for a vertex. A flip computes five edges.
 
     References
     ----------
@@ -85,13 +84,13 @@ class MembraneFoldRepulsion(_MembraneForce):
             )
 
     def _inner_edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """(E,) the corners opposite each edge with two triangles, the lower number first."""
+        """Return the corners (E,) opposite each edge with two triangles, the lower number first."""
         across = self._membrane.mesh.opposite_corners.ravel()
         corner = np.flatnonzero(across > np.arange(len(across)))
         return corner, across[corner]
 
     def _flatness(self, corner: np.ndarray, across: np.ndarray) -> np.ndarray:
-        """(E,) 1 + X."""
+        """Return 1 + X (E,)."""
         normals = self._membrane.mesh.face_normals
         out: np.ndarray = 0.5 * ((normals[corner // 3] + normals[across // 3]) ** 2).sum(axis=1)
         return out
@@ -107,7 +106,7 @@ class MembraneFoldRepulsion(_MembraneForce):
         q = s / u
         first, second = b * s * q * (3.0 + q), b * q * (6.0 + 6.0 * q + 2.0 * q * q)
         sine = np.sqrt(u * (2.0 - u))
-        # By the angle: its second derivative, and what the angle's own second derivatives do with the first.
+        # By the angle: the second derivative, and the first one times the angle's own second derivatives.
         stiffness = second * sine**2 + first * (1.0 + sine)
         # An angle turns by 1/h where a corner h above the edge rises; ends of the edge go the other way by its foot.
         flat_faces = mesh.faces.ravel()

@@ -1,4 +1,4 @@
-"""Lines on a membrane that are under tension: its borders, and where one of its phases ends."""
+"""Line tension on a membrane: of its borders, and of boundaries between its phases."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class BorderTension(_MembraneForce):
     Notes
     -----
     A hole of radius R in a membrane of tension σ opens above R = λ/σ, and closes below. Edges on borders are not
-    flipped, so that the vertices of a border are the same for ever. Two vertices in one place pull at nothing.
+    flipped, so that the vertices of a border stay the same. Two vertices in one place have no force on each other.
     Cost: of the border alone.
 
     References
@@ -91,7 +91,7 @@ class MembraneLineTension(_MembraneForce):
     membrane : Membrane
         V vertices.
     phases : float or (V,) float, >= 0 and <= 1
-        φ: 0 of vertices of one phase, 1 of the other. What is between is a boundary that is spread out.
+        φ: 0 of vertices of one phase, 1 of the other. Values between are a diffuse boundary.
     line_tension : float, pN, finite
         λ; 0.1 to 5 pN between liquid phases of lipids.
     name, group
@@ -110,15 +110,15 @@ class MembraneLineTension(_MembraneForce):
     the two phases: half the edge opposite the odd corner in each triangle that has both. Of phases between, it is the
     mean of the lengths of all lines φ = c, 0 < c < 1 (Federer's co-area formula).
 
-    How near that is to the line meant: a boundary that is spread over several edges has its length, to second order in
-    these; so has a sharp one that runs along rows of triangles. A sharp one that is drawn across a mesh that knows
-    nothing of it is a zigzag, 1 to 1.155 times as long (1.10 in the mean over directions), however fine the mesh is. A
-    fluid membrane straightens it: vertices of both phases move along with their lipids, and edges that flip let them.
+    Accuracy: a boundary that is spread over several edges has the right length, to second order in these; so has a
+    sharp one that runs along rows of triangles. A sharp one across a mesh that does not follow it is a zigzag, 1 to
+    1.155 times as long (1.10 in the mean over directions), however fine the mesh is. A fluid membrane straightens it:
+    vertices of both phases move along with their lipids, and edges that flip let them.
 
     Phases belong to vertices and stay with them through flips. Give each its bending modulus, spontaneous curvature and
     Gaussian modulus by arrays over vertices: ``MembraneBending(vesicle, np.where(phases > 0.5, 120.0, 40.0))``.
 
-    Where a triangle with different phases is so thin that the sum vanishes, it pulls at nothing. Cost: O(F).
+    A triangle with different phases so thin that the sum vanishes has no force. Cost: O(F).
 
     References
     ----------

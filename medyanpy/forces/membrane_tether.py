@@ -1,4 +1,4 @@
-"""What keeps the edges of a fluid membrane in bounds."""
+"""Energy that keeps the lengths of the edges of a fluid membrane in bounds."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ class MembraneTether(_MembraneForce):
     .. math:: U = \sum_e b \left[\frac{e^{1/(l_{c0} - l)}}{l_{max} - l}\Big|_{l > l_{c0}}
                   + \frac{e^{1/(l - l_{c1})}}{l - l_{min}}\Big|_{l < l_{c1}}\right], \qquad l = |e|/\ell
 
-    It grows without bound towards l_min and l_max, and is nothing, with all of its derivatives, between l_c1 and l_c0.
-    So it has no elasticity of its own, and with `jumps.EdgeFlips` a membrane is a fluid.
+    It grows without bound towards l_min and l_max, and is zero, with all of its derivatives, between l_c1 and l_c0. So
+    it has no elasticity of its own, and with `jumps.EdgeFlips` a membrane is a fluid.
 
     Raises
     ------
@@ -39,15 +39,16 @@ class MembraneTether(_MembraneForce):
 
     Notes
     -----
-    Limits that are set later must be right for the mesh that the membrane started with, too: documents hold that.
+    Limits that are set later must be right for the mesh that the membrane started with, too, since saved documents hold
+    that mesh.
 
     A flip that would make an edge outside of the limits has an infinite energy and never happens. A timestep that
-    carries an edge across a wall ends the run (SimulationError), since nothing would bring it back. Edges of an
+    carries an edge across a wall ends the run (SimulationError), since no force would bring it back. Edges of an
     icosphere of 2 to 4 subdivisions have 0.92 to 1.09 of their mean length; those of a flat sheet are equal.
 
-    A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below it flips wait until the
-    triangles are narrow enough, which is what the published numbers do. A larger l_max makes flips more frequent, and
-    triangles more uneven.
+    A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below that, flips wait until the
+    triangles are narrow enough, as with the published numbers. A larger l_max makes flips more frequent, and triangles
+    more uneven.
 
     Cost: O(V). One flip costs the lengths of two edges.
 
@@ -115,6 +116,6 @@ class MembraneTether(_MembraneForce):
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        # So long no edge gets.
+        # Edges do not get longer than this.
         layout.expect_width(self.name, self._numbers["length"] * self._numbers["l_max"])
         return EdgeTether(*self._place(layout), *self._named("strength", "length", *_LIMITS))

@@ -37,7 +37,7 @@ __all__ = [
 
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
-# Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
+# Where Ricker ends, in units of the distance of its minimum: the energy there is 4e-9 of the depth.
 _RICKER_END = 4.0
 # The largest second derivative of Ricker's well, in U_e/r_e²: at ρ² = (5 - √10)/3, where the third is zero.
 _RICKER_STEEPEST = 12.4695
@@ -61,10 +61,10 @@ class SoftSphere(TwoGroups):
         Pairs of bead numbers that do not interact, such as the pairs of a bond force. Pairs that would not
         interact anyway are ignored.
     skin
-        How far beyond touching neighbours are listed: a matter of speed, no bit of any result depends on it.
-        0.4 times the largest d where none is given.
+        Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to the
+        bit. 0.4 times the largest d where none is given.
     along_surface
-        Whether r is the length of the shortest path along the surface that beads live on, instead. Both groups are then
+        Take for r the length of the shortest path along the surface on which beads live. Both groups are then
         in-triangle points, of which those of different membranes do not interact (:doc:`/forces/along_surfaces`); or
         surface points of one surface, and the range is below π times its smallest radius of curvature
         (:doc:`/surfaces`).
@@ -79,9 +79,9 @@ class SoftSphere(TwoGroups):
 
     Notes
     -----
-    For coincident beads the direction is undefined; the force is set to zero, the mean over all
-    directions. The force is continuous, its derivative jumps where beads touch: energies of a run fall as dt²
-    nonetheless, but no higher order is to be had.
+    For coincident beads the direction is undefined; the force is set to zero, the mean over all directions. The force
+    is continuous, its derivative jumps where beads touch: energies of a run fall as dt² nonetheless, but higher orders
+    cannot be reached.
 
     Time and memory are linear in the number of beads at given density. Cells are as wide as the largest d
     plus skin: put few large balls among many small ones into a group, and a force, of their own.
@@ -127,7 +127,7 @@ class SoftSphere(TwoGroups):
         return ParameterError(f"{self.name}: give diameter=, because {what} has no radius: only balls have")
 
     def _radii(self, topology: Topology, beads: np.ndarray) -> np.ndarray:
-        """Half of d of each of some beads."""
+        """Return half of d of each of some beads, nm."""
         d = self._numbers["diameter"]
         if d is not None:
             return np.full(len(beads), 0.5 * d)
@@ -135,7 +135,7 @@ class SoftSphere(TwoGroups):
         for handle in topology.handles:
             if isinstance(handle, Balls):
                 out[handle.beads] = handle.radius
-                # Of rows asleep what those have that jumps may bear; where balls differ none can be born.
+                # Rows without a bead have the radius of balls that jumps may add; where balls differ none can be added.
                 out[handle._asleep] = handle.of_all("radius") or handle.radius.max()
         out = out[beads]
         if np.isnan(out).any():
@@ -190,9 +190,8 @@ class WCA(TwoGroups):
 
     Notes
     -----
-    Two beads in one place have no finite force: a run then ends with a `SimulationError` that names the bead.
-    Beads that may start on top of each other are better separated with `SoftSphere` and
-    `Simulation.minimize_energy`.
+    Two beads in one place have no finite force: a run then ends with a `SimulationError` that names the bead. Separate
+    beads that may start on top of each other with `SoftSphere` and `Simulation.minimize_energy`.
 
     References
     ----------
@@ -232,7 +231,7 @@ class WCA(TwoGroups):
 
 @declared
 class EndingPair(TwoGroups):
-    """A radial energy that may end at a distance, `cutoff`, where it is made continuous: by `shift`, or `switch`."""
+    """A radial energy that may end at a distance, `cutoff`, where it is made continuous by `shift` or `switch`."""
 
     cutoff: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
     switch: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
@@ -249,7 +248,7 @@ class EndingPair(TwoGroups):
         super()._take(given)
 
     def _end(self, numbers: Mapping[str, Any]) -> float | None:
-        """Where it ends, of these numbers; None: nowhere."""
+        """Return the distance beyond which the force is zero, for these numbers; None if there is no such distance."""
         end: float | None = numbers["cutoff"]
         return end
 
@@ -265,11 +264,11 @@ class EndingPair(TwoGroups):
         return checked
 
     def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        """The function of _kernels/radial.pxd, its first two numbers, the third and a table."""
+        """Return the function of _kernels/radial.pxd, its first two numbers, the third and a table."""
         raise NotImplementedError
 
     def bind(self, layout: "Layout") -> "Operation":
-        """The operation of one radial function with these numbers, up to where it ends."""
+        """Return the operation of one radial function with these numbers, up to where it ends."""
         kind, *numbers = self._kernel()
         end = self._end(self._numbers)
         parameters = self._of_kernel(kind, *numbers)
@@ -293,13 +292,16 @@ class EndingPair(TwoGroups):
     def _steepness(
         self, kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
     ) -> "Callable[[Any], np.ndarray]":
-        """The stiffness of a pair at some distances: along it or, where it is larger, across."""
+        """Return the stiffness of a pair at some distances: along it or, where it is larger, across."""
         p = self._of_kernel(kind, numbers, third, table)
         return lambda r: steepest(radial_values(kind, p, np.asarray(r, float)), r)
 
 
 def steepest(u: np.ndarray, r: Any) -> np.ndarray:
-    """The stiffness of pairs at the distances r (n,) with the energy and its derivatives (n, 3): along or across."""
+    """Return the stiffness of pairs at the distances r (n,), the larger of that along and that across.
+
+    The energy and its derivatives are (n, 3).
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         out: np.ndarray = np.nan_to_num(np.maximum(u[:, 2], u[:, 1] / np.asarray(r, float)), nan=np.inf)
     return out
@@ -307,25 +309,25 @@ def steepest(u: np.ndarray, r: Any) -> np.ndarray:
 
 @declared
 class LennardJones(EndingPair):
-    r"""Repulsion of what overlaps, and attraction beyond it: the energy of Lennard-Jones.
+    r"""Repulsion of overlapping beads, and attraction beyond: the energy of Lennard-Jones.
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
     there is none, and where the energy is switched off.
 
     Parameters
     ----------
     cutoff
-        r_c, beyond which beads do not interact. Where none is given all pairs do, however far apart: a cluster in empty
+        r_c, beyond which beads do not interact. By default all pairs interact, however far apart: a cluster in empty
         space; the time of a step grows as the square of the number of beads. Common in a fluid is 2.5 σ.
     switch
         From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
-        derivatives, and nothing is taken off it.
+        derivatives, and U_c is 0.
     shift
-        Whether U_c is taken off the energy within the cutoff, so that it is continuous there. Forces are the same
-        either way; without it energies jump where pairs come and go.
+        Subtract U_c from the energy within the cutoff, so that it is continuous there. Forces are the same either way;
+        without it energies jump where pairs come and go.
     skin
         As in `SoftSphere`; 0.4 times the cutoff where none is given. Without cutoff there is no list.
 
@@ -394,10 +396,10 @@ class Coulomb(PairForce):
 
     Notes
     -----
-    There is no cutoff: a truncated 1/r is another energy, with charges that attract each other where none are.
-    The time of a step grows as the square of the number of beads. Charges of opposite sign attract each other without
-    bound: something else, such as `LennardJones`, has to keep them apart. Two charges in one place have no finite
-    force, and the run ends with a `SimulationError` that names the bead.
+    There is no cutoff: a truncated 1/r is another energy, with apparent charges at the cutoff. The time of a step grows
+    as the square of the number of beads. Charges of opposite sign attract each other without bound: another force, such
+    as `LennardJones`, has to keep them apart. Two charges in one place have no finite force, and the run ends with a
+    `SimulationError` that names the bead.
 
     Examples
     --------
@@ -437,7 +439,7 @@ class Coulomb(PairForce):
             if isinstance(beads, Sites):
                 out: np.ndarray = charges[row]
                 return out
-            # Of rows asleep that of those that jumps may bear, where they may.
+            # Rows without a bead have the charge of beads that jumps may add.
             of = np.full(layout.n, self._number_of_all("charges") or 0.0)
             of[beads] = charges
             found: np.ndarray = of[bead]
@@ -469,7 +471,7 @@ class Ricker(EndingPair):
     .. math:: U = \sum_{(i, j)} \tfrac12 U_e (1 - 3 \rho^2)\, e^{3/2\, (1 - \rho^2)} - U_c
               \quad\text{for}\; \rho = |x_j - x_i| / r_e < r_c / r_e
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff.
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff.
 
     Parameters
     ----------
@@ -483,19 +485,18 @@ class Ricker(EndingPair):
 
     Notes
     -----
-    Many beads collapse: the integral of U over the plane, and over space, is negative, so that there is no bound to
-    what each gains by more neighbours within the hill. In a patch of a hexagonal lattice that goes on in all
-    directions a bead has the energy -3.79 U_e at the spacing r_e, -5.35 U_e at 0.8 r_e, -8.65 U_e at 0.6 r_e and
-    -18.06 U_e at 0.4 r_e. Use it for pairs; for clusters take `LennardJones` with a cutoff, or add a `SoftSphere` that
-    keeps beads apart.
+    Many beads collapse: the integral of U over the plane, and over space, is negative, so that the energy per bead
+    falls without bound as more neighbours come within the hill. In an infinite hexagonal lattice a bead has the energy
+    -3.79 U_e at the spacing r_e, -5.35 U_e at 0.8 r_e, -8.65 U_e at 0.6 r_e and -18.06 U_e at 0.4 r_e. Use it for
+    pairs; for clusters take `LennardJones` with a cutoff, or add a `SoftSphere` that keeps beads apart.
 
-    Beads pass through each other at a price of e^(3/2) U_e/2 = 2.24 U_e, and feel no force where they are in one
-    place. The well has the stiffness U''(r_e) = 9 U_e/r_e²: two beads of mass m in it oscillate with the frequency
-    ω² = 18 U_e/(m r_e²). The force is largest at 0.43 r_e (repulsion) and 1.35 r_e (attraction).
+    Beads pass through each other over a barrier of e^(3/2) U_e/2 = 2.24 U_e, with zero force where they are in one
+    place. The well has the stiffness U''(r_e) = 9 U_e/r_e²: two beads of mass m in it oscillate with the frequency ω² =
+    18 U_e/(m r_e²). The force is largest at 0.43 r_e (repulsion) and 1.35 r_e (attraction).
 
     Energies are continuous at the cutoff. Forces jump there by (9/2) ρ (ρ² - 1) e^(3/2 (1 - ρ²)) U_e/r_e: 5e-8 of
-    U_e/r_e at the default cutoff, where U_c = -4e-9 U_e; 7e-4 at 3 r_e, 0.3 at 2 r_e, and none at r_e, which leaves
-    the repulsion alone.
+    U_e/r_e at the default cutoff, where U_c = -4e-9 U_e; 7e-4 at 3 r_e, 0.3 at 2 r_e, and none at r_e, where only the
+    repulsion remains.
 
     References
     ----------
@@ -544,7 +545,7 @@ class Morse(EndingPair):
     .. math:: U = \sum_{(i, j)} D \left[e^{-2 a (r - r_0)} - 2 e^{-a (r - r_0)}\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
     there is none, and where the energy is switched off.
 
     Parameters
@@ -560,7 +561,7 @@ class Morse(EndingPair):
 
     Notes
     -----
-    The hill is finite: beads pass through each other at a price of D (e^(2 a r_0) - 2 e^(a r_0)), and feel no force
+    The hill is finite: beads pass through each other over a barrier of D (e^(2 a r_0) - 2 e^(a r_0)), with zero force
     where they are in one place. Two beads of mass m oscillate in the well with the frequency ω² = 4 D a²/m; bound
     states go from there to 0 at the edge, ω(E) = ω √(-E/D).
 
@@ -604,7 +605,7 @@ class Yukawa(EndingPair):
 
     .. math:: U = \sum_{(i, j)} A \frac{e^{-r/\lambda}}{r} - U_c \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
     there is none, and where the energy is switched off.
 
     Parameters
@@ -621,8 +622,8 @@ class Yukawa(EndingPair):
     Notes
     -----
     Beads with charges that differ: `CustomPair` with ``"k*q1*q2*exp(-r/l)/r"``. Two beads in one place have no finite
-    force: a run then ends with a `SimulationError` that names the bead. The force cannot tell which timestep it bears:
-    that depends on how near beads will come to each other.
+    force: a run then ends with a `SimulationError` that names the bead. The longest timestep is not known: it depends
+    on how near beads will come to each other.
 
     References
     ----------
@@ -662,7 +663,7 @@ class TabulatedPair(EndingPair):
 
     .. math:: U = \sum_{(i, j)} s\,[u(r) - U_c] \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once; u is the cubic spline through the table, U_c what it is
+    over all pairs with one bead in each group, each pair once; u is the cubic spline through the table, U_c its value
     at the cutoff, or 0 where the energy is switched off.
 
     Parameters
@@ -673,8 +674,8 @@ class TabulatedPair(EndingPair):
     Raises
     ------
     ParameterError, TopologyError
-        As `SoftSphere`; a switch that is not below the cutoff, or without one.
-        A table that is none: too short, distances that do not ascend, what is not finite; a cutoff outside it.
+        As `SoftSphere`; a switch that is not below the cutoff, or without one. A table that is too short, distances
+        that do not ascend, numbers that are not finite; a cutoff outside the table.
 
     Notes
     -----
@@ -683,9 +684,9 @@ class TabulatedPair(EndingPair):
     too with `switch`. Its error falls as the fourth power of the spacing, that of forces as the third: give more rows
     where the energy is steep.
 
-    Nothing is known of distances below the first: two beads that come nearer to each other have no energy, and the run
-    ends with a `SimulationError` that names one of them. Let a table begin where thermal beads never come, or at 0; one
-    that begins at 0 has no force between beads in one place. A search costs a few nanoseconds more than a formula.
+    Two beads nearer to each other than the first distance have no energy, and the run ends with a `SimulationError`
+    that names one of them. Let a table begin where thermal beads never come, or at 0; one that begins at 0 has no force
+    between beads in one place. A table costs a few nanoseconds more than a formula.
 
     Examples
     --------
@@ -740,7 +741,7 @@ class TabulatedPair(EndingPair):
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         lowest = int(np.argmin(self._numbers["scale"] * self._energies))
         if lowest in (0, len(self._distances) - 1):
-            # No well: what it bears depends on how near to each other beads will come.
+            # No well: the longest timestep depends on how near to each other beads will come.
             return None
         stiffness = self._steepness(*self._kernel())
         end = self._end(self._numbers)
@@ -765,7 +766,7 @@ def _table(name: str, distances: "Numbers", energies: "Numbers") -> tuple[np.nda
 
 
 def _lennard_jones(r: Any) -> Any:
-    """The stiffness of a pair at the distance r, in units of ε/σ² and σ: along it or, where it is larger, across."""
+    """Return the stiffness of a pair at the distance r, in units of ε/σ² and σ, the larger of that along and across."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         along = 4.0 * (156.0 * np.asarray(r) ** -14.0 - 42.0 * np.asarray(r) ** -8.0)
         across = 4.0 * (6.0 * np.asarray(r) ** -8.0 - 12.0 * np.asarray(r) ** -14.0)

@@ -1,7 +1,7 @@
-"""Stiff potentials in place of constraints: squares of what a constraint holds at zero.
+"""Stiff potentials in place of constraints: squares of the functions that a constraint holds at zero.
 
-All are polynomials of degree 4 in the positions, smooth everywhere, with the second and third derivatives that linearly
-implicit kicks ask for. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
+All are polynomials of degree 4 in the positions, smooth everywhere, with the second and third derivatives for linearly
+implicit kicks. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ class LinkLengthPenalty(NamedTerms):
     ) -> None:
         super().__init__(name=name, group=group)
         self._filaments: Filaments | None = pairs if isinstance(pairs, Filaments) else None
-        # Whether links shall have the lengths that the filaments say.
+        # True if links have the lengths of the filaments.
         self._of_links = self._filaments is not None and length is None
         if self._filaments is not None:
             refuse_constrained(self.name, self._filaments)
@@ -105,7 +105,7 @@ class LinkLengthPenalty(NamedTerms):
 
     @property
     def pairs(self) -> np.ndarray:
-        """(B, 2) bead numbers."""
+        """Bead numbers (B, 2)."""
         return self._pairs if self._filaments is None else self._filaments.beads[self._filaments.links]
 
     @property
@@ -130,9 +130,11 @@ class LinkLengthPenalty(NamedTerms):
         return () if self._filaments is None else (self._filaments,)
 
     def multipliers(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """(..., B) pN/nm; ω² g with g = r² - ℓ² of each pair, r apart, at positions (..., n, 3) of all beads: what
-        stands for the multiplier λ of a constraint, whose force is -λ ∇g. In a periodic box, (3,) nm, distances are
-        those of nearest images. `analysis.constraint_multipliers` averages over its oscillations."""
+        """Return ω² g with g = r² - ℓ² of each pair, (..., B) pN/nm, at positions (..., n, 3) of all beads.
+
+        It replaces the multiplier λ of a constraint, whose force is -λ ∇g. In a periodic box, (3,) nm, distances r are
+        those of nearest images. `analysis.constraint_multipliers` averages over its oscillations.
+        """
         omega, length = self._named("omega", "length")
         return _multipliers(positions, self.pairs, omega, length, checked_box(f"{self.name}: multipliers", box))
 
@@ -151,7 +153,7 @@ class LinkLengthPenalty(NamedTerms):
 def _multipliers(
     positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray, box: Box | None
 ) -> np.ndarray:
-    """(..., B) ω² (r² - ℓ²)."""
+    """Return ω² (r² - ℓ²), (..., B)."""
     x = np.asarray(positions, float)
     r = displacement(x[..., pairs[:, 0], :], x[..., pairs[:, 1], :], box)
     out: np.ndarray = omega**2 * (np.sum(r * r, axis=-1) - length**2)
@@ -196,7 +198,7 @@ class RigidTrianglePenalty(_TriplePenalty):
     TopologyError
         A triple that names a bead twice, or (when added to a system) a bead that does not exist.
     ParameterError
-        A number outside its domain, or lengths that make no triangle.
+        A number outside its domain, or lengths that do not make a triangle.
 
     References
     ----------
@@ -237,13 +239,16 @@ class RigidTrianglePenalty(_TriplePenalty):
         return checked
 
     def _terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(3M, 2), (3M,) or (), (3M,): pairs of beads, their ω and lengths."""
+        """Return pairs of beads (3M, 2), their ω (3M,) or (), and lengths (3M,)."""
         omega, lengths = self._named("omega", "lengths")
         pairs = np.stack([self._triples, np.roll(self._triples, -1, axis=1)], axis=-1).reshape(-1, 2)
         return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
 
     def multipliers(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """(..., M, 3) pN/nm; as `LinkLengthPenalty.multipliers`, of the sides 1-2, 2-3 and 3-1 of each triple."""
+        """Return multipliers of the sides 1-2, 2-3 and 3-1 of each triple, (..., M, 3) pN/nm.
+
+        As `LinkLengthPenalty.multipliers`.
+        """
         found = _multipliers(positions, *self._terms(), checked_box(f"{self.name}: multipliers", box))
         return found.reshape(*found.shape[:-1], -1, 3)
 
@@ -284,9 +289,9 @@ class OrthonormalFramePenalty(_TriplePenalty):
 
     Notes
     -----
-    Columns are positions from the origin, whatever the box: what is kept is the angular momentum about it, not the
-    momentum. Where Q/ℓ is a rotation, stretching a column has the stiffness 4ω²ℓ², moving two towards each other the
-    same, and turning all none. Second and third derivatives are offered.
+    Columns are positions from the origin, whatever the box: angular momentum about it is kept, momentum is not. Where
+    Q/ℓ is a rotation, stretching a column has the stiffness 4ω²ℓ², moving two towards each other the same, and turning
+    all none. Second and third derivatives are offered.
 
     References
     ----------
@@ -316,8 +321,10 @@ class OrthonormalFramePenalty(_TriplePenalty):
             raise TopologyError(f"{self.name}: bead {b} is a column of triple {first} and of triple {second}")
 
     def multipliers(self, positions: "Numbers") -> np.ndarray:
-        """(..., M, 3, 3) pN/nm; Λ = ω² (QᵀQ - ℓ² 1) at positions (..., n, 3) of all beads: what takes the place of the
-        symmetric matrix of multipliers of the constraints QᵀQ = ℓ² 1, whose force is -2 QΛ."""
+        """Return Λ = ω² (QᵀQ - ℓ² 1), (..., M, 3, 3) pN/nm, at positions (..., n, 3) of all beads.
+
+        It replaces the symmetric matrix of multipliers of the constraints QᵀQ = ℓ² 1, whose force is -2 QΛ.
+        """
         omega, length = (np.asarray(v)[..., None, None] for v in self._named("omega", "length"))
         # A column of Q in each row.
         rows = np.asarray(positions, float)[..., self._triples, :]

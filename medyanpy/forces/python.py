@@ -26,19 +26,18 @@ class PythonForce(Force):
     Parameters
     ----------
     function : callable (positions) -> (energy, forces)
-        Called inside every step. ``positions`` is an (n, 3) array, nm, of all beads in topology order
-        (``handle.beads`` selects), read-only and a copy of its own each time. ``energy``, pN nm, is a number;
-        ``forces``, pN, an (n, 3) array: minus the gradient of the energy with respect to each position, that
-        of an in-triangle point taken as if it were free. Rows asleep are left out: where beads come and go, name
-        the beads with `beads`.
+        Called inside every step. ``positions`` is an (n, 3) array, nm, of all beads in topology order (``handle.beads``
+        selects), read-only and a copy of its own each time. ``energy``, pN nm, is a number; ``forces``, pN, an (n, 3)
+        array: minus the gradient of the energy with respect to each position, that of an in-triangle point taken as if
+        it were free. Rows without a bead are left out: where beads come and go, name the beads with `beads`.
     beads : handle, list of handles, or (k,) int, optional
-        Hand over these beads only, in the order in which they are given: of handles those that are there, however many
-        come or go.
+        Pass these beads only, in the order in which they are given: of handles those that are there, as beads come and
+        go.
     replay : bool
-        Whether the function depends on nothing but its arguments, so that steps can be taken again with the same
-        result. Where it does not (it counts, draws random numbers, talks to another program), say False: the function
-        is then called once for every evaluation, and after a fault the simulation goes back to a state at most some
-        hundredths of a second of run time old, instead of exactly to the step that failed.
+        True if the function depends only on its arguments, so that steps can be taken again with the same result. Give
+        False where it does not (it counts, draws random numbers, talks to another program). The function is then called
+        once for every evaluation. After a fault the simulation goes back to a state at most some hundredths of a second
+        of run time old, instead of exactly to the step that failed.
     orientations : bool
         Call ``function(positions, orientations) -> (energy, forces, torques)``. ``orientations`` is (m, 4), the unit
         quaternions of the oriented beads among those, scalar first, which turn vectors of the body frame into space;
@@ -52,7 +51,7 @@ class PythonForce(Force):
     ParameterError
         A `function` that cannot be called.
     TopologyError
-        Beads that are none; or (when bound) that do not exist, or are named twice.
+        Not beads; or (when bound) beads that do not exist, or are named twice.
 
     Notes
     -----
@@ -61,8 +60,8 @@ class PythonForce(Force):
     Ctrl-C inside the function calls it once more, so that the step ends whole, and is raised between two
     steps; without `replay` the simulation goes back instead.
 
-    Nothing compares forces with the energy in a run: where they do not fit, energy is not kept and averages are wrong,
-    without a word. `medyanpy.testing.check_force` compares them, by central differences: run it once for every new
+    A run does not compare forces with the energy: where they do not fit, energy is not kept and averages are wrong,
+    without a warning. `medyanpy.testing.check_force` compares them, by central differences: run it once for every new
     function, with its energy alone as the reference.
 
     Examples
@@ -79,7 +78,7 @@ class PythonForce(Force):
     ({'PythonForce': 25.0}, array([[-6.,  0., -8.]]))
     """
 
-    # Nobody vouches for it: forces alone, with an energy of zero, are common.
+    # The energy cannot be trusted: forces alone, with an energy of zero, are common.
     of_positions_alone = True
     energy_tells_work = False
 
@@ -128,16 +127,16 @@ class PythonForce(Force):
 
     @property
     def replay(self) -> bool:
-        """Whether evaluations may be repeated."""
+        """True if evaluations may be repeated."""
         return self._replay
 
     @property
     def orientations(self) -> bool:
-        """Whether the function gets orientations and returns torques."""
+        """True if the function gets orientations and returns torques."""
         return self._orientations
 
     def _call(self, *arguments: np.ndarray) -> tuple[Any, ...]:
-        """What the function returns, checked: one array of forces for positions, one of torques for orientations."""
+        """Call the function, check and return the energy, forces for positions, and torques for orientations."""
         result = self._function(*arguments)
         parts = ("energy", "forces", "torques")[: 1 + len(arguments)]
         if not isinstance(result, tuple | list) or len(result) != len(parts):

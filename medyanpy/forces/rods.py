@@ -1,4 +1,4 @@
-"""Elastic rods: what they resist, loads on their ends, and their excluded volume."""
+"""Forces on elastic rods: elasticity, loads on their ends, and excluded volume."""
 
 from dataclasses import InitVar
 from math import ceil, pi
@@ -44,7 +44,7 @@ class _RodForce(Force):
         return self._rod.ids[self._rod.links[:, 0]] if per == "rod.links" else None
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
-        """One number for all as a float, and one vector for all as a tuple."""
+        """Check a number: one for all as a float, and one vector for all as a tuple."""
         checked = scalar_if_one(super()._in_domain(name, value, n))
         one = self.domains[name].size is not None and checked.ndim == 1
         return tuple(checked.tolist()) if one else checked
@@ -133,12 +133,12 @@ class RodElasticity(_RodForce):
     )  # fmt: skip
 
     def _rows(self) -> np.ndarray:
-        """(J, 12), or (1, 12) where all segments are alike: C, B, Γ⁰, Ω⁰."""
+        """Return rows (J, 12), or (1, 12) where all segments are alike: C, B, Γ⁰, Ω⁰."""
         names = ("shear", "extension", "bending", "twist", "rest_strain", "rest_curvature")
         parts = [np.atleast_1d(np.asarray(value, float)) for value in self._named(*names)]
         parts = [p[:, None] if key in ("extension", "twist") else p for key, p in zip(names, parts, strict=True)]
         parts = [p if p.ndim == 2 else p[None] for p in parts]
-        # Of rods that have all gone, a number for each segment is none.
+        # With all rods removed, a number for each segment is empty.
         n = min(map(len, parts)) and max(map(len, parts))
         return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
@@ -186,8 +186,7 @@ class RodLoad(_RodForce):
 
     .. math:: U = -\sum_\text{rods} F \cdot x_\text{end}
 
-    for a force in space. Couples, and loads that turn with the rod, have no energy: what they add to the rods is work
-    from outside.
+    for a force in space. Couples, and loads that turn with the rod, have no energy: they do work from outside.
 
     Raises
     ------
@@ -198,7 +197,7 @@ class RodLoad(_RodForce):
 
     Notes
     -----
-    Nothing moves a clamped end, and a force does not move a pinned one. Forces on any place of a rod:
+    Loads do not move a clamped end, and a force does not move a pinned one. Forces on any place of a rod:
     ``UniformField(rod.sites(arms), force)``, `Links`.
 
     The half segment beyond the last free node is rigid: the deflection of the very end by a force misses Fℓ/2C of shear
@@ -240,7 +239,7 @@ class RodLoad(_RodForce):
 
     @property
     def energy_tells_work(self) -> bool:  # type: ignore[override]
-        """Not that of couples, nor of forces that turn with the rod."""
+        """False for couples, and for forces that turn with the rod."""
         return not self._follows and not np.any(self._numbers["couple"])
 
     def bind(self, layout: "Layout") -> "Operation":
@@ -263,9 +262,8 @@ class RodCollision(SoftCollisions):
     radius : float or one per handle, nm, > 0
         Of the tubes.
     neighbors : int, >= 1, optional
-        Segments of one rod do not collide if they are up to this many apart. Where none is given, as many as fit into
-        half a circle whose diameter is that of the thickest rod: nearer ones cannot touch unless the rod is bent more
-        than that.
+        Segments of one rod do not collide if they are up to this many apart. By default as many as fit into half a
+        circle with the diameter of the thickest rod: nearer ones cannot touch unless the rod is bent more than that.
     skin, name, group, exclusions
         See `SoftCollisions`.
 
@@ -319,5 +317,5 @@ class RodCollision(SoftCollisions):
             self._neighbors = max(1, 1, *(ceil(pi * r / length) for r, length in shortest))
 
     def _arguments_now(self) -> dict[str, Any]:
-        # Of the rods that there were when it was made, of which some may have gone.
+        # Of the rods when it was made, of which some may have been removed.
         return {**super()._arguments_now(), "neighbors": self._neighbors}

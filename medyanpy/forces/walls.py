@@ -38,8 +38,8 @@ class WallRepulsion(_SingleBeadForce):
               \quad\text{for}\; \mu_i < 2^{1/6}, \qquad \text{or, soft,}\quad \sum_i \varepsilon\,(1 - \mu_i)^2
               \quad\text{for}\; \mu_i < 1, \qquad \mu_i = 1 + g_i/\sigma
 
-    g is the distance of the surface of a bead from the wall: that of its centre less r, of a sphere; and of an
-    ellipsoid before a plane g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ: exact, whichever way it is turned.
+    g is the distance of the surface of a bead from the wall. For a sphere it is that of its centre less r. For an
+    ellipsoid before a plane it is g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ, exact in any orientation.
 
     Parameters
     ----------
@@ -64,24 +64,24 @@ class WallRepulsion(_SingleBeadForce):
     Raises
     ------
     ParameterError
-        Something that is no wall; a number outside its domain or of another shape; both radius and semi-axes, semi-axes
-        of a bead that does not turn, or with a round wall; with WCA, when a Context is made, a bead that overlaps with
-        the wall where it starts.
+        Not a wall; a number outside its domain or of another shape. Both radius and semi-axes; semi-axes of a bead that
+        does not turn, or with a round wall. With WCA, when a Context is made, a bead that overlaps with the wall where
+        it starts.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice; semi-axes of sites.
 
     Notes
     -----
-    With WCA and ε = kT the wall is where it is: the energy is kT where surfaces touch. Thermal beads come about 0.1 σ
-    behind that and begin to feel it 0.12 σ before, so that σ is a matter of timesteps: U'' = 456 ε/σ² where they touch.
+    With WCA and ε = kT the energy is kT where surfaces touch the wall. Thermal beads come about 0.1 σ behind that, and
+    the repulsion begins 0.12 σ before. σ sets the timestep: U'' = 456 ε/σ² where they touch.
 
-    Deeper than σ there is no finite force with WCA: the run ends and names the bead. The soft form has one anywhere, to
-    the side where things are to be, and is the one for starts with overlaps and for minimisation.
+    Deeper than σ there is no finite force with WCA: the run ends and names the bead. The soft form has a finite one
+    anywhere, to the side where beads are to be, and is the one for starts with overlaps and for minimisation.
 
-    Starts are looked at whenever a Context is made, also one that resumes a run: sizes that are set in a run with WCA
+    Starts are checked whenever a Context is made, also one that resumes a run: sizes that are set in a run with WCA
     must have room where beads started, or the run cannot be resumed.
 
-    The wall takes up momentum: that along it is kept alone.
+    The wall takes up momentum: only that along it is kept.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class WallRepulsion(_SingleBeadForce):
     ) -> None:
         title = name or type(self).__name__
         if not isinstance(wall, Boundary):
-            # Planes and spheres of both kinds show themselves alike.
+            # Planes and spheres of both kinds have the same text.
             other = f"a surfaces.{type(wall).__name__}" if isinstance(wall, Surface) else shown(wall)
             raise ParameterError(
                 f"{title}: wall must be a boundaries.Plane, boundaries.Sphere or boundaries.Capsule, not {other}"
@@ -164,7 +164,7 @@ class WallRepulsion(_SingleBeadForce):
     def bind(self, layout: "Layout") -> "Operation":
         self._wall._expect_space_behind(self.name, layout.box)
         if self._wall._reach < np.inf:
-            # Of what is round the image that is nearest to where it starts is felt.
+            # Of a round wall the image nearest to the start of a bead counts.
             layout.expect_width(self.name, self._wall._reach + self._numbers["sigma"])
         table, place, order, on_points = self._place(layout)
         radius, axes, oriented = self._sizes(layout, place, order)
@@ -180,7 +180,7 @@ class WallRepulsion(_SingleBeadForce):
         return operation
 
     def _radii(self, topology: "Topology") -> np.ndarray:
-        """(m,) of spheres, 0 of ellipsoids."""
+        """Return radii of spheres, 0 of ellipsoids, (m,)."""
         beads = self.beads
         given = self._numbers["radius"]
         out = np.zeros(len(beads)) if given is None else np.array(given)
@@ -195,10 +195,10 @@ class WallRepulsion(_SingleBeadForce):
     def _sizes(
         self, layout: "Layout", place: np.ndarray, order: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Radii, semi-axes and rows of oriented beads, as `_place` orders beads."""
+        """Return radii, semi-axes and rows of oriented beads, as `_place` orders beads."""
         radius, asleep = self._radii(layout.topology), len(order) - len(self.beads)
         if asleep:
-            # Of rows asleep those of what jumps may bear, where they may.
+            # Rows without a bead have the sizes of beads that jumps may add.
             born = self._number_of_all("radius") if self._numbers["radius"] is not None else None
             rows = [
                 np.full(handle.capacity - len(handle), _born_with(handle) if born is None else born)
@@ -231,7 +231,7 @@ class WallRepulsion(_SingleBeadForce):
             normals = self._normals_in_bodies(topology, beads, x)
             reach = np.linalg.norm(self._numbers["semi_axes"] * normals, axis=1)
         gap = self._wall.distance(x, box) - reach
-        # Ellipsoids that are put to touch it may be behind it by rounding.
+        # Ellipsoids placed to touch it may be behind it by rounding.
         inside = gap < -1e-9 * self._numbers["sigma"]
         if inside.any():
             i = int(np.argmax(inside))
@@ -245,7 +245,7 @@ class WallRepulsion(_SingleBeadForce):
             )
 
     def _normals_in_bodies(self, topology: "Topology", beads: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """(m, 3) the normal of the wall in the frame of each bead."""
+        """Return the normal of the wall in the frame of each bead, (m, 3)."""
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (topology.n_beads, 1))
         for handle in topology.oriented_handles:
             turns[handle.beads] = handle.orientations
@@ -254,7 +254,7 @@ class WallRepulsion(_SingleBeadForce):
 
 
 def _born_with(handle: Any) -> float:
-    """The radius of what jumps may bear."""
+    """Return the radius of beads that jumps may add."""
     if not isinstance(handle, Balls):
         return 0.0
     born = handle.of_all("radius")

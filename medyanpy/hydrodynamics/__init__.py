@@ -1,4 +1,4 @@
-"""The fluid between beads: what moves drags others along.
+"""Hydrodynamic interactions: beads that move drag others along through the fluid.
 
 >>> import medyanpy as mp
 >>> topology = mp.Topology()

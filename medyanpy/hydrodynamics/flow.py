@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["HydrodynamicFlow"]
 
-#: Vectors of Lanczos' method, at most: where that is not enough, the fluid is not what it is meant for.
+#: The most vectors of Lanczos' method; beads that need more are outside its range.
 _MOST = 150
 
 
 class HydrodynamicFlow(Flow):
-    """D and O of spheres and bodies that feel each other (_kernels/hydrodynamics.pyx).
+    """D and O of spheres and bodies with hydrodynamic interactions (_kernels/hydrodynamics.pyx).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class HydrodynamicFlow(Flow):
         self, interactions: "RotnePrager", layout: "Layout", origin: np.ndarray, axes: np.ndarray
     ) -> None:
         self.interactions = interactions
-        #: Handles whose beads this moves, those that turn first.
+        #: Handles with beads that this moves, those that turn first.
         self.handles: list[Any] = sorted(interactions.handles, key=lambda h: not isinstance(h, OrientedBeads))
         self._layout = layout
         self._wall = np.ascontiguousarray(axes), np.ascontiguousarray(origin)
@@ -47,7 +47,7 @@ class HydrodynamicFlow(Flow):
         rows = [layout.rows_of(h) for h in turning]
         self._row = np.concatenate([np.arange(s.start, s.stop) for s in rows] or [np.empty(0)]).astype(np.int32)
         self._radius = np.concatenate([interactions.radius(h) for h in self.handles])
-        #: Of each body of those that turn: which numbers it has. None before a letter needs them.
+        #: The row of numbers of each body that turns. None before a letter needs them.
         self._species: np.ndarray | None = None
         self._numbers: np.ndarray
         self._plain: np.ndarray
@@ -72,7 +72,7 @@ class HydrodynamicFlow(Flow):
         return (self._operations[stage],)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        # Factors and inverses may differ in their last bits where a run is gone on with.
+        # Factors and inverses may differ in their last bits where a run is resumed.
         if self._species is None:
             return {}
         return {
@@ -82,7 +82,7 @@ class HydrodynamicFlow(Flow):
         }
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
-        """Of beads at places `then` before an edit and `now` after it."""
+        """Copy the numbers of beads at places `then` before an edit and `now` after it."""
         if not isinstance(before, HydrodynamicFlow) or self._species is None or before._species is None:
             return
         theirs = {int(place): k for k, place in enumerate(before._place)}
@@ -102,7 +102,7 @@ class HydrodynamicFlow(Flow):
 
     def _arguments(self, stage: Stage) -> tuple[Any, ...]:
         if len(self._operations) > 8:
-            # Of timesteps and temperatures that are no more.
+            # Of timesteps and temperatures that are not used any more.
             self._operations.clear()
         its = self.interactions
         return (
@@ -112,7 +112,7 @@ class HydrodynamicFlow(Flow):
         )  # fmt: skip
 
     def _make_numbers(self, overdamped: bool) -> None:
-        """What the kernel knows of each body and bead: see there."""
+        """Make the numbers of each body and bead that the kernel reads (documented there)."""
         layout, plain = self._layout, []
         for handle in self.handles[len(self._turning) :]:
             friction = np.array(layout.in_order(handle, np.broadcast_to(handle.friction, len(handle))))

@@ -15,7 +15,7 @@ from medyanpy.surfaces.shapes import frame_along
 
 __all__ = ["mobility_matrix", "radius_of_bodies", "wall_frame"]
 
-# Of a mobility that the sphere must not exceed, this share of it counts as rounding.
+# A sphere may exceed the mobility of a body by this share of it, as rounding.
 _ROUNDING = 1e-12
 
 
@@ -23,10 +23,10 @@ _ROUNDING = 1e-12
 def mobility_matrix(
     positions: "Numbers", radius: "Numbers", viscosity: float, *, rotation: bool = False, wall: Plane | None = None
 ) -> np.ndarray:
-    """The mobility of spheres in a viscous fluid: their velocities by forces on any of them.
+    """Return the mobility of spheres in a viscous fluid: their velocities by forces on any of them.
 
-    Of pairs it is Rotne and Prager's tensor, of any radii, also where they overlap, with the coupling of translation
-    and rotation; above a wall with Blake's images. Positive definite, however they lie.
+    Pairs have Rotne and Prager's tensor, for any radii, also where they overlap, with the coupling of translation and
+    rotation; above a wall with Blake's images. The matrix is positive definite for any places.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def mobility_matrix(
 
 
 def wall_frame(what: str, wall: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(3,), (3, 3): a point of a wall, and its axes as rows, the last into the fluid; those of space without a wall."""
+    """Return a point (3,) of a wall and its axes (3, 3) as rows, the last into the fluid; of space without a wall."""
     if wall is None:
         return np.zeros(3), np.eye(3)
     if not isinstance(wall, Plane):
@@ -119,21 +119,23 @@ def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of: Cal
 
 
 def radius_of_bodies(friction: np.ndarray, viscosity: float) -> np.ndarray:
-    """(n,) radius of the smallest sphere that is no more mobile than a body, in any motion; of (n, 6, 6) friction.
+    """Return the radius (n,) of the smallest sphere that is not more mobile than a body, in any motion.
 
-    With it, the mobility of all bodies is that of spheres and something positive: positive definite however they lie.
+    Bodies have friction (n, 6, 6).
+
+    With it, the mobility of all bodies is that of spheres plus a positive part: positive definite for any places.
     """
     mobility = np.linalg.inv(friction)
 
     def excess(i: int, a: float) -> float:
-        """The least by which the body is more mobile than a sphere, in units of what it is."""
+        """Return the least excess of the body's mobility over that of a sphere, relative to its own."""
         sphere = np.repeat([1.0 / (6.0 * np.pi * viscosity * a), 1.0 / (8.0 * np.pi * viscosity * a**3)], 3)
         scale = np.sqrt(np.diagonal(mobility[i]))
         return float(np.linalg.eigvalsh((mobility[i] - np.diag(sphere)) / scale[:, None] / scale)[0])
 
     out = np.empty(len(mobility))
     for i, m in enumerate(mobility):
-        # Each of the two blocks by itself says so much.
+        # A bound from each of the two blocks.
         t, r = (1.0 / np.linalg.eigvalsh(m[s, s])[0] for s in (slice(3), slice(3, 6)))
         low = max(t / (6.0 * np.pi * viscosity), np.cbrt(r / (8.0 * np.pi * viscosity)))
         high = low

@@ -1,4 +1,4 @@
-"""What is said of the fluid: which beads feel each other through it, its viscosity, its walls and its flow."""
+"""Description of the fluid: beads that interact through it, its viscosity, its wall and its flow."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -23,21 +23,21 @@ __all__ = ["RotnePrager"]
 
 
 class RotnePrager(Described, Guarded):
-    r"""Hydrodynamic interactions: what moves through the fluid drags others along.
+    r"""Hydrodynamic interactions: beads that move drag others along through the fluid.
 
-    Friction and noise of all beads named here become those of one matrix, the mobility of all of them: pairs by the
-    tensor of Rotne, Prager and Yamakawa, each bead by itself as its own friction says. It acts where friction acts: in
-    D of `BrownianIntegrator` (Ermak and McCammon's step) and in O of words with velocities, with the positions at that
-    moment. Equilibrium is what it is without.
+    Friction and noise of all beads named here follow from one matrix, the mobility of all of them. Pairs have the
+    tensor of Rotne, Prager and Yamakawa, each bead by itself the inverse of its own friction. It acts where friction
+    acts: in D of `BrownianIntegrator` (Ermak and McCammon's step) and in O of words with velocities, with the positions
+    at that moment. Equilibrium is the same as without it.
 
     A bead counts as the sphere that its friction γ belongs to: of radius :math:`\gamma/6\pi\eta`. Balls, free beads,
     and nodes of filaments are such spheres; their rotation does not matter. A rigid body and a node of a rod keep their
-    own 6×6 tensor, and act on others, and feel them, as the smallest sphere around their centre of mass that is no more
-    mobile than they are in any of the six motions: for a sphere, itself. `radius` tells it. Near each other, at
-    distances of a radius, the tensor is an approximation: lubrication is not in it.
+    own 6×6 tensor. They interact with others as the smallest sphere around their centre of mass that is not more mobile
+    than they are in any of the six motions: for a sphere, itself. `radius` returns it. At distances of about a radius,
+    the tensor is an approximation, without lubrication.
 
-    Membranes, in-triangle points, beads on surfaces and all that is not named do not take part: they keep friction and
-    noise of their own, and neither act on the fluid nor feel it move.
+    Membranes, in-triangle points, beads on surfaces and all beads that are not named do not take part. They keep
+    friction and noise of their own, and neither move the fluid nor are moved by it.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class RotnePrager(Described, Guarded):
         Of water `presets.WATER`.
     handles : a handle, or several
         Free beads, balls, filaments with one friction for each node, rigid bodies, rods: with friction > 0 (of rotation
-        too where they turn), none of them fixed. Jumps may neither bear nor kill them.
+        too where they turn), none of them fixed. Jumps must not add or remove them.
     wall : boundaries.Plane, optional
         A wall without slip: Blake's images of all spheres. They must not touch it: let a force keep them away.
     velocity_gradient : (3, 3) float, 1/s, optional
         The fluid flows without beads, with velocity ``velocity + velocity_gradient @ x``. Beads are carried along, and
-        turn with half of its vorticity. Bodies that are no spheres are refused where the flow has shear.
+        turn with half of its vorticity. Bodies that are not spheres are refused where the flow has shear.
     velocity : (3,) float, nm/s, optional
-        See there.
+        See `velocity_gradient`.
     tolerance : float, > 0 and <= 0.1
         Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average one in O:
         the temperature of a motion is off by at most about twice this part.
@@ -98,11 +98,11 @@ class RotnePrager(Described, Guarded):
 
     @property
     def flows(self) -> bool:
-        """Whether the fluid moves without beads."""
+        """True if the fluid moves without beads."""
         return bool(self.velocity.any() or self.velocity_gradient.any())
 
     def radius(self, handle: Handle) -> np.ndarray:
-        """The radii of the spheres that beads of a handle count as.
+        """Return the radii of the spheres that stand for beads of a handle.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class RotnePrager(Described, Guarded):
             self._check_beads(handle)
 
     def bind(self, layout: "Layout") -> HydrodynamicFlow:
-        """What it does to the beads of one Context."""
+        """Return the flow that moves the beads of one Context."""
         self.check()
         return HydrodynamicFlow(self, layout, *self._frame)
 
@@ -191,7 +191,7 @@ class RotnePrager(Described, Guarded):
                            lambda i: f"of bead {handle.beads[i]} ({handle.name!r})")  # fmt: skip
 
     def _check_shapes(self, name: str, first: Any, tensors: np.ndarray) -> None:
-        """Shear turns bodies that are no spheres in ways that their friction does not tell."""
+        """Refuse bodies that are not spheres in shear: their friction does not determine how it turns them."""
         shear = self.velocity_gradient + self.velocity_gradient.T
         if not np.abs(shear).max() > 1e-9 * np.abs(self.velocity_gradient).max(initial=0.0):
             return
@@ -205,7 +205,7 @@ class RotnePrager(Described, Guarded):
 
 
 def _scaled(tensors: np.ndarray) -> np.ndarray:
-    """(k, 6, 6) with 1 on the diagonals, or 0."""
+    """Return tensors (k, 6, 6) scaled to 1 on the diagonals, or 0."""
     root = np.sqrt(np.maximum(np.diagonal(tensors, axis1=1, axis2=2), 0.0))
     root = np.where(root > 0.0, root, 1.0)
     return tensors / root[:, :, None] / root[:, None, :]

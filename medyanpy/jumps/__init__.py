@@ -1,4 +1,4 @@
-"""Jumps: what happens at once, in the letter J of a word. One file per family."""
+"""Jumps: sudden changes of state, made by the letter J of a word. One file per family."""
 
 from typing import TYPE_CHECKING
 

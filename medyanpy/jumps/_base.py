@@ -1,4 +1,4 @@
-"""What every jump has in common."""
+"""Base classes of jumps."""
 
 import weakref
 from abc import abstractmethod
@@ -28,35 +28,34 @@ __all__ = ["Counts", "Domain", "Jump", "domain_table"]
 
 
 class Counts(NamedTuple):
-    """How often a jump has been tried, and how often something happened."""
+    """Numbers of tries of a jump, and of tries that changed something."""
 
     tried: int
     accepted: int
 
 
 class Jump(Parameterized):
-    """Something that happens at once, at random times: a link binds, an edge flips.
+    """A sudden change at random times: a link binds, an edge flips.
 
-    A jump only describes, as a force does: each Context makes of it an operation of its own with `bind`, which holds
-    the discrete state (which links are bound) of that context. To write one, see "How to add a jump" in the
-    documentation.
+    A jump only describes, as a force does: each Context makes its own operation from it with `bind`, which holds the
+    discrete state (which links are bound) of that context. To write one, see "How to add a jump" in the documentation.
 
     Parameters
     ----------
     every : int, >= 1
-        Acts at each so many steps only, for as many steps' time: the same on average, and cheaper, as long as beads
+        Act only once in so many steps, for as many steps' time: the same on average, and cheaper, as long as beads
         hardly move in between.
     name : str, optional
-        By which events and counts go; the class name where none is given.
+        Name of its events and counts; the class name where none is given.
     """
 
     _remedy = "make a new jump, and a new System with it; only jump.changeable can be set"
-    #: What its events are called, by the number that the kernel gives.
+    #: Names of its events, by the number that the kernel gives.
     kinds: ClassVar[tuple[str, ...]] = ()
-    #: Whether it must know kT; words without a temperature are refused then.
+    #: True if it needs kT; words without a temperature are refused then.
     needs_temperature = True
-    #: Whether rates are not in balance with the energy on purpose: then what events do to it is chemical energy, not
-    #: heat.
+    #: True if rates are deliberately not in balance with the energy: its changes by events are then chemical energy,
+    #: not heat.
     driven = False
 
     def __init__(self, *, every: int = 1, name: str | None = None) -> None:
@@ -68,8 +67,9 @@ class Jump(Parameterized):
 
     @property
     def counts(self) -> Counts:
-        """How often it was tried and how often something happened, in the one Context that uses it; of several, ask
-        ``state.counts[name]``.
+        """Numbers of tries and of accepted tries in the one Context that uses it.
+
+        With several contexts, ask ``state.counts[name]``.
 
         Raises
         ------
@@ -89,47 +89,54 @@ class Jump(Parameterized):
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """The handles this jump was given: a System refuses those of another topology."""
+        """The handles this jump was given; a System refuses those of another topology."""
         return ()
 
     @property
     def births(self) -> tuple[Handle, ...]:
-        """Handles whose beads it bears: they have room, one mass and one friction, and forces on them one of each of
-        their numbers."""
+        """Handles to which it adds beads.
+
+        They have room, one mass and one friction, and forces on them have one of each of their numbers.
+        """
         return ()
 
     @property
     def forces(self) -> tuple[Force, ...]:
-        """The forces whose terms it changes: they must be in the system."""
+        """Forces of which it changes the terms: they must be in the system."""
         return ()
 
     @abstractmethod
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        """The operation that does this jump on the arrays of one Context, at its start; kT, pN nm, is nan without a
-        thermostat."""
+        """Return the operation that does this jump on the arrays of one Context, at its start.
+
+        kT, pN nm, is nan without a thermostat.
+        """
 
     @abstractmethod
     def update(self, operation: "JumpOperation", kT: float) -> None:
-        """Give an operation the numbers as they are now, those of its forces included; its state stays."""
+        """Update the numbers of an operation, those of its forces included; its state stays."""
 
     def joined(
         self, operation: "JumpOperation", force: Force, bound: Operation, layout: "Layout"
     ) -> Operation:
-        """The operation of one of its `forces`, with the terms that this jump adds."""
+        """Return the operation of one of its `forces`, with the terms that this jump adds."""
         return bound
 
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
-        """Called when all jumps of a context are bound: with those of the same kind, it may share what they have."""
+        """Meet the other jumps of a context once all are bound, to share data with those of the same kind."""
 
     def weigh(self, operation: "JumpOperation", schedule: "Schedule") -> None:
-        """Called whenever forces of the context have been bound: a jump that asks all of them what it does to their
-        energies takes ``schedule.bound`` here, in the order of ``schedule.system.forces``."""
+        """Take the bound forces of the context, whenever they have been bound.
+
+        A jump that needs its change of all their energies takes ``schedule.bound`` here, in the order of
+        ``schedule.system.forces``.
+        """
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
-        """The logarithm of what the target distribution weighs a state by beside exp(-U/kT), with the numbers of now.
+        """Return the logarithm of the weight of a state beside exp(-U/kT), with present numbers.
 
         Replica exchange compares it between states of a ladder: factors that are the same for all numbers and
-        temperatures are left out. Beads that jumps create count with normalised Maxwell distributions of their momenta.
+        temperatures are left out. Beads that jumps add count with normalised Maxwell distributions of their momenta.
 
         Parameters
         ----------
@@ -148,13 +155,12 @@ class Jump(Parameterized):
         return None
 
     def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
-        """The topology has been edited: let an operation, at its start, take over the state of the one before that.
+        """Copy to an operation, at its start, the state of the one before an edit of the topology.
 
         Raises
         ------
         TopologyError
-            What the jump is about has changed, and it does not say what becomes of its state: it needs a method of its
-            own.
+            The objects of the jump have changed, and it has no rule for its state: it needs its own method.
         """
         theirs, own = before.arrays(), operation.arrays()
         for name, array in own.items():
@@ -166,34 +172,38 @@ class Jump(Parameterized):
             array[...] = theirs[name]
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
-        """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""
+        """Return what a State holds of the discrete state, by name: arrays that do not change afterwards."""
         return {}
 
     def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
-        """Arrays of a state that `shown` would say this of, as frames of trajectories hold it, for
-        `Context.set_state`; none where that cannot be told: then the state stays as it is.
+        """Return the arrays of a state that `shown` would describe so, as frames of trajectories hold it.
+
+        For `Context.set_state`; empty where they are not determined: then the state stays as it is.
 
         Raises
         ------
         TopologyError
-            What cannot be of this jump.
+            Arrays that cannot belong to this jump.
         """
         return {}
 
     def in_frames(self) -> "tuple[str, int] | None":
-        """Which array of `shown`, (k, 2) int32, trajectories hold of every frame, and the most rows it can have."""
+        """Name the array of `shown`, (k, 2) int32, that trajectories hold of every frame, and its most rows."""
         return None
 
     def beside_frames(self) -> "Mapping[str, Sites]":
-        """What those numbers count, by name: one for each column. Pictures draw a line between two."""
+        """Return the sites counted by the numbers of `in_frames`, one for each column.
+
+        Pictures draw a line between two.
+        """
         return {}
 
     def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What users know by the two numbers of events."""
+        """Return the permanent numbers of the two objects of each event."""
         return a, b
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse arrays, by the names and of the shapes and types that ``operation.arrays()`` has, that are no state.
+        """Refuse arrays that are not a state; names, shapes and types are those of ``operation.arrays()``.
 
         Raises
         ------
@@ -201,7 +211,7 @@ class Jump(Parameterized):
         """
 
     def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
-        """Refuse a system that this jump cannot act in.
+        """Refuse a system in which this jump cannot act.
 
         Raises
         ------

@@ -24,26 +24,27 @@ _MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b1
 
 
 class BoxArea(Jump):
-    r"""A periodic box that changes its lengths: a patch of membrane at constant frame tension, or a fluid of beads at
-    constant pressure.
+    r"""Changes of the lengths of a periodic box at constant tension or pressure.
+
+    For a patch of membrane at constant frame tension, or a fluid of beads at constant pressure.
 
     The target distribution is
 
     .. math:: e^{-(U + K + P V - \tau A)/kT}
 
     with the area A = Lx Ly and the volume V = Lx Ly Lz of the box, uniform in A (or V, or single lengths, as they are
-    coupled). Trials change what is coupled by one factor, and everything in the box with it: free beads and vertices
-    each; filaments, rods and bodies as they are, with the centres of their mass; in-triangle points with their
-    triangles. See :doc:`/theory/boxes`.
+    coupled). Trials change the coupled lengths by one factor, and the box contents with it: free beads and vertices
+    each; filaments, rods and bodies as wholes, with their centres of mass; in-triangle points with their triangles. See
+    :doc:`/theory/boxes`.
 
     Parameters
     ----------
     tension : float, pN/nm, optional
-        τ, the frame tension: what a barrel of the box's circumference would be pulled with. Negative ones compress.
+        τ, the frame tension, a force per length of the frame. Negative ones compress.
     pressure : float, pN/nm², optional
         P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.
     rate : float, 1/s, >= 0
-        Trials. Each costs an energy of everything; one for 10 to 100 timesteps is usual.
+        Of trials. Each costs an evaluation of the whole energy; one for 10 to 100 timesteps is usual.
     step : float, > 0, < 1
         The largest change of a trial, as a share of the area (volume, length) at the start. Take one that accepts a
         third to a half.
@@ -60,14 +61,14 @@ class BoxArea(Jump):
         A number outside its domain, or another coupling; and (by a Context) a system that is not periodic in these
         directions, or in all where there is a pressure.
     TopologyError
-        (By a Context) fixed beads, beads on surfaces, or beads with constraints of a user's own, which cannot be moved
-        with the box.
+        (By a Context) fixed beads, beads on surfaces, or beads with constraints written by a user, which cannot be
+        moved with the box.
 
     Notes
     -----
     ``counts`` has trials and those accepted; ``state.box`` is the box of a state, trajectories and checkpoints hold it.
-    A box smaller than twice the range of what acts in it is not accepted. The energy that a trial changes is heat in
-    the books, the work of tension and pressure included.
+    A box smaller than twice the range of a force in it is not accepted. The energy that a trial changes is counted as
+    heat, the work of tension and pressure included.
 
     Momenta of beads stay as they are; those of in-triangle points relative to their triangles, so that their kinetic
     energy changes. n points in a membrane of the area A weigh it with Aⁿ.
@@ -130,11 +131,11 @@ class BoxArea(Jump):
 
     @property
     def coupling(self) -> str:
-        """Which directions change by one factor."""
+        """The directions that change by one factor."""
         return self._coupling
 
     def _arguments_now(self) -> dict[str, Any]:
-        # Not as given: the default follows from what else was given, which is not told from numbers as they are now.
+        # Not as given: the default follows from the other arguments, which present numbers do not show.
         return super()._arguments_now() | {"coupling": self._coupling}
 
     @property

@@ -1,4 +1,4 @@
-"""Edges of a membrane that flip: what makes it a fluid."""
+"""Flips of the edges of a membrane, which make it a fluid."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,33 +22,34 @@ if TYPE_CHECKING:
 
 __all__ = ["EdgeFlips"]
 
-# A mesh of fewer triangles is no surface to flow on.
+# A mesh of fewer triangles cannot flow.
 _FEWEST = 4
 
 
 class EdgeFlips(Jump):
-    r"""Edges of a membrane that flip, so that its vertices exchange neighbours: a fluid membrane.
+    r"""Flips of the edges of a membrane, by which its vertices exchange neighbours: a fluid membrane.
 
-    An edge is taken out, and the corners across it are joined instead, with the probability
+    A trial removes an edge and joins the corners across it instead, accepted with the probability
 
     .. math:: \min\{1,\, e^{-(\Delta U + \Delta K)/kT}\}
 
-    ΔU is what all forces of the system gain, ΔK the kinetic energy of the in-triangle points in the two triangles.
-    The target distribution :math:`e^{-H/kT}`, in which n points weigh a mesh of the area A with :math:`A^n`, is left as
-    it is, at any rate. The rate sets how fast vertices move past each other, which is the viscosity of the membrane.
+    ΔU is the change of the energy of all forces of the system, ΔK that of the kinetic energy of the in-triangle points
+    in the two triangles. The target distribution :math:`e^{-H/kT}`, in which n points give a mesh of the area A the
+    weight :math:`A^n`, is preserved at any rate. The rate sets how fast vertices move past each other, which is the
+    viscosity of the membrane.
 
-    Vertices stay where they are, with their velocities. Points keep their place in the square that the two triangles
-    are, and the momentum that belongs to it; see :doc:`/theory/flips`.
+    Vertices stay where they are, with their velocities. Points keep their place in the quadrilateral of the two
+    triangles, and the corresponding momentum; see :doc:`/theory/flips`.
 
     Parameters
     ----------
     membrane : Membrane
         At least four triangles. Edges on its borders stay.
     rate : float, 1/s, >= 0
-        At which each edge is tried. 0.01 to 1 tries for each timestep are usual.
+        Rate of trials of each edge. 0.01 to 1 trials for each timestep are usual.
     min_angle : float, radians, >= 0, < π/3
-        No flip with a triangle that has a smaller angle, among the two there are or the two that would be: the same
-        flips there and back, so that the distribution among meshes without such triangles stays what it is. 0: all.
+        Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This rule is the
+        same both ways, so that the distribution among meshes without such triangles does not change. 0 allows all.
     every, name
         See `Jump`.
 
@@ -58,26 +59,25 @@ class EdgeFlips(Jump):
         Not the handle of a membrane, or one with fewer than four triangles.
     ParameterError
         A number outside its domain; and (by a System) a force with numbers for each triangle or edge of the membrane,
-        which would mean nothing after a flip.
+        which lose their meaning in a flip.
 
     Notes
     -----
     Edges are tried one after another, uniformly, at exponential times: results do not depend on how time is cut.
-    ``counts.tried`` counts attempts, those on borders and at corners that have an edge already among them;
+    ``counts.tried`` counts trials, including those on borders and between corners that have an edge already;
     ``counts.accepted`` flips. ``state.faces`` has the triangles of a state, and trajectories have them by themselves.
 
-    Cost: 1 µs or less for an attempt with bending (``"vertex"``), area, tension, volume and tether, on 10⁴ vertices.
-    Dihedral bending looks at what changes. `MembraneEdgeSprings` and collisions of meshes are bound anew for each
-    attempt, which takes a millisecond; all other forces that a moved point can feel evaluate their whole energy twice
-    when there are points in the two triangles.
+    Cost: 1 µs or less for a trial with bending (``"vertex"``), area, tension, volume and tether, on 10⁴ vertices.
+    Dihedral bending computes only the edges that change. `MembraneEdgeSprings` and collisions of meshes are bound again
+    for each trial, which takes a millisecond. All other forces on moved points evaluate their whole energy twice when
+    there are points in the two triangles.
 
-    In a periodic box no edge comes to be that is longer than 0.45 of the box along an axis, nor does one that is flip.
+    In a periodic box, edges longer than 0.45 of the box along an axis are neither made nor flipped.
 
-    With `MembraneBending` a `MembraneFoldRepulsion` belongs to it, without which a Context warns (MeshQualityWarning):
-    triangles that lie on each other can have less bending energy than the surface, and flips find such pockets.
-
-    Springs that have one length for all edges make no solid any more, but `MembraneTether` is what keeps edges in
-    bounds without a say in between.
+    Use `MembraneFoldRepulsion` with `MembraneBending`; a Context warns without it (MeshQualityWarning). Triangles that
+    lie on each other can have less bending energy than the surface, and flips find such pockets. Springs with one
+    length for all edges do not make the membrane a solid any more, but only `MembraneTether` bounds edges without a
+    force in between.
 
     References
     ----------
@@ -125,7 +125,7 @@ class EdgeFlips(Jump):
 
     @property
     def membrane(self) -> Membrane:
-        """Whose edges flip."""
+        """The membrane with the edges that flip."""
         return self._membrane
 
     @property
@@ -158,7 +158,7 @@ class EdgeFlips(Jump):
         operation.set(kT, *self._named("rate", "min_angle"))
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float:
-        # Meshes are weighed by their energy alone, also those that no flip leads to or from.
+        # The weight of a mesh depends on its energy alone, also where flips cannot reach it.
         return 0.0
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:

@@ -1,4 +1,4 @@
-"""Links that bind and let go."""
+"""Binding and unbinding of links between sites."""
 
 import functools
 import math
@@ -37,62 +37,62 @@ __all__ = ["LinkBinding"]
 
 # Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
 _SKIN = 0.5
-# Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
+# Quadrature nodes for the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
 
 @functools.cache
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights, which take longer than all else that a change of temperature asks for."""
+    """Return nodes and weights, cached, since they take most of the time of a change of temperature."""
     return np.polynomial.legendre.leggauss(_NODES)
 
 
 class LinkBinding(Jump):
-    r"""Links that bind pairs of sites and let go of them: crosslinkers, adhesion molecules.
+    r"""Binding of pairs of sites by links, and unbinding: crosslinkers, adhesion molecules.
 
     A pair of free sites binds, and a bound one lets go, at the rates
 
     .. math:: k_\mathrm{on}\, e^{-(1-\lambda) U/kT}, \qquad k_\mathrm{off}\, e^{\lambda U/kT}
 
-    with the energy U(r) >= 0 that a link of this length has. They are in detailed balance for every λ: a pair alone is
-    bound with the probability w/(1 + w), :math:`w = (k_\mathrm{on}/k_\mathrm{off})\, e^{-U/kT}`, and of many sites
-    with one partner each every matching has the weight ∏ w. Waiting times are exact: results do not depend on the
-    timestep beyond what positions do.
+    with the energy U(r) >= 0 of a link of this length. They are in detailed balance for every λ: a pair alone is bound
+    with the probability w/(1 + w), :math:`w = (k_\mathrm{on}/k_\mathrm{off})\, e^{-U/kT}`, and of many sites with one
+    partner each every matching has the weight ∏ w. Waiting times are exact: results depend on the timestep only through
+    positions.
 
     Parameters
     ----------
     links : Links
-        The force of the links: springs or ropes, of one stiffness > 0 and one length. Terms that it has been given
-        stay; those that bind come on top. It must be in the system.
+        The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; links that
+        bind are added to them. It must be in the system.
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
         both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
         those that are added later are not sites of this jump.
     off_rate : float, 1/s, > 0
-        At which a relaxed link lets go.
+        Rate at which a relaxed link unbinds.
     on_rate : float, 1/s, >= 0, optional
-        At which a pair at the relaxed length binds.
+        Rate at which a pair at the relaxed length binds.
     dissociation_constant : float, 1/nm³, > 0, optional
         Instead of `on_rate`: K_D of the two sites, :math:`k_\mathrm{on} = k_\mathrm{off} / (K_D \int e^{-U/kT}\,d^3r)`.
         ``mp.units.molar`` is 0.602 per nm³.
     load_sharing : float, 0 to 1
-        λ: how much of the energy speeds up letting go, and how much slows down binding.
+        λ: the share of the energy that speeds up unbinding; the rest slows down binding.
     rates : Bell, CatchSlip or FlatWindow, optional
-        Rates that are not in balance, by their authors' names, instead. Such a jump is driven: what it does to the
-        energy is chemical energy, not heat.
+        Rates that are not in balance, by their authors' names, instead. Such a jump is driven: its changes of the
+        energy are chemical energy, not heat.
     reach : float, kT, 10 to 200
-        Pairs whose link would have more energy are not tried, and links that have more do not let go until they have
-        less; of driven ones only the first.
+        Pairs that would have a link of more energy are not tried, and links with more energy do not unbind until they
+        have less; for driven ones only the former holds.
     partners : int, >= 1
         Links that a site may have at a time, those of other jumps at the same sites counted.
     pool : int, >= 0, optional
-        How many links there are, bound or free: binding is slower by the share that is free. None: as many as wanted.
+        Number of links, bound or free: binding is slower by the share that is free. None: without limit.
     separation : float, nm, >= 0
-        Of bound sites along one filament or rod, at least.
+        The least distance of bound sites along one filament or rod.
     same_filament : bool
-        Whether two sites of one filament or rod may be bound to each other.
+        Allow links between two sites of one filament or rod.
     bound : (k, 2) int
-        What is bound at the start: rows of `a` and `b`.
+        Links bound at the start: rows of `a` and `b`.
     every, name
         See `Jump`.
 
@@ -102,12 +102,12 @@ class LinkBinding(Jump):
         Sites of several topologies; or (by a Context) beads that do not exist.
     ParameterError
         A number outside its domain; neither or both of on_rate and dissociation_constant; one site twice in a group;
-        links of different stiffness or length, or of stiffness 0, where the reach would be without end; initial links
-        that may not be.
+        links of different stiffness or length, or of stiffness 0, where the reach would be infinite; initial links that
+        are not allowed.
 
     Notes
     -----
-    ``state.links(links)`` says what is bound; ``links.lengths(state)`` and ``links.tensions(state)`` measure it.
+    ``state.links(links)`` has the bound links; ``links.lengths(state)`` and ``links.tensions(state)`` measure it.
 
     The probability of a network is :math:`e^{-H/kT}` times :math:`(k_\mathrm{on}/k_\mathrm{off})^n` for n links, with
     a pool of N also times N!/[(N-n)! N^n].
@@ -192,7 +192,7 @@ class LinkBinding(Jump):
 
     @property
     def b(self) -> Sites:
-        """Those of `a` where no others were given."""
+        """The second group of sites; `a` where none was given."""
         return self._a if self._b is None else self._b
 
     @property
@@ -268,7 +268,7 @@ class LinkBinding(Jump):
         return now | {"a": self._a, "b": self._b, "bound": self._bound}
 
     def _has_other_sites(self, name: str, own: Sites | None) -> bool:
-        """True where a handle that was given has other beads now than when sites were made of it."""
+        """True if a handle that was given has other beads now than when sites were made from it."""
         given = self._arguments[name]
         return bool(handles_in(given)) and not np.array_equal(bead_numbers(given), cast(Sites, own).bead_numbers)
 
@@ -294,7 +294,7 @@ class LinkBinding(Jump):
         return kind, found["stiffness"], found["length"]
 
     def window(self, kT: float) -> tuple[float, float]:
-        """nm; the lengths at which pairs bind."""
+        """Return the lengths at which pairs bind, nm."""
         if self._rates is not None and self._rates.window is not None:
             return self._rates.window
         _, stiffness, length = self._spring()
@@ -302,7 +302,7 @@ class LinkBinding(Jump):
         return 0.0 if self._links.one_sided else max(0.0, length - half), length + half
 
     def volume(self, kT: float) -> float:
-        """nm³; the integral of exp(-U/kT) over the vector from one end to the other, as far as the reach goes."""
+        """Return the integral of exp(-U/kT) over the vector between the ends, as far as the reach goes, nm³."""
         _, stiffness, length = self._spring()
         half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
         low = 0.0 if self._links.one_sided else max(0.0, length - half)
@@ -341,7 +341,7 @@ class LinkBinding(Jump):
         return operation
 
     def _binding_rate(self, kT: float) -> float:
-        """1/s; on_rate, also where a dissociation constant was given."""
+        """Return on_rate, also where a dissociation constant was given, 1/s."""
         on: float | None = self._numbers["on_rate"]
         if on is not None:
             return on
@@ -392,7 +392,7 @@ class LinkBinding(Jump):
         return Joined(force.name, bound, coming)
 
     def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
-        # Of links whose sites are both still there.
+        # Links with both sites still there.
         row = self._table.rows_of(before.table)
         ids, pairs = before.links()
         left = (row[pairs] >= 0).all(axis=1)
@@ -410,7 +410,7 @@ class LinkBinding(Jump):
                     if _made_apart(jump._table, mine, row):
                         apart.append(jump)
         operation.share(shared)
-        # The first of them says it.
+        # The first of them is asked.
         if apart and next(jump for jump, _ in others if jump is self or jump in apart) is self:
             names = [jump.name for jump in apart]
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -444,7 +444,7 @@ class LinkBinding(Jump):
                 arrays["other"].ravel()[slot], arrays["id"].ravel()[slot] = other, link
                 arrays["end"][site] += 1
         arrays["numbers"][...] = len(ends), max(len(ends), int(arrays["numbers"][1]))
-        # Pairs in reach are listed anew.
+        # Pairs in reach are listed again.
         arrays["listed"][...] = 0
         return arrays
 
@@ -457,7 +457,7 @@ class LinkBinding(Jump):
         return {"a": self._a, "b": self.b}
 
     def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of `a` and `b`."""
+        """Return rows of `a` and `b`."""
         table = operation.table
         straight = (table.row_a[a] >= 0) & (table.row_b[b] >= 0)
         return np.where(straight, table.row_a[a], table.row_a[b]), np.where(straight, table.row_b[b], table.row_b[a])
@@ -485,19 +485,19 @@ class LinkBinding(Jump):
 
 
 class _Sites:
-    """The sites of two groups, each once, in the order in which they come.
+    """Sites of two groups, each once, in the order in which they come.
 
     Attributes
     ----------
     sites : Sites
     of_a, of_b : (n_a,), (n_b,) int
-        Where those of each group are.
+        Rows of the sites of each group.
     row_a, row_b : (n,) int
         The inverse, -1 of those that are not in the group.
     groups : (n,) int32
         1: in a only, 2: in b only, 3: in both.
     keys : (n, k) float
-        What tells them apart.
+        Numbers that identify each site.
     """
 
     def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
@@ -529,7 +529,7 @@ class _Sites:
         return row
 
     def rows_of(self, other: "_Sites") -> np.ndarray:
-        """(n,) int32; for each site of others, where it is here, -1 where it is not."""
+        """Find for each site of others its row here, -1 where it is not here, (n,) int32."""
         width = max(self.keys.shape[1], other.keys.shape[1])
         here, there = (_padded(keys, width) for keys in (self.keys, other.keys))
         _, which = np.unique(np.concatenate([here, there]), axis=0, return_inverse=True)
@@ -540,7 +540,7 @@ class _Sites:
 
 
 def _made_apart(here: _Sites, there: _Sites, row: np.ndarray) -> bool:
-    """Whether an anchor of both was made by different calls; `row` is where those of `there` are."""
+    """Tell whether an anchor of both was made by different calls; `row` has the rows of those of `there`."""
     made = []
     for sites in (here.sites, there.sites):
         of = np.full(len(sites), -1)
@@ -552,8 +552,10 @@ def _made_apart(here: _Sites, there: _Sites, row: np.ndarray) -> bool:
 
 
 def _keys(sites: Sites) -> np.ndarray:
-    """(n, k) numbers that are equal of equal sites: arm or place, beads in order, and their weights; beads without
-    weight do not count."""
+    """Return numbers (n, k) that are equal for equal sites.
+
+    They are arm or place, beads in order, and their weights; beads without weight do not count.
+    """
     n, counts = len(sites), np.diff(sites.start)
     most = int(counts.max(initial=0))
     beads, weights = np.full((n, most), np.inf), np.zeros((n, most))
@@ -576,8 +578,10 @@ def _padded(keys: np.ndarray, width: int) -> np.ndarray:
 
 
 def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each site the number of the filament or rod that it is on (int32, -1: of none), how far along it, and how long
-    that one is, 0 where it is no ring; nm, as they start."""
+    """Find for each site its filament or rod (int32, -1: none), the arc length to it, and the perimeter of a ring.
+
+    Lengths are nm, of the start; the perimeter is 0 where the chain is not a ring.
+    """
     n = len(sites)
     label, along, ring = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
     row = np.repeat(np.arange(n), np.diff(sites.start))
@@ -590,7 +594,7 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
         counts = np.diff(handle.link_starts)
         total = np.bincount(np.repeat(np.arange(len(counts)), counts), length, len(counts))
         s = np.zeros(len(handle))
-        # Of all chains one after another, counted from the start of each.
+        # All chains one after another, counted from the start of each.
         inner = last == first + 1
         s[last[inner]] = length[inner]
         s = np.cumsum(s)
@@ -616,7 +620,7 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
 def _too_near(
     label: np.ndarray, along: np.ndarray, ring: np.ndarray, separation: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each site (n + 1,), (m,) int32 those that are nearer to it along their filament than the separation."""
+    """List sites nearer to each site along its filament than the separation: starts (n + 1,), sites (m,), int32."""
     # All filaments one behind another, too far apart to be near each other; rings go around once more.
     site = np.flatnonzero((label >= 0) & (separation > 0.0))
     again = site[ring[site] > 0.0]

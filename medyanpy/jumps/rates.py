@@ -1,4 +1,4 @@
-"""Rates of links that are not in balance with their energy: driven ones, by their authors' names."""
+"""Driven rates of links, not in balance with their energy, by their authors' names."""
 
 from medyanpy._tools.described import Described
 from medyanpy._tools.validation import number
@@ -8,10 +8,10 @@ __all__ = ["Bell", "CatchSlip", "DrivenRates", "FlatWindow"]
 
 
 class DrivenRates(Described):
-    r"""At which rates links bind and let go, where detailed balance is not asked for.
+    r"""Rates of binding and unbinding of links without detailed balance.
 
-    A link under the tension F lets go at :math:`k_0 [(1-w) e^{F/F_s} + w e^{-F/F_c}]`. Such rates, with those of
-    binding, are those of molecules that burn energy, or of a model that does not count it: in a system at rest heat
+    A link under the tension F unbinds at :math:`k_0 [(1-w) e^{F/F_s} + w e^{-F/F_c}]`. Such rates, with those of
+    binding, describe molecules that consume energy, or models that do not count it. In a stationary system heat then
     flows all the time, which is reported as chemical energy (`Simulation.report_work`).
 
     Attributes
@@ -22,7 +22,7 @@ class DrivenRates(Described):
     catch_share : float
         w
     slip, catch : float, pN
-        The forces of the two pathways; inf where the tension does nothing.
+        The forces of the two pathways; inf where the tension has no effect.
     """
 
     window: tuple[float, float] | None = None
@@ -35,7 +35,7 @@ class DrivenRates(Described):
 
 
 class Bell(DrivenRates):
-    r"""Slip bonds: a link under the tension F lets go at :math:`k_0 e^{F/F_s}`.
+    r"""Slip bonds: a link under the tension F unbinds at :math:`k_0 e^{F/F_s}`.
 
     Parameters
     ----------
@@ -52,8 +52,9 @@ class Bell(DrivenRates):
 
 
 class CatchSlip(DrivenRates):
-    r"""Catch-slip bonds: a link under the tension F lets go at :math:`k_0 [(1-w) e^{F/F_s} + w e^{-F/F_c}]`, first
-    more slowly the harder it is pulled.
+    r"""Catch-slip bonds: a link under the tension F unbinds more slowly at first, and faster at larger F.
+
+    The rate is :math:`k_0 [(1-w) e^{F/F_s} + w e^{-F/F_c}]`.
 
     Parameters
     ----------
@@ -74,14 +75,15 @@ class CatchSlip(DrivenRates):
 
 
 class FlatWindow(DrivenRates):
-    r"""MEDYAN's crosslinkers: sites at a distance within a window bind, all at the same rate, and a link under the
-    tension F lets go at :math:`k_0 e^{F/F_s}`.
+    r"""Rates of MEDYAN's crosslinkers: sites at a distance within a window bind, all at the same rate.
+
+    A link under the tension F unbinds at :math:`k_0 e^{F/F_s}`.
 
     Parameters
     ----------
     lower, upper : float, nm, 0 <= lower < upper
     force : float, pN, > 0, optional
-        F_s; where none is given the tension does nothing.
+        F_s; where none is given the tension has no effect.
 
     References
     ----------

@@ -17,7 +17,7 @@ def positive_number(owner: str, name: str, value: float) -> float:
 
 
 def real_number(owner: str, name: str, value: float) -> float:
-    """Return ``value`` as a float if it is one finite real number; a bool is a slip of the pen."""
+    """Return ``value`` as a float if it is one finite real number; a bool is refused as a mistake."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{owner}: {name} = {shown(value)} but must be one number")
     try:
@@ -42,7 +42,7 @@ def finite_vectors(owner: str, name: str, value: object, n_rows: int | None = No
     """Return ``value`` as a finite (n, 3) float64 array."""
     try:
         vectors = np.asarray(value, dtype=np.float64)
-    except Exception as err:  # Of objects of others, anything.
+    except Exception as err:  # Foreign objects may raise anything.
         raise ParameterError(f"{owner}: {name} must be an array of numbers of shape (n, 3)") from err
     if vectors.ndim != 2 or vectors.shape[1] != 3 or (n_rows is not None and len(vectors) != n_rows):
         wanted = f"({'n' if n_rows is None else n_rows}, 3)"

@@ -1,4 +1,4 @@
-"""Everything that follows from the vertices and faces of a mesh: connectivity, measures, points on it."""
+"""Quantities derived from the vertices and faces of a mesh: connectivity, measures, points on it."""
 
 from functools import cached_property
 from typing import Any, cast
@@ -45,8 +45,10 @@ class MeshAttributes:
 
     @cached_property
     def closes_through_the_box(self) -> bool:
-        """Whether some triangles lie across the sides of the box, wherever images of vertices are taken: so does a
-        periodic sheet, and a tube, but no vesicle."""
+        """True if triangles lie across the sides of the box, wherever images of vertices are taken.
+
+        So does a periodic sheet, and a tube, but not a vesicle.
+        """
         if self._lengths is None:
             return False
         a, b = self.edges.T
@@ -55,12 +57,12 @@ class MeshAttributes:
 
     @property
     def neighbors(self) -> np.ndarray:
-        """(F, 3) int32: face across the edge opposite vertex i of each face, -1 at a border."""
+        """Face across the edge opposite vertex i of each face, (F, 3) int32, -1 at a border."""
         return self._connectivity.neighbors
 
     @property
     def opposite_corners(self) -> np.ndarray:
-        """(F, 3) int32: ``3 * face + i`` of the corner beyond the edge opposite each corner, -1 at a border.
+        """Number ``3 * face + i`` of the corner beyond the edge opposite each corner, (F, 3) int32, -1 at a border.
 
         It saves a search for the common edge in the neighbour, and leads back to the corner it started from.
         """
@@ -68,12 +70,12 @@ class MeshAttributes:
 
     @property
     def edges(self) -> np.ndarray:
-        """(E, 2) int32: vertices of each edge, lower number first, sorted."""
+        """Vertices of each edge, (E, 2) int32, lower number first, sorted."""
         return self._connectivity.edges
 
     @property
     def edge_faces(self) -> np.ndarray:
-        """(E, 2) int32: faces of each edge, lower number first; -1 in the second place at a border."""
+        """Faces of each edge, (E, 2) int32, lower number first; -1 in the second place at a border."""
         return self._connectivity.edge_faces
 
     @property
@@ -95,7 +97,7 @@ class MeshAttributes:
 
     @property
     def border_vertices(self) -> np.ndarray:
-        """(V,) bool, which vertices are on a border: ``add_membrane(..., fixed=mesh.border_vertices)`` holds them."""
+        """Mask (V,) of vertices on a border, bool: ``add_membrane(..., fixed=mesh.border_vertices)`` holds them."""
         out = np.zeros(len(self.vertices), bool)
         for loop in self._connectivity.borders:
             out[loop] = True
@@ -108,12 +110,12 @@ class MeshAttributes:
 
     @property
     def component_of_face(self) -> np.ndarray:
-        """(F,) int32: component of each face."""
+        """Component of each face, (F,) int32."""
         return self._connectivity.component_of_face
 
     @property
     def is_closed(self) -> bool:
-        """Whether there is no border."""
+        """True if there is no border."""
         return len(self._connectivity.border_half_edges) == 0
 
     @property
@@ -132,12 +134,12 @@ class MeshAttributes:
 
     @cached_property
     def face_areas(self) -> np.ndarray:
-        """(F,) float64, nm^2."""
+        """Areas of faces, (F,) float64, nm^2."""
         return read_only(0.5 * np.sqrt(geometry.squared_lengths(self._area_vectors)))
 
     @cached_property
     def face_normals(self) -> np.ndarray:
-        """(F, 3) float64: unit normals."""
+        """Unit normals of faces, (F, 3) float64."""
         return read_only(self._area_vectors / (2.0 * self.face_areas)[:, None])
 
     @cached_property
@@ -147,7 +149,7 @@ class MeshAttributes:
 
     @cached_property
     def inside_out(self) -> list[int]:
-        """Closed components whose normals look inward, which `repaired` or `flipped` turns.
+        """Closed components with normals inward, which `repaired` or `flipped` turns.
 
         Without those inside another closed component, where an inner membrane may face its cavity on purpose, and those
         that close through the sides of a box.
@@ -159,7 +161,7 @@ class MeshAttributes:
         return orientation.nested(self.vertices, self._connectivity, self._lengths)
 
     def _described_part(self, k: int) -> str:
-        """A component for a message."""
+        """Describe a component for a message."""
         part = self.components[k]
         x, y, z = self.vertices[self.faces[part]].reshape(-1, 3).mean(axis=0).tolist()
         return f"part {k} of {len(self.components)} ({len(part)} faces around ({x:.4g}, {y:.4g}, {z:.4g}))"
@@ -183,14 +185,14 @@ class MeshAttributes:
 
     @cached_property
     def edge_lengths(self) -> np.ndarray:
-        """(E,) float64, nm: length of each of `edges`."""
+        """Length of each of `edges`, (E,) float64, nm."""
         a, b = self.edges.T
         d = displacement(self.vertices[b], self.vertices[a], self._lengths)
         return read_only(np.sqrt(geometry.squared_lengths(d)))
 
     @cached_property
     def quality(self) -> np.ndarray:
-        r"""(F,) float64 in [0, 1]: radius ratio of each face, 1 for equilateral, towards 0 for needles.
+        r"""Radius ratio of each face, (F,) float64 in [0, 1]: 1 for equilateral, towards 0 for needles.
 
         .. math:: q = \frac{2 r_{in}}{r_{circ}} = \frac{16 A^2}{(a + b + c)\, a b c}
 
@@ -200,8 +202,9 @@ class MeshAttributes:
 
     @cached_property
     def mean_curvatures(self) -> np.ndarray:
-        r"""(V,) float64, 1/nm: mean curvature at vertices, positive where the surface bulges along its normals; nan on
-        borders.
+        r"""Mean curvature at vertices, (V,) float64, 1/nm; nan on borders.
+
+        It is positive where the surface bulges along its normals.
 
         .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2}
 
@@ -211,8 +214,9 @@ class MeshAttributes:
 
     @cached_property
     def gaussian_curvatures(self) -> np.ndarray:
-        r"""(V,) float64, 1/nm^2: Gaussian curvature at each vertex, the product of the principal curvatures; nan on
-        borders.
+        r"""Gaussian curvature at vertices, (V,) float64, 1/nm^2; nan on borders.
+
+        It is the product of the principal curvatures.
 
         .. math:: K_v = \frac{2\pi - \sum_{f \ni v} \theta_f}{A_v}
 
@@ -223,7 +227,7 @@ class MeshAttributes:
 
     @property
     def bounding_box(self) -> np.ndarray:
-        """(2, 3) float64, nm: lowest and highest coordinates."""
+        """Lowest and highest coordinates, (2, 3) float64, nm."""
         return np.stack([self.vertices.min(axis=0), self.vertices.max(axis=0)])
 
     def sample(self, n: int, rng: "np.random.Generator | int") -> tuple[np.ndarray, np.ndarray]:
@@ -267,7 +271,7 @@ class MeshAttributes:
         return triangles, np.column_stack([first, u])
 
     def positions(self, triangles: Numbers, barycentric: Numbers) -> np.ndarray:
-        """Positions of points given by triangle and weights.
+        """Return positions of points given by triangle and weights.
 
         Parameters
         ----------
@@ -313,7 +317,7 @@ class MeshAttributes:
         return places
 
     def contains(self, points: Numbers) -> np.ndarray:
-        """Whether points are inside a closed mesh.
+        """Tell which points are inside a closed mesh.
 
         Parameters
         ----------

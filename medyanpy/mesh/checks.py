@@ -1,4 +1,4 @@
-"""What keeps triangles from carrying a surface: every kind of defect is looked for, counted and named."""
+"""Checks that triangles carry a surface: every kind of defect is found, counted and named."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ class DefectPlace:
     faces : tuple of int
         Faces concerned; at most the first four.
     position : tuple of 3 float, or None
-        Where it is, in the units of the vertices (nm); None where that is not a place.
+        Its place, in the units of the vertices (nm); None where there is no place.
     """
 
     vertices: tuple[int, ...]
@@ -134,7 +134,7 @@ class MeshDefect:
         ``"zero-area face"``, ``"duplicate face"``, ``"unused vertex"``, ``"edge with more than two faces"``,
         ``"bow-tie vertex"``, ``"inconsistent orientation"`` or ``"not orientable"``.
     count : int
-        How often it occurs.
+        Number of occurrences.
     places : tuple of DefectPlace
         The first places, at most three.
     """
@@ -145,7 +145,7 @@ class MeshDefect:
 
     @property
     def mendable(self) -> bool:
-        """Whether TriangleMesh.repair can mend it."""
+        """True if TriangleMesh.repair can mend it."""
         return _WORDS[self.kind][2]
 
     def __str__(self) -> str:
@@ -160,11 +160,11 @@ def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray
     """Return private copies as (V, 3) float64 and (F, 3) int64 arrays, or raise MeshError."""
     try:
         x = np.asarray(vertices)
-        # Of text and complex numbers, NumPy would make some numbers.
+        # NumPy would convert text and complex numbers.
         if x.dtype.kind not in "biufO":
             raise TypeError
         x = np.array(x, dtype=np.float64, order="C")
-    except Exception as err:  # Of objects of others, anything.
+    except Exception as err:  # Foreign objects may raise anything.
         raise MeshError("TriangleMesh: vertices must be an array of numbers of shape (V, 3)") from err
     if x.ndim != 2 or x.shape[1] != 3:
         raise MeshError(f"TriangleMesh: vertices have shape {x.shape} but must have shape (V, 3)")
@@ -188,7 +188,7 @@ def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray
 
 
 def index_and_coordinate_defects(vertices: np.ndarray, faces: np.ndarray) -> list[MeshDefect]:
-    """Defects after which nothing else can be computed: indices out of range, non-finite coordinates."""
+    """Find defects after which nothing else can be computed: indices out of range, non-finite coordinates."""
     defects = []
     # The comparison with MAX_COORDINATE is false for nan and inf alike.
     bad = np.flatnonzero(~(np.abs(vertices) < MAX_COORDINATE).all(axis=1))
@@ -203,14 +203,14 @@ def index_and_coordinate_defects(vertices: np.ndarray, faces: np.ndarray) -> lis
 
 
 def repeats_a_vertex(faces: np.ndarray) -> np.ndarray:
-    """(F,) bool: faces that name a vertex more than once."""
+    """Mark faces that name a vertex more than once, (F,) bool."""
     a, b, c = faces.T
     repeats: np.ndarray = (a == b) | (b == c) | (c == a)
     return repeats
 
 
 def is_duplicate(faces: np.ndarray, n_vertices: int) -> np.ndarray:
-    """(F,) bool: faces with the same three vertices as an earlier face, in any order."""
+    """Mark faces with the same three vertices as an earlier face, in any order, (F,) bool."""
     low, middle, high = np.sort(faces, axis=1).T
     # Two sorts of one integer per face; three vertex numbers would not fit one int64.
     _, edge = np.unique(low.astype(np.int64) * n_vertices + middle, return_inverse=True)
@@ -222,13 +222,13 @@ def is_duplicate(faces: np.ndarray, n_vertices: int) -> np.ndarray:
 
 
 def position_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> list[MeshDefect]:
-    """Defects that new positions can bring to sound faces."""
+    """Find defects that new positions can bring to sound faces."""
     defects = index_and_coordinate_defects(vertices, faces)
     return defects or [d for d in face_defects(vertices, faces, box) if d.kind in ("zero-area face", "too large")]
 
 
 def face_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> list[MeshDefect]:
-    """Defects of single faces and vertices."""
+    """Find defects of single faces and vertices."""
     defects = []
 
     def add(kind: str, found: np.ndarray) -> None:
@@ -256,14 +256,14 @@ def face_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
 
 
 def _wider_than_half(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(F,) bool: faces of which the nearest images of corners do not make one triangle."""
+    """Mark faces of which the nearest images of corners do not make one triangle, (F,) bool."""
     a, b, c = corner_positions(vertices, faces, box)
     side = displacement(b, c, box)
     return np.asarray((np.abs(a + (b - a) + side - c) > 0.25 * np.where(box > 0.0, box, np.inf)).any(axis=1))
 
 
 def _seam_defects(vertices: np.ndarray, c: Connectivity, box: np.ndarray) -> list[MeshDefect]:
-    """Vertices of borders that are images of each other."""
+    """Find vertices of borders that are images of each other."""
     from scipy.spatial import cKDTree
 
     rim = np.unique(c.tails[c.border_half_edges])
@@ -271,7 +271,7 @@ def _seam_defects(vertices: np.ndarray, c: Connectivity, box: np.ndarray) -> lis
         return []
     a, b = vertices[c.edges[:, 0]], vertices[c.edges[:, 1]]
     near = 1e-6 * float(np.sqrt(squared_lengths(displacement(a, b, box)).min()))
-    # The tree, too, knows a direction as open by a length of 0.
+    # A length of 0 is an open direction for the tree, too.
     pairs = cKDTree(wrapped(vertices[rim], box), boxsize=box).query_pairs(near, output_type="ndarray")
     if not len(pairs):
         return []
@@ -283,7 +283,7 @@ def _seam_defects(vertices: np.ndarray, c: Connectivity, box: np.ndarray) -> lis
 def surface_defects(
     vertices: np.ndarray, connectivity: Connectivity, face_numbers: np.ndarray | None = None
 ) -> list[MeshDefect]:
-    """Defects of how faces are joined.
+    """Find defects in the way faces are joined.
 
     Parameters
     ----------
@@ -384,8 +384,10 @@ def check_surface(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | Non
 
 
 def check_joined_alike(faces: np.ndarray, vertices: np.ndarray, like: Connectivity) -> None:
-    """Raise MeshError unless faces (F, 3) int64 join vertices (V, 3) to a surface with the borders of another one, of
-    the same vertices in each part and as many faces there; triangles may be without area."""
+    """Raise MeshError unless faces (F, 3) int64 join vertices (V, 3) to a surface like another one.
+
+    Like means the same borders, the same vertices in each part and as many faces there; triangles may be without area.
+    """
     defects = index_and_coordinate_defects(vertices, faces)
     if not defects:
         connectivity = Connectivity(faces.astype(np.int32), len(vertices))
@@ -403,7 +405,7 @@ def check_joined_alike(faces: np.ndarray, vertices: np.ndarray, like: Connectivi
 
 
 def parts_of_vertices(c: Connectivity) -> np.ndarray:
-    """(V, 2) the component of each vertex, and how many faces that has."""
+    """Return the component of each vertex, and how many faces that has, (V, 2)."""
     parts = np.empty(c.n_vertices, np.int64)
     parts[c.faces] = c.component_of_face[:, None]
     # Numbered by vertices, in the order of which they are the same whatever the faces.
@@ -411,7 +413,7 @@ def parts_of_vertices(c: Connectivity) -> np.ndarray:
 
 
 def explain(defects: list[MeshDefect], n_vertices: int, n_faces: int) -> str:
-    """The message of the MeshError: what, how often, where, and what to do."""
+    """Return the message of the MeshError: what, how often, where, and what to do."""
     lines = [f"TriangleMesh: these {n_faces} faces on {n_vertices} vertices cannot carry a surface:"]
     lines += [f"  - {defect}" for defect in defects]
     lines.append(REMEDY if all(defect.mendable for defect in defects) else NO_REMEDY)

@@ -1,4 +1,4 @@
-"""Who touches whom in a set of triangles: half-edges, edges, neighbours, fans, components.
+"""Connectivity of a set of triangles: half-edges, edges, neighbours, fans, components.
 
 Numbering used throughout the package: *corner* ``3 * face + i`` is vertex i of a face, and the half-edge of
 the same number is the side of that face opposite the corner, running from vertex i+1 to vertex i+2 (mod 3).
@@ -22,7 +22,7 @@ class Connectivity:
     """Tables of a triangulation that do not depend on coordinates, each built when first asked for.
 
     Any faces whose indices are in range and whose three vertices differ are accepted, manifold or not;
-    ``opposite_corners`` and what follows from it leave out edges that do not have exactly two faces.
+    ``opposite_corners`` and quantities from it leave out edges that do not have exactly two faces.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class Connectivity:
 
     @cached_property
     def tails(self) -> np.ndarray:
-        """(3F,) int32: vertex where each half-edge starts."""
+        """Vertex where each half-edge starts, (3F,) int32."""
         return np.ascontiguousarray(self.faces[:, [1, 2, 0]]).ravel()
 
     @cached_property
     def heads(self) -> np.ndarray:
-        """(3F,) int32: vertex where each half-edge ends."""
+        """Vertex where each half-edge ends, (3F,) int32."""
         return np.ascontiguousarray(self.faces[:, [2, 0, 1]]).ravel()
 
     @cached_property
@@ -76,33 +76,33 @@ class Connectivity:
 
     @property
     def half_edges_by_edge(self) -> np.ndarray:
-        """(3F,) int32: half-edges sorted by edge, then by number."""
+        """Half-edges sorted by edge, then by number, (3F,) int32."""
         return self._groups[0]
 
     @property
     def edge_starts(self) -> np.ndarray:
-        """(E+1,) int64: edge e owns ``half_edges_by_edge[edge_starts[e]:edge_starts[e + 1]]``."""
+        """Starts of edges, (E+1,) int64: edge e has ``half_edges_by_edge[edge_starts[e]:edge_starts[e + 1]]``."""
         return self._groups[1]
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """(E, 2) int32: vertices of each edge, lower first, sorted."""
+        """Vertices of each edge, (E, 2) int32, lower first, sorted."""
         return read_only(self._groups[2])
 
     @cached_property
     def edge_counts(self) -> np.ndarray:
-        """(E,) int64: number of faces at each edge."""
+        """Number of faces at each edge, (E,) int64."""
         return np.diff(self.edge_starts)
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """The two half-edges of every edge that has exactly two faces."""
+        """The two half-edges of every edge with exactly two faces."""
         first = self.edge_starts[:-1][self.edge_counts == 2]
         return self.half_edges_by_edge[first], self.half_edges_by_edge[first + 1]
 
     @cached_property
     def opposite_corners(self) -> np.ndarray:
-        """(F, 3) int32: corner opposite the same edge in the face beyond it, -1 where there is none."""
+        """Corner opposite the same edge in the face beyond it, (F, 3) int32, -1 where there is none."""
         opposite = np.full(3 * self.n_faces, -1, dtype=np.int32)
         a, b = self._pairs
         opposite[a] = b
@@ -111,12 +111,12 @@ class Connectivity:
 
     @cached_property
     def neighbors(self) -> np.ndarray:
-        """(F, 3) int32: face across the edge opposite each vertex, -1 where there is none."""
+        """Face across the edge opposite each vertex, (F, 3) int32, -1 where there is none."""
         return read_only(self.opposite_corners // np.int32(3))
 
     @cached_property
     def edge_faces(self) -> np.ndarray:
-        """(E, 2) int32: faces of each edge, lower first; -1 in the second place at a border."""
+        """Faces of each edge, (E, 2) int32, lower first; -1 in the second place at a border."""
         faces = np.full((len(self.edges), 2), -1, dtype=np.int32)
         first = self.edge_starts[:-1]
         faces[:, 0] = self.half_edges_by_edge[first] // 3
@@ -135,14 +135,14 @@ class Connectivity:
 
     @cached_property
     def same_direction(self) -> np.ndarray:
-        """(P,) bool: two-faced edges that both faces run through in the same direction."""
+        """Mask (P,) of two-faced edges that both faces run through in the same direction."""
         a, b = self._pairs
         same: np.ndarray = self.tails[a] == self.tails[b]
         return same
 
     @cached_property
     def component_of_face(self) -> np.ndarray:
-        """(F,) int32: connected component of each face (through shared edges), numbered by lowest face."""
+        """Connected component of each face (through shared edges), (F,) int32, numbered by lowest face."""
         a, b = self._pairs
         return read_only(first_appearance(connected(self.n_faces, a // 3, b // 3)))
 
@@ -155,7 +155,7 @@ class Connectivity:
 
     @cached_property
     def side_of_face(self) -> np.ndarray:
-        """(F, 2) int32: component of each face as given and reversed, in the two-sheeted cover.
+        """Component of each face as given and reversed, in the two-sheeted cover, (F, 2) int32.
 
         Faces of one surface component whose first columns agree are oriented alike; where both columns of a
         face agree, its component is one-sided (not orientable).
@@ -171,7 +171,7 @@ class Connectivity:
         return first_appearance(labels).reshape(-1, 2)
 
     def fan_of_corner(self, left: np.ndarray | None = None, right: np.ndarray | None = None) -> np.ndarray:
-        """(3F,) int32: fan of each corner; corners of one vertex joined through common edges form a fan.
+        """Find the fan of each corner, (3F,) int32; corners of one vertex joined through common edges form a fan.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Connectivity:
 
     @cached_property
     def border_half_edges(self) -> np.ndarray:
-        """(B,) int32: half-edges that have a face on one side only, ascending."""
+        """Half-edges that have a face on one side only, (B,) int32, ascending."""
         return np.sort(self.half_edges_by_edge[self.edge_starts[:-1][self.edge_counts == 1]])
 
     @cached_property
@@ -220,12 +220,12 @@ def _previous_corner(corner: np.ndarray) -> np.ndarray:
 
 
 def sides_of(faces: np.ndarray) -> np.ndarray:
-    """(3F, 2) pairs of vertices at the sides of faces, from each corner to the next; those inside twice."""
+    """Return pairs of vertices (3F, 2) at the sides of faces, from each corner to the next; inner sides occur twice."""
     return np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1).reshape(-1, 2).astype(np.int64)
 
 
 def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Component number of each of n nodes joined by the pairs (left, right).
+    """Return the component number of each of n nodes joined by the pairs (left, right).
 
     SciPy rather than networkx, which takes minutes and gigabytes for the millions of corners of a large mesh.
     """

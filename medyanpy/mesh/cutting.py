@@ -1,4 +1,4 @@
-"""Separating sheets that share an edge or a vertex although a surface cannot.
+"""Separation of sheets that share an edge or a vertex although a surface cannot.
 
 After the cutting operation of A. Guéziec, G. Taubin, F. Lazarus, W. Horn, "Cutting and stitching: converting
 sets of polygons to manifold surfaces", IEEE Trans. Vis. Comput. Graph. 7, 136 (2001): no face is moved or
@@ -13,8 +13,8 @@ import numpy as np
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.mesh.geometry import area_vectors
 
-# At an edge with k faces k(k-1)/2 pairs are weighed. More faces than this round one edge are no sheets that
-# touch, they are a spoiled file: there every face is cut loose.
+# At an edge with k faces k(k-1)/2 pairs are weighed. More faces than this round one edge are not sheets that touch but
+# a spoiled file: there every face is cut loose.
 MAX_FACES_AT_EDGE = 64
 
 
@@ -51,7 +51,7 @@ def separate(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> tuple[np
 
 
 def _join_at_branching_edges(x: np.ndarray, c: Connectivity, branching: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs of half-edges to join at edges with more than two faces, the flattest of like orientation first.
+    """Choose pairs of half-edges to join at edges with more than two faces, the flattest of like orientation first.
 
     A pair that would make the surface one-sided is not joined: which patch lies which way round is kept in a
     union-find over the two sides of the patches.

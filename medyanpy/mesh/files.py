@@ -1,7 +1,7 @@
 """Mesh files: PLY, OBJ, OFF, STL in and out.
 
-The parsers are our own: those of libraries drop what they do not understand, or reorder vertices, and those are the
-beads of a simulation.
+The parsers are our own: those of libraries drop parts that they do not understand, or reorder vertices, and those are
+the beads of a simulation.
 """
 
 import os
@@ -67,7 +67,7 @@ def write(path: PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bo
         raise MeshError(
             f"{path}: mesh files with the ending {suffix!r} are not written, only {_FORMAT_WORDS}"
         )
-    # Not path.exists(), which raises for names that no file can have: writing says so.
+    # Not path.exists(), which raises for names that no file can have: writing reports these.
     if os.path.exists(path) and not overwrite:
         raise ParameterError(f"TriangleMesh.save: {path} exists; pass overwrite=True to replace it")
     if suffix == ".stl":
@@ -77,7 +77,7 @@ def write(path: PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bo
 
 
 def _triangles(corners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Fan triangles (F, 3) of polygons, in order: their corners one after another, and how many each has."""
+    """Return fan triangles (F, 3) of polygons, in order, from their corners one after another and their numbers."""
     if corners.dtype.kind == "f" and (corners != np.rint(corners)).any():
         raise ValueError(f"it has a face with the vertex {corners[np.argmax(corners != np.rint(corners))]:g}")
     if (lengths == 3).all():
@@ -111,7 +111,10 @@ def _write_stl(vertices: np.ndarray, faces: np.ndarray) -> bytes:
 
 
 def _refuse_what_stl_would_spoil(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None:
-    """STL keeps coordinates in single precision and no connectivity: equal corners fuse when it is read."""
+    """Refuse vertices that differ but would fuse in an STL file.
+
+    STL keeps coordinates in single precision and no connectivity: equal corners fuse when it is read.
+    """
     lost = len(vertices) - len(np.unique(vertices.astype(np.float32), axis=0))
     if lost:
         raise MeshError(

@@ -14,38 +14,37 @@ from medyanpy._tools.sums import row_products, total
 # counts as having no area. A needle with an angle of 1e-5 degrees (real meshes have them) is eight orders of
 # magnitude above it.
 EIGHT_EPS = 8 * np.finfo(np.float64).eps
-#: Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
+#: Triangles are needles if their height is less than so many times the thermal displacement of a vertex in a step.
 NEEDLE_STEPS = 3.0
 
 
 def corner_positions(
     vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions (F, 3) of the first corner of each face, and of the images of the second and third that are next to
-    it."""
+    """Return positions (F, 3) of the first corner of each face, and of the nearest images of the second and third."""
     a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
     return (a, b, c) if box is None else (a, a + displacement(a, b, box), a + displacement(a, c, box))
 
 
 def corners_of(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(F, 3, 3): the same in one array."""
+    """Return positions of the corners of each face, (F, 3, 3), as `corner_positions`."""
     return vertices[faces] if box is None else np.stack(corner_positions(vertices, faces, box), axis=1)
 
 
 def area_vectors(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(F, 3): cross products of two sides, twice the area along the normal."""
+    """Return cross products of two sides, twice the area along the normal, (F, 3)."""
     a, b, c = corner_positions(vertices, faces, box)
     return np.asarray(np.cross(b - a, c - a))
 
 
 def squared_lengths(vectors: np.ndarray) -> np.ndarray:
-    """(n,): squared length of each row; inf where that is too large for a number."""
+    """Return the squared length of each row, (n,); inf where that overflows."""
     with np.errstate(over="ignore"):
         return row_products(vectors, vectors)
 
 
 def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(F,) bool: faces whose area cannot be told from zero in double precision (see EIGHT_EPS)."""
+    """Mark faces with an area that is zero within double precision, (F,) bool (see EIGHT_EPS)."""
     a, b, c = corner_positions(vertices, faces, box)
     longest = np.sqrt(
         np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c))
@@ -57,7 +56,7 @@ def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None 
 
 
 def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """(F,): volume between each face and the centre of the mesh's box, positive where it looks away.
+    """Return the volume between each face and the centre of the mesh's box, (F,), positive where it looks away.
 
     Their sum over a closed surface is its volume (divergence theorem), wherever the centre lies; a centre
     near the mesh keeps the cancellation small.
@@ -68,7 +67,7 @@ def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def heights(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(F,) nm; the smallest height of triangles (F, 3): twice the area over the longest edge."""
+    """Return the smallest height of triangles (F, 3): twice the area over the longest edge, (F,) nm."""
     a, b, c = corner_positions(vertices, faces, box)
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
     longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
@@ -77,7 +76,7 @@ def heights(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = No
 
 
 def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(F,): twice the inscribed over the circumscribed radius, 1 if equilateral, 0 if flat."""
+    """Return twice the inscribed over the circumscribed radius, (F,), 1 if equilateral, 0 if flat."""
     a, b, c = corner_positions(vertices, faces, box)
     la, lb, lc = (np.sqrt(squared_lengths(side)) for side in (b - c, c - a, a - b))
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
@@ -87,7 +86,7 @@ def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | Non
 
 
 def unpaired(faces: np.ndarray) -> np.ndarray:
-    """(F, 3) bool: sides of faces, from corner i to the next, that no face has in the other direction: borders."""
+    """Mark sides of faces, from corner i to the next, that no face has in the other direction: borders, (F, 3) bool."""
     n = int(faces.max(initial=0)) + 1
     tail = faces.astype(np.int64)
     head = np.roll(tail, -1, axis=1)
@@ -97,7 +96,7 @@ def unpaired(faces: np.ndarray) -> np.ndarray:
 
 
 def corner_sums(vertices: np.ndarray, faces: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(V, ...): what the corners (F, 3, ...) at each vertex add up to."""
+    """Sum values of corners (F, 3, ...) at each vertex, (V, ...)."""
     n, corners = len(vertices), faces.ravel()
     columns = values.reshape(len(corners), -1).T
     sums = [np.bincount(corners, column, minlength=n) for column in columns]
@@ -105,7 +104,7 @@ def corner_sums(vertices: np.ndarray, faces: np.ndarray, values: np.ndarray) -> 
 
 
 def area_gradients(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(V, 3) nm: how the area of all faces grows when a vertex moves."""
+    """Return gradients of the area of all faces by the position of each vertex, (V, 3) nm."""
     corner, vectors = corners_of(vertices, faces, box), area_vectors(vertices, faces, box)
     normals = vectors / np.sqrt(squared_lengths(vectors))[:, None]
     opposite = np.roll(corner, 1, axis=1) - np.roll(corner, -1, axis=1)
@@ -113,8 +112,9 @@ def area_gradients(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | No
 
 
 def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(V,) 1/nm: half the sum of the principal curvatures, positive where the surface bulges along its normals; nan on
-    borders.
+    """Return half the sum of the principal curvatures at vertices, (V,) 1/nm.
+
+    Positive where the surface bulges along its normals; nan on borders.
 
     From the gradients of area and volume (M. Meyer et al. 2003), as the bending energy has it
     (_kernels/membrane_bending.pyx): a.g/(2 g.g), and 0 where g = 0.
@@ -128,10 +128,10 @@ def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | N
 
 
 def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """(V,) 1/nm^2: the product of the principal curvatures; nan on borders.
+    """Return the product of the principal curvatures at vertices, (V,) 1/nm^2; nan on borders.
 
-    What the angles round a vertex lack of 2 pi, over a third of the area of its faces (M. Meyer et al. 2003): over a
-    closed mesh it adds up to 2 pi times the Euler characteristic (Gauss and Bonnet).
+    The deficit from 2 pi of the angles round a vertex, over a third of the area of its faces (M. Meyer et al. 2003).
+    Over a closed mesh, times these areas, it adds up to 2 pi times the Euler characteristic (Gauss and Bonnet).
     """
     corner = corners_of(vertices, faces, box)
     one, other = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
@@ -144,14 +144,14 @@ def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray
 
 
 def _without_borders(values: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Values of vertices, nan where the faces make no full ring."""
+    """Return values of vertices, nan where the faces do not make a full ring."""
     # A border is a loop: each of its vertices begins a side.
     values[faces[unpaired(faces)]] = np.nan
     return values
 
 
 def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
-    """How often a closed surface goes round a point: about 0 outside, +1 or -1 inside.
+    """Return the winding number of a closed surface round a point: about 0 outside, +1 or -1 inside.
 
     Sum of signed solid angles; A. Van Oosterom, J. Strackee, IEEE Trans. Biomed. Eng. 30, 125 (1983), eq. 8.
     """

@@ -1,8 +1,8 @@
-"""Where things in a periodic box are shown: each by one of its images, and whole.
+"""Images of objects in a periodic box for display: one image of each, and whole.
 
-Positions of states and files are of one and the same image of a bead for ever, which may be far from the box by now,
-and meshes that close through its sides have triangles between vertices on both. What draws, or writes for programs that
-draw, takes both from here.
+Positions of states and files follow one image of a bead, which may be far from the box. Meshes that close through its
+sides have triangles between vertices on both sides. Code that draws, or writes for programs that draw, takes images
+from here.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     on : (str, (n,) int array), optional
         Of in-triangle points: the name of their membrane, and the triangle of each.
     stays : bool
-        Whether they are shown where they are, as what is on a surface that has no images.
+        True if they are shown where they are, as beads on a surface without images.
     """
 
     beads: np.ndarray
@@ -41,11 +41,11 @@ class Part(NamedTuple):
 
 
 def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -> np.ndarray:
-    """(n, 3) the image of each bead that is shown, nm.
+    """Return the image of each bead that is shown, (n, 3) nm.
 
-    Beads by themselves in the box; filaments, rods, and each piece of a membrane as wholes, with their centre in it; of
-    membranes that close through sides of it, each vertex is between these sides; in-triangle points are in their
-    triangle as `with_images` has it.
+    Single beads are in the box; filaments, rods, and each piece of a membrane are whole, with their centre in it.
+    Vertices of membranes that close through sides of the box are between these sides. In-triangle points are in their
+    triangle as by `with_images`.
     """
     out: np.ndarray = np.array(x, np.float64)
     first_corners = {}
@@ -72,9 +72,11 @@ def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -
 def with_images(
     vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vertices (V + k, 3) and triangles (F, 3), in their order, of which none lies across a side of the box, and which
-    vertex each vertex is or is an image of, (V + k,): triangles across sides get vertices of their own, at the far
-    ends."""
+    """Return vertices and triangles of which none lies across a side of the box.
+
+    Vertices (V + k, 3) and triangles (F, 3), in their order, and the vertex that each vertex is or is an image of, (V +
+    k,). Triangles across sides get vertices of their own, at the far ends.
+    """
     whole = np.arange(len(vertices))
     if box is None or not len(faces):
         return vertices, faces, whole
@@ -95,7 +97,7 @@ def with_images(
 
 
 def crossing(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> np.ndarray:
-    """(F, 3) bool: along which axes each triangle lies across sides of the box."""
+    """Mark the axes along which each triangle lies across sides of the box, (F, 3) bool."""
     if box is None or not len(faces):
         return np.zeros((len(faces), 3), bool)
     corners = vertices[faces]
@@ -103,7 +105,7 @@ def crossing(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None) ->
 
 
 def _sheet(x: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(V, 3) where the vertices of a membrane are shown."""
+    """Return places where the vertices of a membrane are shown, (V, 3)."""
     if not len(faces):
         return wrapped(x, box)
     piece = connected(len(x), *sides_of(faces).T)
@@ -114,7 +116,10 @@ def _sheet(x: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 def _into_the_box(x: np.ndarray, group: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(k, 3) whole lengths of the box by which the centre of each group (n,), numbered from 0, comes into it."""
+    """Return the lengths of the box, (k, 3) whole numbers, that bring the centre of each group into it.
+
+    Groups (n,) are numbered from 0.
+    """
     lengths = box_lengths(box)
     inverse = np.divide(1.0, lengths, out=np.zeros(3), where=lengths > 0.0)
     count = np.bincount(group)

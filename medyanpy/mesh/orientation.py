@@ -1,4 +1,4 @@
-"""Turning faces the same way round on each component, and closed components outward."""
+"""Orientation of faces: the same on each component, and closed components outward."""
 
 import numpy as np
 
@@ -39,8 +39,11 @@ def oriented(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarr
 
 
 def inside_out(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
-    """Closed components whose normals look inward, although they lie inside no other one: of those that do, an inward
-    normal may be meant, for the space between the two. Without components that close through the sides of the box."""
+    """Return closed components with normals inward that lie inside no other one.
+
+    Inside another one an inward normal may be meant, for the space between the two. Without components that close
+    through the sides of the box.
+    """
     n = int(c.component_of_face.max()) + 1
     encloses = np.ones(n, dtype=bool)
     encloses[c.component_of_face[c.border_half_edges // 3]] = False
@@ -55,7 +58,7 @@ def inside_out(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[i
 
 
 def nested(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
-    """Closed components with normals outward inside another one: a volume summed over all counts theirs twice."""
+    """Return closed components with normals outward inside another one, whose volume a sum over all counts twice."""
     n = int(c.component_of_face.max()) + 1
     closed = np.ones(n, dtype=bool)
     closed[c.component_of_face[c.border_half_edges // 3]] = False
@@ -65,7 +68,7 @@ def nested(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
 
 
 def reversed_faces(faces: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Faces (F, 3), of which some (F,) bool are listed the other way round."""
+    """Return faces (F, 3), of which some (F,) bool are listed the other way round."""
     faces = faces.copy()
     faces[which] = faces[which][:, [0, 2, 1]]
     return faces

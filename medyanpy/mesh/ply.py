@@ -22,27 +22,27 @@ _TYPES = {
     "uint16": "u2", "int": "i4", "int32": "i4", "uint": "u4", "uint32": "u4", "float": "f4", "float32": "f4",
     "double": "f8", "float64": "f8", "int64": "i8", "uint64": "u8",
 }  # fmt: skip
-# What lengths of lists may be, and how `struct` calls it.
+# Types of lengths of lists, and their codes in `struct`.
 _COUNTS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q"}
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _FACE_LISTS = ("vertex_indices", "vertex_index")
 # What may stand behind the end of a file: padding of blocks, and the end of texts in CP/M.
 PADDING = b"\0\x1a \t\r\n"
-# Of the longest header that is read, in bytes.
+# The longest header that is read, in bytes.
 _LONGEST_HEADER = 2**16
-# Bytes of text that are made numbers at once.
+# Bytes of text that are converted to numbers at once.
 _LONGEST_ROW = 2**16
 
 
 def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return vertices (V, 3), the corners of all polygons one after another, and how many each polygon has (F,).
 
-    Only what is returned is kept: other elements and properties are passed over.
+    Other elements and properties are skipped.
 
     Raises
     ------
     ValueError
-        Where the data are not what the header announces.
+        The data do not match the header.
     """
     order, elements, body = _read_header(data)
     if order:
@@ -51,7 +51,7 @@ def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         return _read_elements(elements, _Words(body, line, by_rows=True))
     except ValueError:
-        # Of a file with other breaks of lines all numbers are announced, and no more; else the rows say what is wrong.
+        # A file with other breaks of lines must have exactly the announced numbers; else the rows show the error.
         with suppress(ValueError):
             return _read_elements(elements, _Words(body, line, by_rows=False))
         raise
@@ -134,7 +134,7 @@ def _read_header(data: bytes) -> tuple[str, list[_Element], bytes]:
 def _columns(
     values: dict[str, Any], lengths: dict[str, Any], properties: list[_Property]
 ) -> dict[str, Any]:
-    """The columns of `_Bytes.take`, of what was found of each."""
+    """Return the columns of `_Bytes.take`, from the arrays found for each."""
     lists = {key for key, length, _ in properties if length}
     return {
         key: (found, np.frombuffer(lengths[key], np.intc)) if key in lists else found for key, found in values.items()
@@ -142,7 +142,7 @@ def _columns(
 
 
 def _nothing(properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
-    """The columns of an element without rows, or without properties."""
+    """Return the columns of an element without rows, or without properties."""
     return _columns(dict.fromkeys(wanted, np.empty(0)), dict.fromkeys(wanted, array("i")), properties)
 
 
@@ -153,8 +153,10 @@ class _Bytes:
         self.body, self.order, self.at = body, order, 0
 
     def take(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
-        """The wanted columns of an element; of a list property, all entries one after another, and how many each
-        list has."""
+        """Return the wanted columns of an element.
+
+        For a list property, all entries one after another, and how many each list has.
+        """
         if count == 0 or not properties:
             return _nothing(properties, wanted)
         # First try: every list as long as in the first row, true of scalars and pure triangle meshes.
@@ -232,7 +234,7 @@ class _Bytes:
         return _columns(columns, lengths, properties)
 
     def expect_end(self) -> None:
-        """As of `_Words`."""
+        """Raise ValueError where something follows the last element."""
         beyond = len(self.body) - self.at
         if self.body[self.at :].strip(PADDING):
             raise ValueError(f"{beyond} bytes follow all that its header announces")
@@ -247,8 +249,10 @@ class _Bytes:
 
 
 class _Words:
-    """Text body, read element by element: a row on each line, which may go on in next ones; or, of files that break
-    lines elsewhere, all numbers as one stream."""
+    """Text body, read element by element: a row on each line, which may continue on the next.
+
+    In files that break lines elsewhere, all numbers are one stream.
+    """
 
     def __init__(self, body: bytes, line: int, by_rows: bool) -> None:
         self.lines, self.line, self.by_rows = io.BytesIO(body), line, by_rows
@@ -256,7 +260,7 @@ class _Words:
         self.at = 0
 
     def take(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
-        """As of `_Bytes`."""
+        """Return the wanted columns of an element, as `_Bytes.take`."""
         if count == 0 or not properties:
             return _nothing(properties, wanted)
         found = {key: array("d") for key in wanted}
@@ -277,14 +281,14 @@ class _Words:
                     self._skip(n, name, k, count)
                 else:
                     values.extend(self._numbers(n, name, k, count))
-            # Values beyond what is announced are of no property; but a list says itself how long it is.
+            # Values beyond the announced ones have no property; but a list has its own length.
             if self.by_rows and self.at < len(self.row) and properties[-1][1]:
                 raise ValueError(
                     f"its line {self.line} holds more values than {properties[-1][0]!r} of its element {name!r} "
                     "announces"
                 )
         columns = {
-            # Of what is no list, the type matters to no reader.
+            # The type of a property that is not a list does not matter.
             key: _as_kind(np.frombuffer(found[key]), kind if length else "f8", f"{name!r}, {key!r}")
             for key, length, kind in properties
             if key in wanted
@@ -301,7 +305,7 @@ class _Words:
                 raise ValueError(f"its line {self.line} follows all that its header announces")
 
     def _numbers(self, n: int, name: str, k: int, count: int) -> list[float]:
-        """The next n numbers of row k."""
+        """Read the next n numbers of row k."""
         words: list[bytes] = []
         while True:
             part = self.row[self.at : self.at + n - len(words)]
@@ -346,7 +350,7 @@ class _Words:
 
 
 def _as_kind(values: np.ndarray, kind: str, of: str) -> np.ndarray:
-    """Numbers read from text as the type that is announced; ValueError for what that cannot hold."""
+    """Convert numbers read from text to the announced type; ValueError for numbers that it cannot hold."""
     if kind[0] == "f":
         return values
     low, high = np.iinfo(kind).min, np.iinfo(kind).max

@@ -1,4 +1,4 @@
-"""Uniform triangles for meshes as people have them; the surface stays, within a stated distance."""
+"""Remeshing with uniform triangles; the surface stays, within a stated distance."""
 
 import math
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Samples of a surface are this share of the edge length apart.
 _SPACING = 0.25
-#: What is allowed while changing, of the distance that is promised: centroids of triangles are looked at then, and all
-#: samples of both surfaces at the end.
+#: Share of the promised distance that is allowed while changing: then centroids of triangles are checked, and at the
+#: end all samples of both surfaces.
 _MARGIN = 0.75
 _ROUNDS = 8
 _MOST_FACES = 5_000_000
@@ -32,7 +32,7 @@ _MASS, _KT = 4e-12, 4.14
 
 @dataclass(frozen=True)
 class MeshFigures:
-    """What a mesh is like.
+    """Size and quality of a mesh.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class MeshFigures:
 
     @classmethod
     def of(cls, mesh: "TriangleMesh") -> "MeshFigures":
-        """The figures of a mesh."""
+        """Return the figures of a mesh."""
         heights = geometry.heights(mesh.vertices, mesh.faces, mesh._lengths)
         volume = mesh.volume if mesh.is_closed and not mesh.closes_through_the_box else math.nan
         return cls(
@@ -75,14 +75,17 @@ class MeshFigures:
         )
 
     def longest_timestep(self, vertex_mass: float = _MASS, kT: float = _KT) -> float:
-        """Timestep above which heat turns the flattest triangle over, s, for vertices of this mass (pN s²/nm) at kT
-        (pN nm): a third of its height over their speed, as `TimestepWarning` has it. Stiff forces may need less."""
+        """Return the timestep above which thermal motion turns the flattest triangle over, s.
+
+        For vertices of this mass (pN s²/nm) at kT (pN nm): a third of its height over their speed, as `TimestepWarning`
+        has it. Stiff forces may need less.
+        """
         return self.least_height / (geometry.NEEDLE_STEPS * math.sqrt(kT / vertex_mass))
 
 
 @dataclass(frozen=True)
 class RemeshReport:
-    """What `TriangleMesh.remesh` did; ``print(report)``.
+    """Result of `TriangleMesh.remesh`; ``print(report)``.
 
     Attributes
     ----------
@@ -103,7 +106,7 @@ class RemeshReport:
 
     @property
     def hausdorff(self) -> float:
-        """nm: Hausdorff distance of the two surfaces at samples."""
+        """Hausdorff distance of the two surfaces at samples, nm."""
         return max(self.to_old, self.to_new)
 
     def __str__(self) -> str:
@@ -133,7 +136,7 @@ class RemeshReport:
 def remeshed(
     mesh: "TriangleMesh", edge_length: float, distance: float, smoothing: int
 ) -> "tuple[TriangleMesh, RemeshReport]":
-    """As `TriangleMesh.remesh`, of checked arguments."""
+    """Remesh as `TriangleMesh.remesh`, with checked arguments."""
     what = "TriangleMesh.remesh"
     if mesh.box is not None:
         raise ParameterError(f"{what}: a mesh in a box is not remeshed")
@@ -165,7 +168,7 @@ def remeshed(
 
 
 def _uniform(what: str, mesh: "TriangleMesh", edge_length: float, distance: float) -> "TriangleMesh":
-    """The mesh with uniform triangles, or MeshError where it is not what was promised."""
+    """Return the mesh with uniform triangles; MeshError where it does not keep the promised distance and topology."""
     points, of = samples(mesh, _SPACING * edge_length)
     work = Remesher(mesh.vertices, mesh.faces, mesh.opposite_corners, points, of, _MARGIN * distance)
     work.run(edge_length, _ROUNDS)
@@ -183,7 +186,7 @@ def _uniform(what: str, mesh: "TriangleMesh", edge_length: float, distance: floa
 
 
 def _smoothed(mesh: "TriangleMesh", steps: int) -> np.ndarray:
-    """(V, 3) vertices without noise that is as fine as the edges; those on borders stay."""
+    """Return vertices (V, 3) without noise that is as fine as the edges; vertices on borders stay."""
     a, b = mesh.edges.T
     n = len(mesh.vertices)
     count = np.bincount(mesh.edges.ravel(), minlength=n)[:, None]
@@ -196,8 +199,10 @@ def _smoothed(mesh: "TriangleMesh", steps: int) -> np.ndarray:
 
 
 def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, 3) of a surface, and the face of each (n,): vertices, points on edges, and in each face at least one,
-    so many that they are about `spacing` apart."""
+    """Sample points (n, 3) of a surface about `spacing` apart, and the face of each (n,).
+
+    They are vertices, points on edges, and at least one in each face.
+    """
     x, faces, edges = mesh.vertices, mesh.faces, mesh.edges
     offsets, corners = mesh.vertex_faces
     n = np.floor(mesh.edge_lengths / spacing).astype(np.int64)
@@ -217,13 +222,13 @@ def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _counted(n: np.ndarray) -> np.ndarray:
-    """0, 1, ... for each of several counts, one after another."""
+    """Return 0, 1, ... for each of several counts, one after another."""
     out: np.ndarray = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
     return out
 
 
 def largest_distance(a: "TriangleMesh", b: "TriangleMesh", spacing: float) -> float:
-    """nm; of the samples of a from the surface b."""
+    """Return the largest distance of the samples of a from the surface b, nm."""
     from scipy.spatial import cKDTree
 
     points, _ = samples(a, spacing)

@@ -1,4 +1,4 @@
-"""Mending meshes that cannot carry a surface; nothing is done without being counted in a report."""
+"""Repair of meshes that cannot carry a surface; every change is counted in a report."""
 
 from dataclasses import dataclass, fields
 
@@ -12,13 +12,13 @@ from medyanpy.mesh.geometry import EIGHT_EPS, has_no_area, heights, squared_leng
 
 # Every round collapses or flips at least one zero-area face; a flip can make a neighbour collinear in turn.
 MAX_ROUNDS = 20
-# Of a triangle whose height is less than this share of the median it is said that it is a needle.
+# A triangle with a height less than this share of the median is reported as a needle.
 NEEDLE = 0.05
 
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What was done to a mesh by TriangleMesh.repair; print it to read it.
+    """Changes made to a mesh by TriangleMesh.repair; print it to read it.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ class RepairReport:
 
     @property
     def actions(self) -> dict[str, int]:
-        """What was done and how often, without what did not occur."""
+        """Numbers of the changes of each kind that occurred."""
         counts = {f.name: getattr(self, f.name) for f in fields(self)}
         others = "_before", "_after", "needles", "_height"
         return {name: n for name, n in counts.items() if n and not name.endswith(others)}
 
     @property
     def changed(self) -> bool:
-        """Whether anything was done at all."""
+        """True if anything was changed."""
         return bool(self.actions)
 
     def __str__(self) -> str:
@@ -113,8 +113,8 @@ def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, Rep
     Raises
     ------
     MeshError
-        For wrong shapes, indices out of range, non-finite coordinates, one-sided surfaces, and meshes of
-        which nothing is left.
+        For wrong shapes, indices out of range, non-finite coordinates, one-sided surfaces, and meshes of which no face
+        remains.
     """
     x, f = checks.as_arrays(vertices, faces)
     defects = checks.index_and_coordinate_defects(x, f)
@@ -156,7 +156,7 @@ def _drop_repeated(faces: np.ndarray, done: dict[str, int], name: str = "repeate
 
 
 def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
-    """Collapse needles without length across, flip collinear faces, drop what is left.
+    """Collapse needles without length across, flip collinear faces, drop the others.
 
     Dropping such a face would open a slit without area, at which in-triangle points are reflected; hence the
     collapse and the flip, which keep a closed surface closed.

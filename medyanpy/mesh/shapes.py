@@ -17,7 +17,7 @@ PROFILE_POINTS = 20_001
 
 
 def icosahedron() -> tuple[np.ndarray, np.ndarray]:
-    """Unit icosahedron with a vertex at each pole of the z axis."""
+    """Return the unit icosahedron with a vertex at each pole of the z axis."""
     k = np.arange(5)
     upper = 2 * np.pi * k / 5
     rings = [(upper, 1.0), (upper + np.pi / 5, -1.0)]
@@ -39,7 +39,7 @@ def icosahedron() -> tuple[np.ndarray, np.ndarray]:
 
 
 def unit_icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Icosahedron cut in four ``subdivisions`` times, midpoints pushed out to the sphere."""
+    """Return an icosahedron cut in four ``subdivisions`` times, midpoints pushed out to the sphere."""
     x, faces = icosahedron()
     for _ in range(subdivisions):
         c = Connectivity(faces, len(x))
@@ -64,12 +64,11 @@ def unit_icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
-    """Icosahedron with every edge cut in ``frequency`` equal arcs: 20 frequency^2 triangles.
+    """Return an icosahedron with every edge cut in ``frequency`` equal arcs: 20 frequency^2 triangles.
 
-    A point with barycentric weights w on a face is pushed out along the sum of sin(w_i t) v_i, t the angle of
-    an edge: along the edges this is the great-circle interpolation with equal steps, and it spreads the
-    points inside more evenly than projecting flat triangles. Neighbouring faces agree on their edge to the
-    bit, since an edge is computed once.
+    A point with barycentric weights w on a face is pushed out along the sum of sin(w_i t) v_i, t the angle of an edge.
+    Along the edges this is the great-circle interpolation with equal steps. It spreads the points inside more evenly
+    than projecting flat triangles. Neighbouring faces agree on their edge to the bit, since an edge is computed once.
     """
     n = frequency
     corners, base = icosahedron()
@@ -85,7 +84,7 @@ def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
     first_inner = 12 + len(c.edges) * (n - 1)
 
     def along(a: int, b: int) -> np.ndarray:
-        """Vertices from corner a to corner b, both included."""
+        """Return vertices from corner a to corner b, both included."""
         start = number_of_edge[(min(a, b), max(a, b))]
         steps = np.arange(start, start + n - 1)
         return np.concatenate([[a], steps if a < b else steps[::-1], [b]])
@@ -114,7 +113,7 @@ def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
 def torus(
     major_radius: float, minor_radius: float, n_major: int, n_minor: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Torus round the z axis, rings of ``n_minor`` vertices, each ring turned by about half a step.
+    """Return a torus round the z axis, rings of ``n_minor`` vertices, each ring turned by about half a step.
 
     The turn is (n_major // 2) / n_major of a step, so that after all rings it is a whole number of steps and
     the last ring meets the first without a seam.
@@ -139,8 +138,10 @@ def torus(
 def cylinder(
     radius: float, length: float, n_around: int, n_along: int, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Open tube round the z axis, ``n_along + 1`` rings of ``n_around`` vertices, every other ring turned; where it is
-    periodic, the last ring is the first."""
+    """Return an open tube round the z axis, ``n_along + 1`` rings of ``n_around`` vertices, every other ring turned.
+
+    Where it is periodic, the last ring is the first.
+    """
     i, j = np.meshgrid(np.arange(n_along + (not periodic)), np.arange(n_around), indexing="ij")
     angle = 2 * np.pi * (j + 0.5 * (i % 2)) / n_around
     z = length * (i / n_along - 0.5)
@@ -151,8 +152,10 @@ def cylinder(
 def flat_sheet(
     nx: int, ny: int, spacing: float, along_x: bool = False, along_y: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sheet z = 0 of equilateral triangles, ``ny`` rows of ``nx`` vertices, every other row shifted; closed along one
-    axis, or both."""
+    """Return a sheet z = 0 of equilateral triangles, ``ny`` rows of ``nx`` vertices, every other row shifted.
+
+    It may be closed along one axis, or both.
+    """
     i, j = np.meshgrid(np.arange(ny), np.arange(nx), indexing="ij")
     x = np.zeros((ny * nx, 3))
     x[:, 0] = (spacing * (j + 0.5 * (i % 2))).ravel()
@@ -162,7 +165,7 @@ def flat_sheet(
 
 
 def _staggered(n_bands: int, n_cells: int, row: int) -> np.ndarray:
-    """Faces between rows of ``row`` vertices of which the odd ones are shifted half a step forward.
+    """Return faces between rows of ``row`` vertices of which the odd ones are shifted half a step forward.
 
     With ``n_cells == row`` the rows close on themselves. Anticlockwise for rows running in +x and stacked in
     +y.
@@ -178,7 +181,7 @@ def _staggered(n_bands: int, n_cells: int, row: int) -> np.ndarray:
 
 
 def red_cell_half_thickness(rho: np.ndarray) -> np.ndarray:
-    """Height of the discocyte over its middle plane at distance ``rho`` from its axis, in radii."""
+    """Return the height of the discocyte over its middle plane at distance ``rho`` from its axis, in radii."""
     c0, c2, c4 = RED_CELL_THICKNESS
     square = rho**2
     return 0.5 * np.sqrt(np.maximum(1.0 - square, 0.0)) * (c0 + c2 * square + c4 * square**2)
@@ -187,10 +190,10 @@ def red_cell_half_thickness(rho: np.ndarray) -> np.ndarray:
 def red_blood_cell(radius: float, sphere: np.ndarray) -> np.ndarray:
     """Move the vertices of a unit sphere onto the discocyte.
 
-    Each vertex keeps its azimuth. Its polar angle theta goes to the arc length s along the profile with
-    ds/dtheta = C (r / sin theta)^(1/2): halfway (geometrically) between the conformal map (power 1), which
-    keeps the shape of triangles but makes those in the dimple small, and an even spread along the meridian
-    (power 0). The equation separates; both sides are integrated numerically.
+    Each vertex keeps its azimuth. Its polar angle theta goes to the arc length s along the profile with ds/dtheta = C
+    (r / sin theta)^(1/2). This is the geometric mean of the conformal map (power 1) and an even spread along the
+    meridian (power 0). The conformal map would keep the shape of triangles but make those in the dimple small. The
+    equation separates; both sides are integrated numerically.
     """
     # u^2 instead of the angle takes away the inverse square root at the axis on both sides.
     u = np.linspace(0.0, np.sqrt(np.pi / 2), PROFILE_POINTS)

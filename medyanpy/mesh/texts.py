@@ -1,4 +1,4 @@
-"""OBJ, OFF and STL files: each row is read or refused by its line, and counts are compared with what is there."""
+"""OBJ, OFF and STL files: each row is read or refused by its line, and counts are compared with the data."""
 
 import re
 from array import array
@@ -15,7 +15,7 @@ _Number = TypeVar("_Number", int, float)
 #: Positions (V, 3), the corners of all polygons one after another, and how many each has.
 Surface = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-# Statements of OBJ files that hold no surface. Names may end in a backslash, which then continues nothing.
+# Statements of OBJ files that do not describe a surface. Names may end in a backslash, which is not a continuation.
 _OBJ_NAMES = frozenset(
     "g o s mg usemtl mtllib maplib usemap shadow_obj trace_obj bevel c_interp d_interp lod scmp csh call".split()
 )
@@ -25,15 +25,18 @@ _OFF_HEADER = re.compile(r"((?:ST|C|N|4)*)(n?)OFF")
 
 
 def text_of(data: bytes) -> str:
-    """What a text file says. Numbers and keywords are ASCII in every format; names and comments are in whatever
-    encoding their writer liked, and mean nothing here."""
+    """Decode a text file.
+
+    Numbers and keywords are ASCII in every format; names and comments are in whatever encoding their writer liked, and
+    are not used here.
+    """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
     return data.removeprefix(b"\xef\xbb\xbf").rstrip(PADDING).decode("ascii", errors="replace")
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, of whatever system; other characters that Python takes for ends of lines are none."""
+    """Split a text of any system into lines; other characters that Python takes for ends of lines do not count."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -44,7 +47,7 @@ def _read_by(kind: Callable[[str], _Number], words: list[str]) -> list[_Number]:
 
 
 def numbers_of(words: list[str], line: int) -> list[float]:
-    """Decimal numbers of a row."""
+    """Return the decimal numbers of a row."""
     try:
         return _read_by(float, words)
     except ValueError:
@@ -54,7 +57,7 @@ def numbers_of(words: list[str], line: int) -> list[float]:
 
 
 def whole_numbers_of(words: list[str], line: int) -> list[int]:
-    """Whole numbers of a row."""
+    """Return the whole numbers of a row."""
     try:
         return _read_by(int, words)
     except ValueError:
@@ -68,8 +71,10 @@ def _surface(vertices: "array[float]", corners: "array[int]", lengths: "array[in
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Words of each statement of an OBJ file, and the line on which it begins. A backslash continues rows of numbers
-    alone: comments and names may end in one."""
+    """Yield the words of each statement of an OBJ file, and the line on which it begins.
+
+    A backslash continues rows of numbers alone: comments and names may end in one.
+    """
     words: list[str] = []
     begun = goes_on = 0
     for number, line in enumerate(lines_of(text), 1):
@@ -87,8 +92,10 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_obj(data: bytes) -> Surface:
-    """Positions, and the vertices of faces. Numbers counted from the end are negative; textures, normals, groups,
-    points and lines are passed over."""
+    """Read positions, and the vertices of faces.
+
+    Numbers counted from the end are negative; textures, normals, groups, points and lines are skipped.
+    """
     vertices, corners, lengths = array("d"), array("q"), array("i")
     lines: list[int] = []
     unknown = ""
@@ -126,7 +133,7 @@ def read_obj(data: bytes) -> Surface:
         raise ValueError(
             f"its face {face + 1} names vertex {corners[beyond] + 1}, which does not exist, on line {lines[face]}"
         )
-    # Of a file without a surface that is said.
+    # Refuse a file without a surface.
     if unknown and n_vertices and lengths:
         raise ValueError(unknown)
     return _surface(vertices, corners, lengths)
@@ -140,8 +147,10 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_off(data: bytes) -> Surface:
-    """Positions and polygons; of vertices with a fourth coordinate w, (x, y, z)/w. Colours, normals and textures are
-    passed over. One vertex or face on a line (Geomview, geomview.org/docs/html/OFF.html)."""
+    """Read positions and polygons; of vertices with a fourth coordinate w, (x, y, z)/w.
+
+    Colours, normals and textures are skipped. One vertex or face on a line (Geomview, geomview.org/docs/html/OFF.html).
+    """
     if data[:64].split(b"\n", 1)[0].strip().endswith(b"BINARY"):
         raise ValueError("it is a binary OFF file, which is not read: save it as text")
     rows = _rows(text_of(data))
@@ -213,8 +222,10 @@ def read_off(data: bytes) -> Surface:
 
 
 def _sorted_by_size(vertices: np.ndarray, corners: np.ndarray, lengths: np.ndarray) -> Surface:
-    """Triangles first, then both halves of quadrilaterals, then larger polygons: as faces of OFF files have always been
-    numbered, and with them the beads of runs."""
+    """Sort triangles first, then both halves of quadrilaterals, then larger polygons.
+
+    Faces of OFF files are numbered in this order, and with them the beads of runs.
+    """
     if (lengths == 3).all():
         return vertices, corners, lengths
     start = np.cumsum(lengths) - lengths
@@ -227,15 +238,17 @@ def _sorted_by_size(vertices: np.ndarray, corners: np.ndarray, lengths: np.ndarr
 
 
 def read_stl(data: bytes) -> Surface:
-    """Facets as loose triangles: corners with exactly equal coordinates are made one vertex, numbered in the order of
-    the file."""
+    """Read facets as loose triangles.
+
+    Corners with exactly equal coordinates become one vertex, numbered in the order of the file.
+    """
     size = len(data)
     count = int.from_bytes(data[80:84], "little") if size >= 84 else 0
     body = data.rstrip(PADDING)
     is_text = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:5].lower() == b"solid" and b"\0" not in body
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         is_text = True
-    # A binary file is as long as it says, whatever its title.
+    # A binary file has the length that it announces, whatever its title.
     if size >= 84 and size == 84 + 50 * count:
         is_text = False
     corners = _text_facets(text_of(data)) if is_text else _binary_facets(data, count)
@@ -248,7 +261,7 @@ def read_stl(data: bytes) -> Surface:
 
 
 def _binary_facets(data: bytes, count: int) -> np.ndarray:
-    """(3F, 3) corners of a binary STL file, which announces how many triangles there are."""
+    """Return corners (3F, 3) of a binary STL file, which announces how many triangles there are."""
     size = len(data)
     if size < 84:
         raise ValueError(f"it has {size} bytes, and is neither text that begins with 'solid' nor a binary STL file")
@@ -264,7 +277,7 @@ def _binary_facets(data: bytes, count: int) -> np.ndarray:
 
 
 def _text_facets(text: str) -> np.ndarray:
-    """(3F, 3) corners of a text STL file."""
+    """Return corners (3F, 3) of a text STL file."""
     corners = array("d")
     solid = facet = last = 0  # The lines on which each began; 0 outside.
     loop, n = False, 0
@@ -308,7 +321,7 @@ def _text_facets(text: str) -> np.ndarray:
 
 
 def write_stl(corners: np.ndarray) -> bytes:
-    """A binary STL file of triangles (F, 3, 3), with their normals."""
+    """Return a binary STL file of triangles (F, 3, 3), with their normals."""
     rows = np.zeros(len(corners), np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")]))
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.sqrt(np.einsum("ij,ij->i", normals, normals))

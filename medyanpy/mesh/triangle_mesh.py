@@ -1,4 +1,4 @@
-"""The mesh that everything else is built on."""
+"""Triangle meshes, the surfaces of membranes."""
 
 import os
 from collections.abc import Sequence
@@ -39,22 +39,21 @@ class TriangleMesh(MeshAttributes):
     Raises
     ------
     ParameterError
-        If the box is none.
+        If the box is outside its domain.
     MeshError
-        If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and
-        in its ``defects`` (a tuple of `MeshDefect`): indices out of range, non-finite coordinates, a vertex
-        repeated in a face, faces without area, duplicate faces, vertices that belong to no face, edges with
-        more than two faces, bow-tie vertices (faces that touch in a single point), faces of mixed
-        orientation, one-sided surfaces; in a box, faces wider than half of it, and vertices of borders that are images
-        of each other, where the mesh was meant to close. Nothing is mended silently: see `repair`.
+        If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and in its
+        ``defects`` (a tuple of `MeshDefect`). Of numbers: indices out of range, non-finite coordinates. Of faces: a
+        repeated vertex, no area, duplicates, mixed orientation. Of the surface: vertices that belong to no face, edges
+        with more than two faces, bow-tie vertices (faces that touch in a single point), one-sidedness. In a box: faces
+        wider than half of it, and vertices of borders that are images of each other, where the mesh was meant to close.
+        Meshes are never mended silently: see `repair`.
 
     Notes
     -----
-    Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to
-    it. A face counts as having no area below ``8 eps L (L + X)`` for twice its area, L its longest side, X
-    its largest coordinate, eps the double-precision spacing: below that its normal is rounding noise. Needles
-    far thinner than one sees are accepted. Everything beyond the check is computed when first asked for, then
-    kept.
+    Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to it. A face counts as
+    having no area below ``8 eps L (L + X)`` for twice its area, L its longest side, X its largest coordinate, eps the
+    double-precision spacing: below that its normal is rounding noise. Needles far thinner than visible are accepted.
+    All other quantities are computed when first asked for, then kept.
 
     Examples
     --------
@@ -147,15 +146,15 @@ class TriangleMesh(MeshAttributes):
         MeshError
             If the file cannot be read or its triangles cannot carry a surface.
         ParameterError
-            If ``scale`` is not a finite number above 0, or ``path`` is no path.
+            If ``scale`` is not a finite number above 0, or ``path`` is not a path.
 
         Notes
         -----
-        Vertices keep the order of the file, and so do triangles (in OFF files triangles come
-        first, then quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex.
-        Counts that a file announces are compared with what it holds; one that is cut short, or holds more, is refused
-        with the line. STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners
-        that differ in the last digit do not. Colours, normals, textures and groups are ignored.
+        Vertices keep the order of the file, and so do triangles (in OFF files triangles come first, then
+        quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex. Counts that a file
+        announces are compared with its contents; one that is cut short, or holds more, is refused with the line. STL
+        files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that differ in the
+        last digit do not. Colours, normals, textures and groups are ignored.
         """
         scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
         vertices, faces = files.read(path)
@@ -171,16 +170,16 @@ class TriangleMesh(MeshAttributes):
         """Write a PLY, OBJ, OFF or STL file, the ending naming the format; lengths in nm.
 
         PLY (binary), OBJ and OFF give back the same doubles; STL keeps single precision and no connectivity. No format
-        holds a periodic box: `from_file` is told it again.
+        holds a periodic box: give it to `from_file` again.
 
         Raises
         ------
         ParameterError
-            If the file exists and ``overwrite`` is False, or ``path`` is no path.
+            If the file exists and ``overwrite`` is False, or ``path`` is not a path.
         MeshError
             For another ending, or if vertices would fuse in an STL file.
         OutputError
-            The file cannot be written; what was there before is as it was.
+            The file cannot be written; an earlier file is unchanged.
         """
         files.write(path, self.vertices, self.faces, overwrite)
 
@@ -197,25 +196,24 @@ class TriangleMesh(MeshAttributes):
         -------
         mesh : TriangleMesh
         report : RepairReport
-            What was done, with counts; ``print(report)``.
+            The changes, with counts; ``print(report)``.
 
         Raises
         ------
         MeshError
-            For what no rule can mend: wrong shapes, indices out of range, non-finite coordinates, one-sided
-            surfaces, or when nothing is left.
+            For defects that no rule can mend: wrong shapes, indices out of range, non-finite coordinates, one-sided
+            surfaces, or when no face remains.
 
         Notes
         -----
-        In this order: faces that repeat a vertex are dropped; zero-area faces are collapsed where
-        two corners coincide, turned over the longest side where the corners lie on a line, and dropped
-        otherwise; of duplicate faces one is kept, or none where the face is an inner wall whose three edges
-        all have two other faces; at edges with more than two faces, the faces are joined in pairs (of like
-        orientation first, flattest first, never so that the surface becomes one-sided) and the others cut
-        loose; vertices are copied so that each has one fan of faces; edges that still join the same two
-        vertices get a vertex in the middle; unused vertices are dropped; faces are turned consistently,
-        closed components outward. A consistent component inside another closed one keeps its side. Existing
-        vertices never move.
+        The steps, in this order. Faces that repeat a vertex are dropped. Zero-area faces are collapsed where two
+        corners coincide, turned over the longest side where the corners lie on a line, and dropped otherwise. Of
+        duplicate faces one is kept, or none where the face is an inner wall whose three edges all have two other faces.
+        At edges with more than two faces, the faces are joined in pairs and the others cut loose. Pairs are those of
+        like orientation first, flattest first, never so that the surface becomes one-sided. Vertices are copied so that
+        each has one fan of faces. Edges that still join the same two vertices get a vertex in the middle. Unused
+        vertices are dropped. Faces are turned consistently, closed components outward; a consistent component inside
+        another closed one keeps its side. Existing vertices never move.
         """
         x, f, report = mend(vertices, faces)
         return cls(x, f), report
@@ -238,7 +236,7 @@ class TriangleMesh(MeshAttributes):
             corners of the surface are rounded by as much, and details that are finer keep smaller triangles.
         smoothing : int, >= 0
             Passes of a filter against noise, over the uniform triangles, before they are made uniform once more: some 5
-            to 20. They keep the volume within a percent or so; `distance` then holds for what is smoothed.
+            to 20. They keep the volume within about a percent; `distance` then holds for the smoothed surface.
 
         Returns
         -------
@@ -262,7 +260,7 @@ class TriangleMesh(MeshAttributes):
         Notes
         -----
         Edges are split, collapsed and flipped, and vertices moved along the surface. Distances are measured at samples
-        a quarter of the edge length apart. Vertices and faces are numbered anew. The same result on any machine; a
+        a quarter of the edge length apart. Vertices and faces get new numbers. The result is the same on any machine; a
         hundred thousand faces take a minute or two.
 
         References
@@ -325,8 +323,7 @@ class TriangleMesh(MeshAttributes):
         return type(self)._from_checked(x, self._connectivity, self.box)
 
     def scaled(self, factor: float) -> "TriangleMesh":
-        """Return the mesh enlarged about the origin by ``factor`` (float, > 0), and its box with it; ParameterError
-        otherwise."""
+        """Return the mesh, and its box, enlarged about the origin by ``factor`` (float, > 0); else ParameterError."""
         factor = arguments.positive_number("TriangleMesh.scaled", "factor", factor)
         if self.box is None:
             return self.with_vertices(factor * self.vertices)
@@ -341,7 +338,7 @@ class TriangleMesh(MeshAttributes):
     def icosphere(
         cls, radius: float, subdivisions: int | None = None, *, frequency: int | None = None
     ) -> "TriangleMesh":
-        """Sphere from the icosahedron, vertices on the sphere, poles on the z axis.
+        """Return a sphere from the icosahedron, vertices on the sphere, poles on the z axis.
 
         Parameters
         ----------
@@ -370,7 +367,7 @@ class TriangleMesh(MeshAttributes):
         *,
         frequency: int | None = None,
     ) -> "TriangleMesh":
-        r"""Biconcave discocyte, the average human red blood cell at 300 mosm/kg, axis along z.
+        r"""Return a biconcave discocyte, the average human red blood cell at 300 mosm/kg, axis along z.
 
         .. math:: z = \pm \tfrac12 \sqrt{1 - \rho^2}\,(C_0 + C_2 \rho^2 + C_4 \rho^4),\quad \rho = r / R_0
 
@@ -407,7 +404,7 @@ class TriangleMesh(MeshAttributes):
     def torus(
         cls, major_radius: float, minor_radius: float, n_major: int = 64, n_minor: int = 32
     ) -> "TriangleMesh":
-        """Torus round the z axis.
+        """Return a torus round the z axis.
 
         Parameters
         ----------
@@ -437,7 +434,7 @@ class TriangleMesh(MeshAttributes):
     def cylinder(
         cls, radius: float, length: float, n_around: int = 32, n_along: int | None = None, *, periodic: bool = False
     ) -> "TriangleMesh":
-        """Open tube round the z axis from -length/2 to length/2, normals outward, two borders.
+        """Return an open tube round the z axis from -length/2 to length/2, normals outward, two borders.
 
         Parameters
         ----------
@@ -449,8 +446,8 @@ class TriangleMesh(MeshAttributes):
             Bands of triangles between the borders; by default such that the triangles are nearly equilateral.
             2 * n_around * n_along faces.
         periodic : bool
-            Whether the tube closes through the sides of a box of its length, ``box=(None, None, length)``, and has no
-            borders; `n_along` is then even, and 4 or more.
+            Close the tube through the sides of a box of its length, ``box=(None, None, length)``, without borders;
+            `n_along` is then even, and 4 or more.
 
         Raises
         ------
@@ -474,7 +471,7 @@ class TriangleMesh(MeshAttributes):
     def flat_sheet(
         cls, nx: int, ny: int, spacing: float, *, periodic: Literal["", "x", "y", "xy"] | bool = False
     ) -> "TriangleMesh":
-        """Flat sheet of equilateral triangles at z = 0 about the origin, normals along +z, one border.
+        """Return a flat sheet of equilateral triangles at z = 0 about the origin, normals along +z, one border.
 
         Parameters
         ----------
@@ -484,8 +481,8 @@ class TriangleMesh(MeshAttributes):
             Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing /
             2.
         periodic : "x", "y", "xy", or bool
-            Along which axes the sheet closes through the sides of a box, which the mesh then has: nx * spacing along
-            x, ny * spacing * sqrt(3) / 2 along y. True is both: 2 nx ny faces and no border. Along x `nx` is 3 or more,
+            Axes along which the sheet closes through the sides of a box, which the mesh then has: nx * spacing along x,
+            ny * spacing * sqrt(3) / 2 along y. True is both: 2 nx ny faces and no border. Along x `nx` is 3 or more,
             along y `ny` is even, and 4 or more.
 
         Raises

@@ -1,4 +1,4 @@
-"""Actin, microtubules, and what holds them together."""
+"""Actin, microtubules, and their crosslinkers."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from medyanpy.presets.water import WATER
 
 @dataclass(frozen=True)
 class FilamentMaterial:
-    """What a filament is made of, as far as mechanics needs it.
+    """Mechanical properties of a filament.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class FilamentMaterial:
     link_length : float, nm
         A common choice of the distance between nodes.
     source : str
-        Where the numbers are from.
+        Source of the numbers.
     """
 
     name: str
@@ -51,11 +51,11 @@ class FilamentMaterial:
     source: str
 
     def persistence_length(self, temperature: float) -> float:
-        """B/kT, nm: over which tangents forget their direction at a temperature in kelvin."""
+        """Return B/kT, nm, the decay length of tangent correlations at a temperature in kelvin."""
         return self.bending_modulus / (units.boltzmann * number(f"{self.name}: temperature", temperature, above=0.0))
 
     def friction_per_length(self, length: float, viscosity: float = WATER) -> tuple[float, float]:
-        r"""Friction along and across a straight rod of this material, per length.
+        r"""Return friction along and across a straight rod of this material, per length.
 
         .. math:: \frac{\zeta_\parallel}{L} = \frac{2\pi\eta}{\ln p + \nu_\parallel}, \quad
                   \nu_\parallel = -0.207 + \frac{0.980}{p} - \frac{0.133}{p^2}, \qquad
@@ -99,7 +99,7 @@ class FilamentMaterial:
         return float(2.0 * np.pi * eta / along), float(4.0 * np.pi * eta / across)
 
     def rotational_friction_per_length(self, viscosity: float = WATER) -> float:
-        """4πηr², pN s: against turning of a long rod about its axis, per length; of a link, times its length."""
+        """Return 4πηr², pN s: friction per length against turning of a long rod about its axis."""
         return 4.0 * np.pi * number(f"{self.name}: viscosity", viscosity, above=0.0) * self.radius**2
 
     @plainly_called
@@ -113,7 +113,7 @@ class FilamentMaterial:
         closed: bool = False,
         directors: "Numbers | None" = None,
     ) -> dict[str, Any]:
-        """What ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology is given.
+        """Return the arguments of ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class FilamentMaterial:
         screening_length : float, nm, optional
             L of `friction_per_length`; the length of each filament where none is given.
         closed : bool
-            Whether the filaments are rings.
+            Make the filaments rings.
         directors : optional
             As ``add_filament`` takes them, for twistable filaments: ``"parallel"``, or one direction for each link.
 
@@ -144,11 +144,11 @@ class FilamentMaterial:
 
         Notes
         -----
-        The real mass of 27 nm of actin moving in water forgets its velocity within some picoseconds, and a timestep has
-        to resolve that of its stiffest motion. Nothing that cells do is so fast. A larger mass, up to a
-        relaxation time well below the times of interest, allows timesteps larger by its square root, and changes
-        neither equilibrium (with the Fixman potential; without it only the ratio of masses matters) nor what is
-        slower than the relaxation time.
+        The velocity of the real mass of 27 nm of actin in water relaxes within picoseconds, and a timestep has to
+        resolve that of its stiffest motion. Processes of cells are much slower. A larger mass, up to a relaxation time
+        well below the times of interest, allows timesteps larger by its square root. It changes neither equilibrium
+        (with the Fixman potential; without it only the ratio of masses matters) nor processes slower than the
+        relaxation time.
         """
         name = self.name
         one = not isinstance(nodes, list | tuple) or (len(nodes) > 0 and np.ndim(nodes[0]) == 1)
@@ -158,7 +158,7 @@ class FilamentMaterial:
             number(f"{name}: relaxation_time", relaxation_time, above=0.0)
         shares, along, across, links = [np.empty(0)], [np.empty(0)], [np.empty(0)], [np.empty(0)]
         for x in parts:
-            # Of an open filament the last is none.
+            # The last node of an open filament has no link.
             link = np.linalg.norm(np.diff(x, axis=0, append=x[:1] if closed else x[-1:]), axis=1)
             links.append(link if closed else link[:-1])
             shares.append(0.5 * (link + np.roll(link, 1)))
@@ -180,12 +180,12 @@ class FilamentMaterial:
         return {**arguments, "directors": directors, "director_mass": inertia, "director_friction": turning}
 
     def longest_timestep(self, node_mass: float, link_length: float | None = None) -> float:
-        r"""The timestep at which bending becomes unstable, s: stay below half of it.
+        r"""Return the timestep at which bending becomes unstable, s: stay below half of it.
 
         .. math:: \Delta t = \frac{2}{\omega}, \qquad \omega^2 = \frac{16 B}{\ell^3 m}
 
-        with the frequency ω of the zigzag in which each node moves against its neighbours, of a straight filament
-        whose links keep their lengths.
+        with the frequency ω of the zigzag in which each node moves against its neighbours, in a straight filament with
+        links of constant length.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class FilamentMaterial:
         m = number(f"{self.name}: node_mass", node_mass, above=0.0)
         length = self.link_length if link_length is None else link_length
         length = number(f"{self.name}: link_length", length, above=0.0)
-        # Products, since powers and quotients of numbers near the ends of their range are Python's errors.
+        # Products, since powers and quotients of numbers near the ends of their range raise errors in Python.
         return 0.5 * math.sqrt(length * length * length * m / self.bending_modulus)
 
 
@@ -220,12 +220,12 @@ class Crosslinker:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What `Links` is given besides its ends: ``Links(a, b, **alpha_actinin().arguments)``."""
+        """Arguments of `Links` besides its ends: ``Links(a, b, **alpha_actinin().arguments)``."""
         return {"stiffness": self.stiffness, "length": self.length}
 
 
 def actin() -> FilamentMaterial:
-    """An actin filament (F-actin).
+    """Return the material of an actin filament (F-actin).
 
     Bending: 7.3e-26 N m², stabilised by phalloidin (Gittes et al. 1993): a persistence length of 17.7 µm at 298 K;
     17 ± 2 µm in van Mameren et al. (2009). Filaments without phalloidin are about half as stiff (Isambert et al. 1995).
@@ -254,7 +254,7 @@ def actin() -> FilamentMaterial:
 
 
 def microtubule() -> FilamentMaterial:
-    """A microtubule of 13 protofilaments.
+    """Return the material of a microtubule of 13 protofilaments.
 
     Bending: 2.2e-23 N m², stabilised by taxol (Gittes et al. 1993): a persistence length of 5.2 mm at 298 K. Short
     microtubules are softer, by more than a factor of 20 between lengths of 2.6 and 48 µm, because protofilaments shear
@@ -283,7 +283,7 @@ def microtubule() -> FilamentMaterial:
 
 
 def alpha_actinin() -> Crosslinker:
-    """α-actinin between two actin filaments, with the numbers used in MEDYAN: 8 pN/nm and 35 nm.
+    """Return α-actinin between two actin filaments, with the numbers used in MEDYAN: 8 pN/nm and 35 nm.
 
     The protein is a rod about 35 nm long; the stiffness is an estimate that models of actin networks share, not a
     measurement.

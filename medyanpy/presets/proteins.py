@@ -1,4 +1,4 @@
-"""Proteins whose rigid domains have been found, so that nobody needs a file to begin with."""
+"""Proteins with known rigid domains, which need no file."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from medyanpy.rigid.molecules import RigidMolecule
 
 
 def adenylate_kinase() -> RigidMolecule:
-    """Adenylate kinase of E. coli, open: its core, the domain that binds AMP and the lid, as three rigid bodies.
+    """Return adenylate kinase of E. coli, open: its core, the domain that binds AMP and the lid, as three rigid bodies.
 
     Made by `rigid.from_structure` of entry 4AKE of the Protein Data Bank, chain A (Müller, Schlauderer, Reinstein and
     Schulz, Structure 4, 147 (1996)): a network of the Cα with springs of 700 pN/nm up to 1 nm, three domains, a sphere
@@ -63,11 +63,11 @@ _DENSITY = units.gram / 0.73 / (1e7 * units.nanometer) ** 3
 def transmembrane_protein(
     radius: float = 2.5, height: float = 10.0, *, surface_viscosity: float, viscosity: float = WATER
 ) -> RigidMolecule:
-    """A protein across a fluid membrane as one rigid body: an ellipsoid that stands upright in it.
+    """Return a protein across a fluid membrane as one rigid body: an ellipsoid that stands upright in it.
 
     `rigid.upright` turns it, `forces.Links` of length 0 tie its centre to an in-triangle point, and
-    `forces.NormalLinks` hold it to the normal there. Its friction is `rigid.transmembrane_friction`; what the point has
-    is added to it, so give that one little.
+    `forces.NormalLinks` hold it to the normal there. Its friction is `rigid.transmembrane_friction`; the friction of
+    the point is added to it, so give the point little.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def transmembrane_protein(
     Raises
     ------
     ParameterError
-        A number outside its domain, or a body so large that it feels the water more than the membrane.
+        A number outside its domain, or a body so large that water slows it more than the membrane.
 
     References
     ----------

@@ -12,7 +12,8 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
 from medyanpy._tools.validation import seed as check_seed
 
-#: Of water at 20 °C, pN s/nm². Cytoplasm is several to thousand times more viscous, more for larger things.
+#: Viscosity of water at 20 °C, pN s/nm². Cytoplasm is several to a thousand times more viscous, more for larger
+#: objects.
 WATER = 1e-3 * units.pascal_second
 
 
@@ -33,7 +34,7 @@ class RigidWater:
     epsilon, sigma : float, pN nm and nm
         Of `LennardJones`, of oxygens.
     source : str
-        Where the numbers are from.
+        Source of the numbers.
     """
 
     name: str
@@ -48,30 +49,34 @@ class RigidWater:
 
     @property
     def masses(self) -> np.ndarray:
-        """(3,) of H, O, H, pN s²/nm"""
+        """Masses (3,) of H, O, H, pN s²/nm."""
         return np.array([self.hydrogen_mass, self.oxygen_mass, self.hydrogen_mass])
 
     @property
     def charges(self) -> np.ndarray:
-        """(3,) of H, O, H, elementary charges"""
+        """Charges (3,) of H, O, H, elementary charges."""
         return self.oxygen_charge * np.array([-0.5, 1.0, -0.5])
 
     @property
     def lengths(self) -> np.ndarray:
-        """(3,) from H to O, from O to H and from H to H, nm: what `RigidTrianglePenalty` is given"""
+        """Lengths (3,) from H to O, from O to H and from H to H, nm, for `RigidTrianglePenalty`."""
         return np.array([self.bond, self.bond, 2.0 * self.bond * np.sin(0.5 * self.angle)])
 
     @property
     def molecule(self) -> np.ndarray:
-        """(3, 3) positions of H, O, H in the plane y = 0, nm: the centre of mass is the origin, oxygen on the z axis"""
+        """Positions (3, 3) of H, O, H in the plane y = 0, nm.
+
+        The centre of mass is the origin, oxygen on the z axis.
+        """
         across, along = self.bond * np.sin(0.5 * self.angle), self.bond * np.cos(0.5 * self.angle)
         x = np.array([[across, 0.0, along], [0.0, 0.0, 0.0], [-across, 0.0, along]])
         out: np.ndarray = x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses)
         return out
 
     def arguments(self, centers: "Numbers", *, seed: int = 0, friction: float = 0.0) -> dict[str, Any]:
-        """What ``add_filaments`` of a topology is given for molecules whose three lengths are constraints: rings of
-        three nodes, H, O, H.
+        """Return the arguments of ``add_filaments`` of a topology for molecules with three constrained lengths.
+
+        Each molecule is a ring of three nodes, H, O, H.
 
         Parameters
         ----------
@@ -107,7 +112,7 @@ class RigidWater:
 
 
 def tip3p() -> RigidWater:
-    """TIP3P water: what force fields of proteins were made for.
+    """Return TIP3P water, for which force fields of proteins were made.
 
     A = 582 000 kcal Å¹²/mol, C = 595 kcal Å⁶/mol: ε = C²/4A = 0.1521 kcal/mol, σ = (A/C)^(1/6) = 3.1506 Å, of oxygens;
     charges -0.834 and 0.417; O-H 0.9572 Å, H-O-H 104.52 degrees (Jorgensen et al. 1983). Hydrogens have no

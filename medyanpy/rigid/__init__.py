@@ -1,7 +1,7 @@
 """Rigid bodies in a viscous fluid: their friction, diffusion and inertia, and proteins as such.
 
-A 6×6 tensor has translation first, then rotation. What rigid bodies take is in the body frame, the principal axes of
-inertia about the centre of mass.
+A 6×6 tensor has translation first, then rotation. Arguments of rigid bodies are in the body frame, the principal axes
+of inertia about the centre of mass.
 """
 
 from medyanpy.rigid.bead_models import bead_model_friction

@@ -1,6 +1,6 @@
 """Atoms of PDB and mmCIF files, one by one, each with its place in the file.
 
-Every line or row of an atom becomes one `Atom`, or the file is refused with that line: nothing is passed over here.
+Every line or row of an atom becomes one `Atom`, or the file is refused with that line: none is skipped here.
 """
 
 import codecs
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Atom", "File", "read_file"]
 
 _SUFFIXES = {".pdb": "PDB", ".ent": "PDB", ".cif": "mmCIF", ".mmcif": "mmCIF"}
-# How much larger than itself a zipped file may be: those of structures are 3 to 10 times as large.
+# The largest factor by which a zipped file may expand: structures expand by 3 to 10.
 _MOST_UNPACKED, _ALWAYS_UNPACKED = 32, 4_000_000
 # Å; the widest column of a PDB file holds less.
 _FARTHEST = 1e7
@@ -33,7 +33,8 @@ class Atom(NamedTuple):
     """One atom, as a file has it.
 
     `where` is its line or row, in words; `field` are the four columns of its name, empty in mmCIF; `part` changes where
-    the file ends a molecule; `entity` is polymer, non-polymer, branched or water, or empty where the file does not say.
+    the file ends a molecule; `entity` is polymer, non-polymer, branched or water, or empty where the file does not have
+    it.
     """
 
     where: str
@@ -54,7 +55,7 @@ class Atom(NamedTuple):
 
 
 class File(NamedTuple):
-    """All atoms of a file, and whether it tells a confidence (pLDDT) where B factors are."""
+    """All atoms of a file, and whether it has a confidence (pLDDT) in place of B factors."""
 
     atoms: list[Atom]
     confidences: bool
@@ -66,7 +67,7 @@ def read_file(what: str, path: Path) -> File:
     Raises
     ------
     ParameterError
-        No such file; what is no file of this kind, with the line; a file without atoms.
+        No such file; a file of another kind, with the line; a file without atoms.
     ImportError
         gemmi is not installed.
     """
@@ -101,12 +102,12 @@ def _unzipped(where: str, data: bytes) -> bytes:
 
 
 def _text(where: str, data: bytes) -> str:
-    """With line ends of one character, whatever system wrote them."""
+    """Decode a file, with line ends of one character, whatever system wrote them."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         with foreign_errors(f"{where} is no text"):
             text = data.decode("utf-16")
     else:
-        # Beyond ASCII there are authors, never atoms; one byte stays one column.
+        # Only names of authors are beyond ASCII, never atoms; one byte stays one column.
         text = data.removeprefix(codecs.BOM_UTF8).decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -133,7 +134,7 @@ def _pdb(path: str, text: str) -> File:
     atoms: list[Atom] = []
     first_lines: dict[int, int] = {}
     model, part, line, at = 1, 0, 1, 0
-    inside = False  # Whether a model is open: atoms behind its end are of another.
+    inside = False  # True while a model is open: atoms behind its end are of another.
     for found in _RECORDS.finditer(text):
         line, at = line + text.count("\n", at, found.start()), found.start()
         record, row = found[1].upper(), found[0]
@@ -170,7 +171,7 @@ def _pdb_atom(where: str, record: str, row: str, model: int, part: int) -> Atom:
         raise ParameterError(f"{where}: a name is no text, {shown(row[:27])}")
     if row[:1].isspace():
         raise ParameterError(f"{where}: an atom must begin in the first column")
-    # Numbers of six digits move what is behind them in the files of some programs.
+    # In the files of some programs, numbers of six digits move the columns behind them.
     if row[11:12].isdigit() and row[34:35] != "." and row[35:36] == ".":
         row = row[:6] + row[7:]
     if len(row) < 54:
@@ -189,8 +190,10 @@ def _pdb_atom(where: str, record: str, row: str, model: int, part: int) -> Atom:
 
 
 def _two_letters_of_a_chain(row: str) -> bool:
-    """Column 21 is the fourth of a residue's name, or the first of two of a chain: whichever makes the residue one that
-    is known."""
+    """Tell whether column 21 is the first of two letters of a chain.
+
+    Otherwise it is the fourth of a residue's name: the choice is the one that makes the residue a known one.
+    """
     from medyanpy.rigid._residues import kind_of
 
     four, three = (kind_of(row[17:end].strip().upper()).what for end in (21, 20))
@@ -198,7 +201,7 @@ def _two_letters_of_a_chain(row: str) -> bool:
 
 
 def _decimal(number: str) -> str:
-    """Numbers of residues above 9999, as hybrid-36 writes them; others as they are."""
+    """Return numbers of residues above 9999, which hybrid-36 writes with letters, as decimals; others unchanged."""
     if not re.fullmatch(r"[A-Z][A-Z0-9]{3}|[a-z][a-z0-9]{3}", number):
         return number
     above = 10_000 - 10 * 36**3 + (26 * 36**3 if number.islower() else 0)
@@ -220,7 +223,7 @@ def _mmcif(path: str, text: str) -> File:
     try:
         blocks = list(cif.read_string(text))
         holding = [block for block in blocks if block.find(["_atom_site.Cartn_x"])]
-    except Exception as cause:  # Of gemmi, any.
+    except Exception as cause:  # gemmi raises any.
         said = re.sub(r"^\w+:(\d+)\S*", r"line \1", str(cause))
         raise ParameterError(f"{path} is no mmCIF file: {shortened(said)}") from cause
     if len(holding) > 1:

@@ -19,7 +19,7 @@ _SIDE_CHAINS = {
 CHAIN_ENDS = frozenset("OXT OT2 OC2 O2 O''".split())
 _BACKBONE = frozenset("N CA C O OT OT1 OC1 O1 O'".split()) | CHAIN_ENDS
 
-#: What force fields call amino acids: AMBER, CHARMM, GROMOS and OPLS as GROMACS writes them.
+#: Names of amino acids in force fields: AMBER, CHARMM, GROMOS and OPLS as GROMACS writes them.
 _OTHER_NAMES = {
     "HIS": "HIE HID HIP HIN HSD HSE HSP HISA HISB HISD HISE HISH HISP HIS1 HIS2",
     "CYS": "CYX CYM CYN CYSH CYSF CYSP CYS1 CYS2",
@@ -28,10 +28,10 @@ _OTHER_NAMES = {
 }  # fmt: skip
 _CALLED = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
-#: Groups at the ends of chains: mass in g/mol of what is bound.
+#: Groups at the ends of chains: mass in g/mol of the bound group.
 CAPS = {"ACE": 43.045, "FOR": 29.018, "NME": 30.050, "NH2": 16.023}
 _CAPS_CALLED = {"NMA": "NME", "NHE": "NH2"}
-#: What CHARMM makes part of the first and last residue: atoms of caps.
+#: Atoms of caps, which CHARMM makes part of the first and last residue.
 PATCHES = {"CAY": "ACE", "CY": "ACE", "OY": "ACE", "NT": "NME", "CAT": "NME"}
 
 _WATERS = frozenset("HOH DOD WAT H2O TIP TIP2 TIP3 TIP4 TIP5 TP3 TP4 TP5 T3P T4P T5P SPC SPCE SOL OH2".split())
@@ -39,16 +39,16 @@ _NUCLEIC = re.compile(r"(D[ACGTUI]|[ACGUI]|[DR][ACGTU])[35N]?|ADE|CYT|GUA|THY|UR
 _IONS = {"SOD": "NA", "CLA": "CL", "POT": "K", "CAL": "CA", "CES": "CS", "LIT": "LI", "RUB": "RB", "BAR": "BA",
          "CAD": "CD", "ZN2": "ZN", "MG2": "MG", "CA2": "CA", "CIM": "CL", "CIO": "CS"}  # fmt: skip
 _OF_AMINO_ACIDS = ("C", "N", "O", "S", "P")
-#: What pseudo-atoms of NMR, and masses and charges beside atoms, are called in amino acids.
+#: Names in amino acids of pseudo-atoms of NMR, and of masses and charges beside atoms.
 _NO_ATOMS = ("Q", "M", "EP", "LP")
 
 
 class NoElementError(ValueError):
-    """An atom whose element the file does not tell."""
+    """Error of an atom without a known element."""
 
 
 class Kind:
-    """A kind of residue: what it is called in the tables, and what it is.
+    """Kind of residue, as in the tables.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Kind:
         Of the table; of force fields' names, that of the amino acid.
     what : "amino acid", "cap", "water", "nucleic acid" or "other"
     weight : float, g/mol
-        Of the free molecule, with hydrogens; of caps, of what is bound. 0 where it is not known.
+        Of the free molecule, with hydrogens; of caps, of the bound group. 0 where it is not known.
     standard : bool
-        Whether elements follow from the names of atoms.
+        True if elements follow from the names of atoms.
     """
 
     def __init__(self, name: str, what: str, weight: float = 0.0, hydrogens: int = 0, standard: bool = False) -> None:
@@ -67,8 +67,10 @@ class Kind:
 
 @lru_cache(4096)
 def kind_of(given: str, heavy: frozenset[str] = frozenset()) -> Kind:
-    """The kind of residue that has a name; `heavy` are names of its atoms, by which force fields' names are told from
-    components of the same name."""
+    """Return the kind of residue with a name.
+
+    `heavy` are names of its atoms, which distinguish force fields' names from components of the same name.
+    """
     import gemmi
 
     cap = _CAPS_CALLED.get(given, given)
@@ -98,7 +100,7 @@ def kind_of(given: str, heavy: frozenset[str] = frozenset()) -> Kind:
 
 @lru_cache(4096)
 def element_of(kind: Kind, name: str, column: str, field: str | None) -> str:
-    """The element of an atom, such as C or SE; X of what is no atom.
+    """Return the element of an atom, such as C or SE; X of a pseudo-atom.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def element_of(kind: Kind, name: str, column: str, field: str | None) -> str:
         Of its residue.
     name : str
     column : str
-        What the file says of its element; may be empty.
+        The element column of the file; may be empty.
     field : str or None
         The four columns of the name, where the first two of a file hold elements at the right; None where they do not.
 

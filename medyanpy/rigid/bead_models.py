@@ -12,7 +12,7 @@ from medyanpy.rigid.tensors import move_friction
 
 __all__ = ["bead_model_friction"]
 
-#: Unknowns in one column of blocks, and pairs of beads whose mobilities are made at a time.
+#: Unknowns in one column of blocks, and pairs of beads with mobilities computed at a time.
 _COLUMN, _PAIRS = 528, 20_000
 
 
@@ -26,7 +26,7 @@ def bead_model_friction(
     stresslets: bool = True,
     max_memory: float = 4e9,
 ) -> np.ndarray:
-    """6×6 friction tensor of a rigid cluster of spheres that stick to the fluid.
+    """Return the 6×6 friction tensor of a rigid cluster of spheres that stick to the fluid.
 
     The spheres interact by generalised Rotne-Prager-Yamakawa tensors of force, torque and (by default) stresslet. They
     may have any radii, overlap, and lie within others; spheres that are given twice count once.
@@ -39,10 +39,11 @@ def bead_model_friction(
     reference_point : (3,) float, nm
         Point about which the tensor is, in the coordinates of the centres. By default their origin.
     stresslets : bool
-        Whether each sphere also resists strain. Without, friction comes out too low, of proteins made of atoms by 1 %
-        (translation) and 2 % (rotation), of few large spheres by more, in a third of the memory and time.
+        Each sphere also resists strain. Without, friction comes out too low: for proteins made of atoms by 1 %
+        (translation) and 2 % (rotation), for few large spheres by more. It then takes a third of the memory and time.
     max_memory : float, bytes
-        What the matrix may take: 4 (11 n)² bytes with stresslets (2800 spheres by default), 4 (6 n)² without (5200).
+        Bound of the size of the matrix: 4 (11 n)² bytes with stresslets (2800 spheres by default), 4 (6 n)² without
+        (5200).
 
     Returns
     -------
@@ -52,14 +53,13 @@ def bead_model_friction(
     Raises
     ------
     ParameterError
-        A number outside its domain, more spheres than `max_memory` holds, or two spheres so nearly the same that
-        they cannot be told apart.
+        A number outside its domain, more spheres than `max_memory` holds, or two spheres too similar to be told apart.
 
     Notes
     -----
     The friction is never above that of the body that the spheres make together, and comes closer with every sphere and
-    every moment: force distributions compete for the most dissipation (see the theory page). An error is therefore
-    known by its sign. Spheres within the body do no harm.
+    every moment: it is a maximum of the dissipation over force distributions (see the theory page). The sign of its
+    error is therefore known. Spheres within the body do no harm.
 
     References
     ----------
@@ -87,7 +87,8 @@ def bead_model_friction(
     eta = number(f"{what}: viscosity", viscosity, above=0.0)
     point = vector(f"{what}: reference_point", reference_point)
     limit = number(f"{what}: max_memory", max_memory, above=0.0)
-    # What is there twice carries nothing new, and would make the matrix singular. Sorted: no order changes the result.
+    # Equal spheres add nothing, and would make the matrix singular. Sorted, so that the order does not change the
+    # result.
     unique, kept = np.unique(np.column_stack([x, a]), axis=0, return_index=True)
     x, a = unique[:, :3], unique[:, 3]
     moments = FORCES_TORQUES_STRESSLETS if stresslets else FORCES_TORQUES
@@ -108,10 +109,10 @@ def bead_model_friction(
 
 
 def _friction(what: str, x: np.ndarray, a: np.ndarray, moments: int, names: np.ndarray) -> np.ndarray:
-    """Kᵀ M⁻¹ K with the mobilities M and the rigid motions K, by Cholesky's factors of M in columns of blocks.
+    """Return Kᵀ M⁻¹ K with the mobilities M and the rigid motions K, by Cholesky's factors of M in columns of blocks.
 
-    Only the lower half of M is ever there. Each block column is made, loses what the ones before it explain, and is
-    factorised; with Y = L⁻¹K the friction is YᵀY, symmetric and positive whatever the roundings.
+    Only the lower half of M is computed. Each block column is made, reduced by those before it, and factorised; with Y
+    = L⁻¹K the friction is YᵀY, symmetric and positive whatever the roundings.
     """
     from scipy.linalg.blas import dgemm, dtrsm
     from scipy.linalg.lapack import dpotrf
@@ -143,7 +144,7 @@ def _friction(what: str, x: np.ndarray, a: np.ndarray, moments: int, names: np.n
 
 
 def _column(x: np.ndarray, a: np.ndarray, first: int, last: int, moments: int) -> np.ndarray:
-    """Mobilities of the spheres from `first` on by those up to `last`."""
+    """Return mobilities of the spheres from `first` on by those up to `last`."""
     n, block = len(x), slice(first, last)
     out = np.empty(((n - first) * moments, (last - first) * moments))
     rows = max(1, _PAIRS // (last - first))
@@ -155,7 +156,7 @@ def _column(x: np.ndarray, a: np.ndarray, first: int, last: int, moments: int) -
 
 
 def _rigid_motions(x: np.ndarray, moments: int) -> np.ndarray:
-    """(n moments, 6): what each sphere does as the body moves by unit velocities; it never is strained."""
+    """Return motions of spheres, without strain, as the body moves by unit velocities, (n moments, 6)."""
     k = np.zeros((len(x), moments, 6))
     k[:, range(6), range(6)] = 1.0
     # ω × x.
@@ -166,7 +167,7 @@ def _rigid_motions(x: np.ndarray, moments: int) -> np.ndarray:
 
 
 def _alike(what: str, x: np.ndarray, a: np.ndarray, i: int, names: np.ndarray) -> ParameterError:
-    """For the first sphere that adds nothing to those before it."""
+    """Return the error for the first sphere that adds nothing to those before it."""
     if i == 0:
         return ParameterError(f"{what}: the mobility of sphere {names[i]} is not positive")
     difference = np.hypot(np.linalg.norm(x[:i] - x[i], axis=1), a[:i] - a[i])

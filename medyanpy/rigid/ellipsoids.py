@@ -14,7 +14,7 @@ __all__ = ["ellipsoid_diffusion", "ellipsoid_friction", "ellipsoid_inertia"]
 def ellipsoid_diffusion(
     semi_axes: "Numbers", viscosity: float, temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    r"""6×6 diffusion tensor of an ellipsoid about its centre, in the frame of its axes.
+    r"""Return the 6×6 diffusion tensor of an ellipsoid about its centre, in the frame of its axes.
 
     .. math::
 
@@ -63,9 +63,9 @@ def ellipsoid_diffusion(
 
 
 def ellipsoid_friction(semi_axes: "Numbers", viscosity: float) -> np.ndarray:
-    """6×6 friction tensor of an ellipsoid about its centre, in the frame of its axes.
+    """Return the 6×6 friction tensor of an ellipsoid about its centre, in the frame of its axes.
 
-    kT divided by what `ellipsoid_diffusion` gives; 6πηa and 8πηa³ for a sphere.
+    kT over the diagonal of `ellipsoid_diffusion`; 6πηa and 8πηa³ for a sphere.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def ellipsoid_friction(semi_axes: "Numbers", viscosity: float) -> np.ndarray:
 
 
 def ellipsoid_inertia(semi_axes: "Numbers", mass: float) -> np.ndarray:
-    """Principal moments of inertia of a solid ellipsoid of uniform density, m(b² + c²)/5.
+    """Return principal moments of inertia of a solid ellipsoid of uniform density, m(b² + c²)/5.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _semi_axes(what: str, semi_axes: Any) -> np.ndarray:
 
 
 def _mobilities(what: str, semi_axes: Any, viscosity: float) -> np.ndarray:
-    """(6,) velocities by unit forces along, angular velocities by unit torques about the axes."""
+    """Return velocities by unit forces along, and angular velocities by unit torques about the axes, (6,)."""
     from scipy.special import elliprd, elliprf
 
     a = _semi_axes(what, semi_axes)

@@ -36,23 +36,23 @@ class PrincipalAxes:
 
     @property
     def orientation(self) -> np.ndarray:
-        """(4,) unit quaternion, scalar first and not negative, that turns the body frame into its place in space."""
+        """Unit quaternion (4,), scalar first and not negative, that turns the body frame into its place in space."""
         from scipy.spatial.transform import Rotation
 
         return np.roll(Rotation.from_matrix(self.axes.T.copy()).as_quat(canonical=True), 1)
 
     def to_body(self, positions: "Numbers") -> np.ndarray:
-        """(n, 3) body-frame coordinates of points in space, nm."""
+        """Return body-frame coordinates (n, 3) of points in space, nm."""
         out: np.ndarray = (array("to_body: positions", positions, (None, 3)) - self.center_of_mass) @ self.axes.T
         return out
 
     def to_space(self, positions: "Numbers") -> np.ndarray:
-        """(n, 3) coordinates in space of points in the body frame, nm."""
+        """Return coordinates (n, 3) in space of points in the body frame, nm."""
         out: np.ndarray = array("to_space: positions", positions, (None, 3)) @ self.axes + self.center_of_mass
         return out
 
     def friction_in_body(self, friction: "Numbers", reference_point: "Numbers" = (0.0, 0.0, 0.0)) -> np.ndarray:
-        """(6, 6) friction tensor about the centre of mass in the body frame: what rigid bodies take.
+        """Return the friction tensor (6, 6) about the centre of mass in the body frame, as rigid bodies take it.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class PrincipalAxes:
 
 
 def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0.0) -> PrincipalAxes:
-    r"""Mass, centre of mass, principal moments and axes of inertia of a body made of balls or points.
+    r"""Return mass, centre of mass, principal moments and axes of inertia of a body made of balls or points.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
 
     Notes
     -----
-    Axes are lines, without a sense of their own. The first two point to where the body reaches further, by the sign
-    of :math:`\sum m (x\cdot e)^3`, so that two copies of a molecule have the same body frame however they lie in
-    space; if that vanishes by symmetry, their largest component is positive. The third is their cross product.
-    Of equal moments, axes as near to the axes of space as they can be are taken.
+    Axes are lines, without a sense of their own. The first two point to where the body reaches further, by the sign of
+    :math:`\sum m (x\cdot e)^3`, so that two copies of a molecule have the same body frame however they lie in space; if
+    that vanishes by symmetry, their largest component is positive. The third is their cross product. For equal moments,
+    the axes are as near to the axes of space as possible.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
 
 
 def _of_equal_moments(lines: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """The lines, those of equal moments turned within their plane towards axes of space."""
+    """Return the lines, those of equal moments turned within their plane towards axes of space."""
     same = np.diff(inertia) <= _EQUAL * inertia[2]
     if same.all():
         return np.eye(3)
@@ -148,7 +148,7 @@ def _of_equal_moments(lines: np.ndarray, inertia: np.ndarray) -> np.ndarray:
 
 
 def _with_sense(lines: np.ndarray, m: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """(3, 3) right-handed axes from lines that are at right angles."""
+    """Return right-handed axes (3, 3) from lines that are at right angles."""
     axes = lines.copy()
     for axis in axes[:2]:
         along = d @ axis

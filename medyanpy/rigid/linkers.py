@@ -1,13 +1,13 @@
-r"""Linkers between rigid domains, as stiff as the relative motion of the domains in an elastic network says.
+r"""Linkers between rigid domains, with stiffness from the relative motion of the domains in an elastic network.
 
-Linkers lie where the network has contacts between two domains, and all those of one pair have the same stiffness.
-Moving as rigid bodies alone, domains held by the springs of the network would be too stiff: in the network they bend.
-The motion of a domain in the network is what fits its displacements best, q = F u, with covariance F C Fᵀ. The
-stiffnesses s are such that the mean square distance by which the two ends of contacts move against each other,
+Linkers lie where the network has contacts between two domains, and all those of one pair have the same stiffness. Rigid
+domains held by the springs of the network would be too stiff, since in the network they bend. The motion of a domain in
+the network is the best fit to its displacements, q = F u, with covariance F C Fᵀ. The stiffnesses s are such that the
+mean square distance by which the two ends of contacts move against each other,
 
 .. math:: r = \Big\langle \sum_{ij} |B_j q_B - B_i q_A|^2 \Big\rangle, \qquad B_i q = t + \theta\times(x_i - c),
 
-is in the model of rigid domains, with covariance kT K(s)⁻¹, what it is in the network, for every pair of domains.
+is the same in the model of rigid domains, with covariance kT K(s)⁻¹, and in the network, for every pair of domains.
 """
 
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Linkers:
     Attributes
     ----------
     bodies : (l, 2) int array
-        Which bodies each joins.
+        The bodies that each joins.
     ends : (l, 2, 3) float array, nm
-        Where they end, in the structure.
+        Their ends, in the structure.
     lengths : (l,) float array, nm
     stiffness : (l,) float array, pN/nm
     """
@@ -44,7 +44,7 @@ class Linkers:
 
 
 def fitted_linkers(what: str, network: ElasticNetwork, labels: np.ndarray) -> Linkers:
-    """Linkers of domains (m,) of the atoms of a network.
+    """Fit linkers of domains (m,) of the atoms of a network.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _loose(what: str, motions: int) -> ParameterError:
 
 
 def _motions(arms: np.ndarray) -> np.ndarray:
-    """(m, 3, 6) displacements of points at these arms by unit translations and rotations."""
+    """Return displacements (m, 3, 6) of points at these arms by unit translations and rotations."""
     out = np.zeros((len(arms), 3, 6))
     out[:, :, :3] = np.eye(3)
     out[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).transpose(0, 2, 1)
@@ -105,8 +105,10 @@ def _motions(arms: np.ndarray) -> np.ndarray:
 
 
 def _relative_motions(x: np.ndarray, labels: np.ndarray, contacts: np.ndarray, middles: np.ndarray) -> np.ndarray:
-    """(p, 3, 6 n) by how much the second atom of a contact moves more than the first, by motions of the domains about
-    their middles (n, 3)."""
+    """Return motions of the second atom of contacts relative to the first, (p, 3, 6 n).
+
+    They are by motions of the domains about their middles (n, 3).
+    """
     out = np.zeros((len(contacts), 3, len(middles), 6))
     for end, sign in ((0, -1.0), (1, 1.0)):
         atom = contacts[:, end]

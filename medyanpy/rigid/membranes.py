@@ -1,4 +1,4 @@
-"""Rigid bodies across a membrane: how they stand in it, and the friction that it gives them."""
+"""Rigid bodies across a membrane: their orientation, and their friction in the membrane."""
 
 
 import numpy as np
@@ -10,12 +10,14 @@ from medyanpy.rigid.ellipsoids import ellipsoid_friction
 
 __all__ = ["transmembrane_friction", "upright"]
 
-# Of water by the membrane: up to it the expansion is right to 1 % (measured).
+# Largest ratio ε of friction by water to that by the membrane; up to it the expansion is right to 1 % (measured).
 _MOST_WATER = 0.1
 
 
 def transmembrane_friction(radius: float, height: float, surface_viscosity: float, viscosity: float) -> np.ndarray:
-    r"""6×6 friction tensor of a cylinder across a fluid membrane, about its centre; the third axis is the normal.
+    r"""Return the 6×6 friction tensor of a cylinder across a fluid membrane, about its centre.
+
+    The third axis is the normal.
 
     .. math:: \zeta_t = \frac{4\pi\eta_s}{\ln\frac2\epsilon - \gamma + \frac{4\epsilon}{\pi}
               - \frac{\epsilon^2}{2}\ln\frac2\epsilon}, \qquad
@@ -29,7 +31,7 @@ def transmembrane_friction(radius: float, height: float, surface_viscosity: floa
     Parameters
     ----------
     radius : float, nm, > 0
-        a, where the membrane is.
+        a, at the height of the membrane.
     height : float, nm, > 0
     surface_viscosity : float, pN s/nm, > 0
         η_s, viscosity of the membrane times its thickness: 0.1 to 10 × 10⁻⁹ N s/m (1e-7 to 1e-5 pN s/nm) have been
@@ -78,9 +80,9 @@ def transmembrane_friction(radius: float, height: float, surface_viscosity: floa
 
 
 def upright(normals: "Numbers") -> np.ndarray:
-    """Orientations of bodies whose third axis is along given directions.
+    """Return orientations of bodies with the third axis along given directions.
 
-    How a body is turned about its own axis is that of the shortest turn of the z axis into the direction.
+    The rotation is the shortest turn of the z axis into the direction.
 
     Parameters
     ----------

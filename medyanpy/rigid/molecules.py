@@ -1,4 +1,4 @@
-"""Molecules as rigid bodies: of structures, what `Topology.add_rigid_bodies` takes."""
+"""Molecules as rigid bodies: from structures to arguments of `Topology.add_rigid_bodies`."""
 
 import os
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MODELS = ("atoms", "residues", "ellipsoid", "sphere")
 # nm: spheres that stand for an atom or a residue with the water that it holds (Ortega, Amorós and García de la Torre
 # 2011, fitted to the diffusion of some thirty proteins).
 ATOM_RADIUS, RESIDUE_RADIUS = 0.29, 0.484
-# nm: no two heavy atoms are as near as that; the shortest bonds between them have 0.11.
+# nm: two heavy atoms are never so close; the shortest bonds between them have 0.11.
 _CLASH = 0.09
 
 
@@ -36,13 +36,13 @@ class RigidMolecule:
     Attributes
     ----------
     structure : Structure or None
-        None of those that a preset holds.
+        None for molecules of presets.
     bodies : tuple of PrincipalAxes
-        Mass, centre, moments and axes of each, where the structure has it.
+        Mass, centre, moments and axes of each, at its place in the structure.
     friction : (n, 6, 6) float array
         In the frame of each body, about its centre of mass: pN s/nm, pN s and pN nm s in its blocks.
     labels : (m,) int array
-        To which body each Cα of the structure belongs.
+        The body of each Cα of the structure.
     linkers : Linkers or None
         Springs between bodies; None of a single one.
     """
@@ -55,17 +55,17 @@ class RigidMolecule:
 
     @property
     def mass(self) -> np.ndarray:
-        """(n,) pN s²/nm."""
+        """Masses (n,), pN s²/nm."""
         return np.array([body.mass for body in self.bodies])
 
     @property
     def inertia(self) -> np.ndarray:
-        """(n, 3) pN nm s²."""
+        """Principal moments of inertia (n, 3), pN nm s²."""
         return np.array([body.inertia for body in self.bodies])
 
     @property
     def center_of_mass(self) -> np.ndarray:
-        """(3,) nm, where the structure has it."""
+        """Centre of mass (3,) in the structure, nm."""
         out: np.ndarray = self.mass @ np.array([body.center_of_mass for body in self.bodies]) / self.mass.sum()
         return out
 
@@ -76,7 +76,7 @@ class RigidMolecule:
         *,
         mass_scale: float = 1.0,
     ) -> dict[str, Any]:
-        """Of `Topology.add_rigid_bodies`, for copies of the molecule, one after another.
+        """Return arguments of `Topology.add_rigid_bodies` for copies of the molecule, one after another.
 
         Parameters
         ----------
@@ -85,8 +85,8 @@ class RigidMolecule:
         orientations : (k, 4) float, optional
             Unit quaternions, scalar first, that turn the structure as its file has it; as it is by default.
         mass_scale : float, > 0
-            By which masses and moments of inertia are larger than they are. Those of proteins are so small that their
-            velocities relax in picoseconds; neither equilibrium nor diffusion depends on it.
+            Factor of masses and moments of inertia. Those of proteins are so small that their velocities relax in
+            picoseconds; neither equilibrium nor diffusion depends on it.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class RigidMolecule:
         Raises
         ------
         ParameterError
-            A number outside its domain, or what is no unit quaternion.
+            A number outside its domain, or a quaternion without unit length.
         """
         x = array("arguments: positions", positions, (None, 3))
         scale = number("arguments: mass_scale", mass_scale, above=0.0)
@@ -123,7 +123,7 @@ class RigidMolecule:
     @plainly_called
     @plainly_called
     def spheres(self, model: Literal["atoms", "residues"] = "atoms") -> list[tuple[np.ndarray, np.ndarray]]:
-        """The spheres of its bodies, for pictures: ``draw(simulation, spheres={"kinase": molecule.spheres()})``.
+        """Return the spheres of its bodies, for pictures: ``draw(simulation, spheres={"kinase": molecule.spheres()})``.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class RigidMolecule:
         return [(body.to_body(x), radii) for body, (x, radii) in zip(self.bodies, found, strict=True)]
 
     def links(self, bodies: Any) -> dict[str, Any]:
-        """Of `forces.Links`: the linkers of all copies.
+        """Return arguments of `forces.Links` for the linkers of all copies.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ def from_structure(
     radius: float | None = None,
     **reading: Any,
 ) -> RigidMolecule:
-    """A protein as a rigid body, or as rigid domains with linkers.
+    """Make a protein one rigid body, or several rigid domains with linkers.
 
     Parameters
     ----------
@@ -216,19 +216,19 @@ def from_structure(
     viscosity : float, pN s/nm², > 0
         Of the fluid, such as `presets.WATER`.
     model : "atoms", "residues", "ellipsoid" or "sphere"
-        Of what friction is computed: a sphere for each heavy atom or for each residue, which hold the water that moves
-        with the protein; the smallest ellipsoid that encloses the atoms; or the sphere that diffuses as residues
-        do about their centre of diffusion. Masses and moments of inertia are always those of the atoms.
+        Model of the friction: a sphere for each heavy atom or for each residue, which include the water that moves with
+        the protein; the smallest ellipsoid that encloses the atoms; or the sphere that diffuses as residues do about
+        their centre of diffusion. Masses and moments of inertia are always those of the atoms.
     domains : Domains or (m,) int, optional
-        To which rigid body each Cα belongs, as `rigid_domains` finds it; by default to one. Atoms go with the Cα of
-        their residue, ligands with the nearest.
+        The rigid body of each Cα, as `rigid_domains` finds it; by default one for all. Atoms go with the Cα of their
+        residue, ligands with the nearest.
     network : ElasticNetwork, optional
-        Whose relative motions the linkers shall reproduce; domains need it.
+        Network with the relative motions that the linkers reproduce; domains need it.
     radius : float, nm, > 0, optional
-        Of the spheres of "atoms" (0.29 by default) and of "residues" and "sphere" (0.484); or by how much the ellipsoid
-        is larger than what encloses the centres of atoms (0).
+        Of the spheres of "atoms" (0.29 by default) and of "residues" and "sphere" (0.484); or the margin of the
+        ellipsoid around the centres of atoms (0).
     **reading
-        What else `read_structure` takes, of a file.
+        Other arguments of `read_structure`, for a file.
 
     Returns
     -------
@@ -237,8 +237,8 @@ def from_structure(
     Raises
     ------
     ParameterError
-        A number outside its domain, labels of another number of residues, domains with too few atoms, that nothing
-        holds together or that have atoms in one place, and what `read_structure` raises.
+        A number outside its domain, labels of another number of residues, domains with too few atoms, without contacts
+        between them or with atoms in one place; and as `read_structure`.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def from_structure(
     Notes
     -----
     The friction of domains is that of each by itself in the fluid. Without `hydrodynamics.RotnePrager` a molecule of
-    several has the sum of them, some twice what it has as one.
+    several has the sum of them, about twice its friction as one body.
     """
     what = "from_structure"
     if not isinstance(structure, Structure):
@@ -301,7 +301,7 @@ def _labels(what: str, structure: Structure, domains: Any) -> np.ndarray:
 
 
 def _body_of_atoms(structure: Structure, labels: np.ndarray) -> np.ndarray:
-    """(n,) the body of each atom."""
+    """Return the body of each atom, (n,)."""
     from scipy.spatial import cKDTree
 
     of_residue = np.full(len(structure.residues), -1)
@@ -318,13 +318,15 @@ def _body_of_atoms(structure: Structure, labels: np.ndarray) -> np.ndarray:
 
 
 def _members(body_of: np.ndarray, n: int) -> list[np.ndarray]:
-    """The atoms of each of n bodies."""
+    """Return the atoms of each of n bodies."""
     return [np.flatnonzero(body_of == k) for k in range(n)]
 
 
 def _spheres(structure: Structure, own: np.ndarray, model: str, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Of some atoms, where the structure has them: centres and radii of spheres for each atom, or for each residue and
-    each atom of what is no residue."""
+    """Return centres and radii of spheres for some atoms, at their places in the structure.
+
+    One for each atom, or for each residue and each atom that is not in a residue.
+    """
     x, radii = structure.positions[own], np.full(len(own), radius)
     if model == "atoms":
         return x, radii
@@ -335,7 +337,7 @@ def _spheres(structure: Structure, own: np.ndarray, model: str, radius: float) -
 
 
 def _check_clashes(what: str, structure: Structure, body_of: np.ndarray) -> None:
-    """Refuse bodies that are in each other's place."""
+    """Refuse bodies that overlap."""
     from scipy.spatial import cKDTree
 
     i, j = cKDTree(structure.positions).query_pairs(_CLASH, output_type="ndarray").T
@@ -364,7 +366,7 @@ def _axes(what: str, structure: Structure, own: np.ndarray, k: int) -> Principal
 def _friction(
     structure: Structure, own: np.ndarray, body: PrincipalAxes, model: str, a: float, eta: float
 ) -> np.ndarray:
-    """6×6, in the frame of the body about its centre of mass."""
+    """Return the 6×6 friction tensor in the frame of the body about its centre of mass."""
     x = structure.positions[own]
     if model == "ellipsoid":
         middle, semi_axes, axes = enclosing_ellipsoid(x)
@@ -372,7 +374,7 @@ def _friction(
         return body.friction_in_body(in_space, middle)
     friction = body.friction_in_body(bead_model_friction(*_spheres(structure, own, model, a), eta))
     if model == "sphere":
-        # About the centre of diffusion: only there it is what diffuses over long times.
+        # About the centre of diffusion: only there it is the diffusion over long times.
         mobility = friction_to_diffusion(friction, kT=1.0)
         mobility = move_diffusion(mobility, center_of_diffusion(mobility))
         r = 3.0 / np.trace(mobility[:3, :3]) / (6.0 * np.pi * eta)
@@ -382,14 +384,14 @@ def _friction(
 
 @plainly_called
 def enclosing_ellipsoid(positions: "Numbers", *, tolerance: float = 1e-6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The ellipsoid of least volume that encloses points.
+    """Return the ellipsoid of least volume that encloses points.
 
     Parameters
     ----------
     positions : (n, 3) float, nm
         Not all in one plane.
     tolerance : float, > 0
-        By how much, of its own size, a point may lie outside.
+        The largest distance of a point outside, relative to the ellipsoid's size.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""Elastic networks of proteins, and the rigid domains that their fluctuations show.
+r"""Elastic networks of proteins, and rigid domains found from their fluctuations.
 
 Every Cα is tied to those within a cutoff, and to three before and behind it in its chain, by a spring at rest (Atilgan
 and others 2001). With displacements u and unit
@@ -21,15 +21,15 @@ from medyanpy.rigid.structures import Structure
 
 __all__ = ["Domains", "ElasticNetwork", "elastic_network", "rigid_domains"]
 
-# Eigenvalues below this, beside the largest, are motions that nothing resists.
+# Eigenvalues below this, relative to the largest, are motions without resistance.
 _FREE = 1e-10
-# Starts of the clustering, of which the best counts; random directions that a score is compared with.
+# Starts of the clustering, of which the best counts; random directions with which a score is compared.
 _STARTS, _RANDOM = 40, 400
 
 
 @dataclass(frozen=True, eq=False)
 class ElasticNetwork:
-    """Springs between Cα atoms, and the softest modes of all of them.
+    """Springs between Cα atoms, and the softest modes of the network.
 
     Attributes
     ----------
@@ -52,18 +52,18 @@ class ElasticNetwork:
 
     @property
     def directions(self) -> np.ndarray:
-        """(p, 3) unit vectors along contacts."""
+        """Unit vectors (p, 3) along contacts."""
         return _directions(self.positions, self.contacts)
 
     def contact_fluctuations(self, kT: float) -> np.ndarray:
-        """(p,) root mean square change of the length of each contact, nm, by the modes that there are."""
+        """Return the root mean square change of the length of each contact, (p,) nm, by the modes kept."""
         i, j = self.contacts.T
         along = np.einsum("pk,mpk->mp", self.directions, self.modes[:, j] - self.modes[:, i])
         out: np.ndarray = np.sqrt(kT / self.stiffness * (along**2 / self.eigenvalues[:, None]).sum(axis=0))
         return out
 
     def squared_displacements(self, kT: float) -> np.ndarray:
-        """(n,) mean square displacement of each atom, nm²."""
+        """Return the mean square displacement of each atom, (n,) nm²."""
         out: np.ndarray = kT / self.stiffness * ((self.modes**2).sum(axis=2) / self.eigenvalues[:, None]).sum(axis=0)
         return out
 
@@ -83,7 +83,7 @@ def elastic_network(
     kT: float = 4.142,
     modes: int = 60,
 ) -> ElasticNetwork:
-    """The elastic network of the Cα atoms of a structure.
+    """Make the elastic network of the Cα atoms of a structure.
 
     Parameters
     ----------
@@ -96,13 +96,13 @@ def elastic_network(
     kT : float, pN nm, > 0
         Of the crystal.
     modes : int, >= 1
-        How many of the softest are kept. Stiffer ones move neighbours against each other, not domains.
+        Number of the softest modes that are kept. Stiffer ones move neighbours against each other, not domains.
 
     Raises
     ------
     ParameterError
-        A number outside its domain; fewer than four Cα; parts that nothing holds together, by the residues that are
-        loosest; a structure without B factors, where no stiffness is given.
+        A number outside its domain; fewer than four Cα; parts that are not held together, named by their loosest
+        residues; a structure without B factors, where no stiffness is given.
     """
     what = "elastic_network"
     if not isinstance(structure, Structure):
@@ -154,7 +154,7 @@ def _contacts(x: np.ndarray, cutoff: float, breaks: np.ndarray) -> np.ndarray:
 
 
 def _softest(x: np.ndarray, contacts: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The n lowest eigenvalues of the network of unit springs, and (3 n_atoms, n) eigenvectors."""
+    """Return the n lowest eigenvalues of the network of unit springs, and eigenvectors (3 n_atoms, n)."""
     from scipy.linalg import eigh
     from scipy.sparse import coo_array
     from scipy.sparse.linalg import eigsh
@@ -190,8 +190,8 @@ class Domains:
     labels : (m,) int array
         The domain of each Cα: 0 is the largest.
     scores : dict of int to float
-        Of each number of domains that was looked at, how much more compact its clusters are than those of random
-        directions: higher is better, and peaks are the divisions that the molecule has.
+        For each number of domains that was tried, how much more compact its clusters are than those of random
+        directions: higher is better, and peaks are natural divisions of the molecule.
     """
 
     labels: np.ndarray
@@ -203,7 +203,7 @@ class Domains:
 
     @property
     def sizes(self) -> np.ndarray:
-        """(n,) how many Cα each has."""
+        """Number of Cα of each domain, (n,)."""
         return np.bincount(self.labels)
 
     def __repr__(self) -> str:
@@ -213,14 +213,14 @@ class Domains:
 
 @plainly_called
 def rigid_domains(network: ElasticNetwork, n: int | None = None, *, most: int = 10) -> Domains:
-    """Divide a protein into domains that its fluctuations leave rigid.
+    """Divide a protein into domains that stay rigid in its fluctuations.
 
     Parameters
     ----------
     network : ElasticNetwork
     n : int, >= 2, optional
-        How many. By default the number with the highest score; a molecule may have other divisions, at other peaks of
-        the scores, such as the layers and the subunits of a channel.
+        Number of domains. By default the one with the highest score; a molecule may have other divisions, at other
+        peaks of the scores, such as the layers and the subunits of a channel.
     most : int, >= 2
         Numbers up to this are scored.
 
@@ -253,13 +253,13 @@ def rigid_domains(network: ElasticNetwork, n: int | None = None, *, most: int = 
         scores[k] = _spread_of_random(k) / max(spread, 1e-12)
     best = max(scores, key=lambda k: scores[k]) if n is None else n
     found = labels[best]
-    # The largest first; of equal ones that which comes first.
+    # The largest first; of equal ones the one that comes first.
     order = np.lexsort((np.array([np.argmax(found == k) for k in range(best)]), -np.bincount(found, minlength=best)))
     return Domains(np.argsort(order)[found], scores)
 
 
 def _spectrum(network: ElasticNetwork, n: int) -> np.ndarray:
-    """(m, n) eigenvectors of the graph of similarities, the most common first."""
+    """Return eigenvectors (m, n) of the graph of similarities, the most common first."""
     from scipy.sparse import coo_array
     from scipy.sparse.linalg import eigsh
 
@@ -276,8 +276,10 @@ def _spectrum(network: ElasticNetwork, n: int) -> np.ndarray:
 
 
 def _clusters(rows: np.ndarray) -> tuple[float, np.ndarray]:
-    """Clusters of directions, as many as they have components: the mean square distance from the middle of each, and
-    (m,) which is whose."""
+    """Cluster directions into as many clusters as components.
+
+    Returns the mean square distance from the middle of each, and the cluster of each direction, (m,).
+    """
     from scipy.cluster.vq import ClusterError, kmeans2
 
     k = rows.shape[1]
@@ -288,7 +290,7 @@ def _clusters(rows: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             _, labels = kmeans2(y, k, minit="++", seed=seed, missing="raise")
         except ClusterError:
-            # A cluster has become empty.
+            # A cluster is empty.
             continue
         middles = np.array([y[labels == c].sum(axis=0) for c in range(k)])
         middles /= np.linalg.norm(middles, axis=1)[:, None]
@@ -300,5 +302,5 @@ def _clusters(rows: np.ndarray) -> tuple[float, np.ndarray]:
 
 @cache
 def _spread_of_random(k: int) -> float:
-    """What `_clusters` finds of directions without any."""
+    """Return the spread that `_clusters` finds for random directions."""
     return _clusters(np.random.default_rng(k).normal(size=(_RANDOM, k)))[0]

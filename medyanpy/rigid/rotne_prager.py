@@ -1,9 +1,9 @@
 r"""Mobilities of pairs of spheres of any size at any distance, overlapping or one within the other.
 
 A bead acts on the fluid by forces spread over its surface: a force F evenly, a torque and a stresslet (together the
-first moments D, traceless) as D·n. It moves as the flow that others make moves its surface on average. D·n on the
-surface is the divergence of D times an even *ball*, so that every pair mobility is a derivative of one radial
-function, the mean distance of two points, one of each bead, drawn from its surface or from its ball:
+first moments D, traceless) as D·n. It moves with the flow of the others, averaged over its surface. D·n on the surface
+is the divergence of D times an even *ball*. So every pair mobility is a derivative of one radial function: the mean
+distance of two points, one of each bead, drawn from its surface or from its ball:
 
 .. math::
 
@@ -11,10 +11,11 @@ function, the mean distance of two points, one of each bead, drawn from its surf
     8\pi\eta\, G = (\nabla^2 - \nabla\nabla) H, \qquad
     \mu^{tt} = G, \quad \mu^{td} = -\nabla G, \quad \mu^{dt} = \nabla G, \quad \mu^{dd} = -\nabla\nabla G .
 
-H is a polynomial divided by r, another one in each of three regions: apart, overlapping, one within the other. Apart
-the result is that of Rotne and Prager; the rest is that of Wajnryb, Mizerski, Zuk and Szymczak (J. Fluid Mech. 731,
-R3, 2013) and of Zuk and others for unequal spheres (J. Fluid Mech. 741, R5, 2014), in a form that has no large terms
-to cancel. The matrix of all pairs is that of a scalar product of distributions of force: positive definite, always.
+H is a polynomial divided by r, a different one in each of three regions: apart, overlapping, one within the other.
+Apart the result is that of Rotne and Prager; the rest is that of Wajnryb, Mizerski, Zuk and Szymczak (J. Fluid Mech.
+731, R3, 2013) and of Zuk and others for unequal spheres (J. Fluid Mech. 741, R5, 2014), in a form that has no large
+terms to cancel. The matrix of all pairs is that of a scalar product of distributions of force: positive definite,
+always.
 """
 
 from typing import NamedTuple
@@ -25,12 +26,15 @@ from medyanpy._kernels.selected import hydrodynamics
 
 __all__ = ["FORCES", "FORCES_TORQUES", "FORCES_TORQUES_STRESSLETS", "mobility_block"]
 
-#: Moments of force that a bead has: 3 forces; and 3 torques; and 5 stresslets.
+#: Moments of force of a bead: 3 forces; and 3 torques; and 5 stresslets.
 FORCES, FORCES_TORQUES, FORCES_TORQUES_STRESSLETS = 3, 6, 11
 
 
 def _moments() -> np.ndarray:
-    """(8, 3, 3) matrices B with D = Σ T_m B_m + Σ S_n B_n: three skew for the torque, five symmetric, orthonormal."""
+    """Return matrices B (8, 3, 3) with D = Σ T_m B_m + Σ S_n B_n.
+
+    Three are skew for the torque, five symmetric, orthonormal.
+    """
     b = np.zeros((8, 3, 3))
     for m in range(3):
         k, n = (m + 1) % 3, (m + 2) % 3
@@ -57,7 +61,7 @@ class _Radial(NamedTuple):
 
 
 def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, moments: int) -> np.ndarray:
-    """Mobilities between two groups of beads, in units of 1/8πη.
+    """Return mobilities between two groups of beads, in units of 1/8πη.
 
     Parameters
     ----------
@@ -107,7 +111,7 @@ def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, m
 def _gradient(
     h: _Radial, r2: np.ndarray, d: np.ndarray, v: np.ndarray, s: np.ndarray, sign: np.ndarray
 ) -> np.ndarray:
-    """(..., moment, k): B : ∇G."""
+    """Return B : ∇G, (..., moment, k)."""
     along = (4.0 * h.h2 + r2 * h.h3)[..., None] - sign * h.h2[..., None]
     out: np.ndarray = along[..., None] * v - (h.h3[..., None] * s)[..., None] * d[..., None, :]
     return out
@@ -118,7 +122,10 @@ def _surface_surface(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
 
 
 def _ball_surface(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    """The ball has radius a, the surface b. Of h1 nothing but G itself is made."""
+    """Return H and its derivatives for a ball of radius a and a surface of radius b.
+
+    h1 is used for G itself only.
+    """
     return _mean_distance(1, r, a, b)
 
 
@@ -127,6 +134,6 @@ def _ball_ball(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
 
 
 def _mean_distance(kind: int, r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    """H and its derivatives: _kernels/mean_distances.pxi."""
+    """Return H and its derivatives: _kernels/mean_distances.pxi."""
     given = (np.ascontiguousarray(v, float).ravel() for v in (r, a, b))
     return _Radial(*hydrodynamics.mean_distances(kind, *given).reshape(4, *r.shape))

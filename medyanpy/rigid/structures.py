@@ -22,17 +22,17 @@ __all__ = ["Residue", "Structure", "read_structure"]
 
 # g/mol of a mass of 1 pN s²/nm, which is one gram.
 _AVOGADRO = 6.02214076e23
-# What amino acids lose when they are joined, and the mass of a hydrogen.
+# Mass that amino acids lose when they are joined, and the mass of a hydrogen.
 _WATER, _HYDROGEN = 18.015, 1.008
 # Å; C and N of successive residues are 1.33 apart where they are bound, their Cα 3.8 or, if cis, 2.9.
 _LONGEST_BOND, _LONGEST_STEP = 2.0, 4.5
-# nm: no two Cα are as near as that.
+# nm: two Cα are never so close.
 _ONE_PLACE = 0.1
 _CHOICES = ("refuse", "leave out", "keep")
 
 
 class Residue(NamedTuple):
-    """One residue: its name, the number that its file gives it, and its chain."""
+    """One residue: its name, its number in the file, and its chain."""
 
     name: str
     number: str
@@ -54,15 +54,15 @@ class Structure:
     elements, names : (n,) array of str
         Such as C and CA.
     residue_of : (n,) int array
-        To which of `residues` an atom belongs.
+        The number of the atom's residue in `residues`.
     residues : tuple of Residue
     alpha : (m,) int array
-        The Cα of every residue that is one of a chain: its number among the atoms.
+        The number among the atoms of the Cα of every residue of a chain.
     b_factors : (n,) float array, nm²
     breaks : (m,) bool array
-        Of the residues with a Cα, those to which the one before is not bound: ends of chains, and gaps.
+        True for residues with a Cα that are not bound to the one before: ends of chains, and gaps.
     left_out : mapping of str to int
-        Atoms of the file that are not among these: how many, by the reason.
+        Numbers of atoms of the file that are not among these, by the reason.
     atoms_in_file : int
         Of all models, hydrogens included: those read and those left out.
     """
@@ -81,7 +81,7 @@ class Structure:
 
     @property
     def mass(self) -> float:
-        """pN s²/nm."""
+        """Total mass, pN s²/nm."""
         return float(self.masses.sum())
 
     @property
@@ -111,24 +111,23 @@ def read_structure(
     The result holds the heavy atoms of amino acids that make up chains. Water and hydrogens are left out; the mass of
     hydrogens is that of the table of residues, shared by the heavy atoms. Of alternative positions a residue has those
     with the highest occupancy, of equal ones the first; likewise of two kinds of residue in one place. Chains are those
-    of the file: no assembly is built of them. All atoms of the file are accounted for: `left_out` of the result counts
-    those that were not read, by the reason.
+    of the file; assemblies are not built. `left_out` of the result counts the atoms that were not read, by the reason.
 
     Parameters
     ----------
     file : path
         By its ending: .pdb or .ent, .cif or .mmcif, also with .gz.
     chains : str or sequence of str, optional
-        Their names; all of the file by default. Of several molecules under one letter A, "A" means all, "A-2" the
+        Their names; all of the file by default. With several molecules under one letter A, "A" means all, "A-2" the
         second.
     model : int, optional
-        Which of several models (of NMR), by the number that it has in the file; a file with more than one needs it.
+        The one of several models (of NMR), by its number in the file; a file with more than one needs it.
     ligands : "refuse", "leave out" or "keep"
-        Of molecules beside the chains, other than water, in the chain of a protein or in one of their own.
+        Treatment of molecules beside the chains, other than water, in the chain of a protein or in one of their own.
     gaps : "refuse" or "allow"
-        Whether residues may be missing in a chain.
+        Treatment of residues missing in a chain.
     caps : "refuse", "leave out" or "keep"
-        Of the groups ACE, FOR, NME and NH2 at the ends of chains.
+        Treatment of the groups ACE, FOR, NME and NH2 at the ends of chains.
 
     Returns
     -------
@@ -137,9 +136,9 @@ def read_structure(
     Raises
     ------
     ParameterError
-        No such file, chain or model; what is no file of this kind, with the line; a residue without Cα, or that is no
-        amino acid; an atom whose element is not known; two residues in one place; a ligand, gap or cap that is refused,
-        by the name of the residue.
+        No such file, chain or model; a file of another kind, with the line. A residue without Cα, or that is not an
+        amino acid; an atom without a known element; two residues in one place. A ligand, gap or cap that is refused, by
+        the name of the residue.
     ImportError
         gemmi is not installed: ``pip install medyanpy[structures]``.
 
@@ -194,7 +193,7 @@ def _of_model(what: str, path: Path, atoms: list[Atom], model: int | None) -> li
 
 
 class _Place:
-    """Where one residue is: atoms with one number, of one kind or of kinds that take turns."""
+    """Atoms of one residue: with one number, of one kind or of alternative kinds."""
 
     def __init__(self, atom: Atom) -> None:
         self.number, self.part, self.entity = atom.number, atom.part, atom.entity
@@ -206,10 +205,10 @@ class _Place:
         if self.part != atom.part:
             return False
         if atom.residue in self.kinds:
-            # A name may come again where occupancies say that these are alternatives.
+            # A name may occur again where occupancies mark alternatives.
             same = self.last.get((atom.residue, atom.name, atom.alt))
             return same is None or (same.occupancy < 1.0 and atom.occupancy < 1.0)
-        # Kinds that take turns have letters, or occupancies that say so.
+        # Alternative kinds have letters, or occupancies below 1.
         others = [other for rows in self.kinds.values() for other in rows]
         lettered = atom.alt and any(other.alt for other in others)
         return bool(lettered) or (atom.occupancy < 1.0 and all(other.occupancy < 1.0 for other in others))
@@ -220,7 +219,7 @@ class _Place:
         self.het = self.het and atom.het
 
     def choose(self) -> None:
-        """Take the kind that is there most, and of its alternatives the one that is: of equal ones the first."""
+        """Take the kind with the highest occupancy, and its alternative with the highest; of equal ones the first."""
         self.name = next(iter(self.kinds))
         if len(self.kinds) > 1:
             self.name = max(self.kinds, key=lambda name: _occupied(self.kinds[name]))
@@ -240,7 +239,7 @@ class _Place:
 
 
 def _lettered(rows: list[Atom]) -> list[Atom]:
-    """With letters for alternatives that have none: names that come again."""
+    """Give letters to alternatives without one: names that occur again."""
     times = Counter((row.name, row.alt) for row in rows)
     if len(times) == len(rows):
         return rows
@@ -253,7 +252,7 @@ def _lettered(rows: list[Atom]) -> list[Atom]:
 
 
 def _order(row: Atom, best: str) -> tuple[bool, bool, float]:
-    # Where the best one does not have an atom, one without a letter, or the one that is there most.
+    # Where the best one does not have an atom: one without a letter, or the one with the highest occupancy.
     return row.alt == best, not row.alt, row.occupancy
 
 
@@ -263,7 +262,7 @@ def _mean_occupancy(rows: list[Atom]) -> float:
 
 
 def _occupied(rows: list[Atom]) -> float:
-    """The occupancy of a kind: that of all its alternatives."""
+    """Return the occupancy of a kind: that of all its alternatives."""
     letters = dict.fromkeys(row.alt for row in rows)
     if len(letters) > 1:
         letters.pop("", None)
@@ -275,7 +274,7 @@ def _is_amino(atom: Atom) -> bool:
 
 
 def _places(chain: str, atoms: list[Atom]) -> list[_Place]:
-    """The residues of a chain, in the order of the file."""
+    """Return the residues of a chain, in the order of the file."""
     places: list[_Place] = []
     latest: dict[str, _Place] = {}
     for given in atoms:
@@ -311,7 +310,7 @@ def _check_numbers(chain: str, here: _Place, atom: Atom) -> None:
 
 
 class _Reader:
-    """Takes the residues of chains, one after another."""
+    """Reader of the residues of chains, one after another."""
 
     def __init__(self, what: str, path: Path, ligands: str, gaps: str, caps: str) -> None:
         self.what, self.path, self.ligands, self.gaps, self.caps = what, path, ligands, gaps, caps
@@ -387,10 +386,10 @@ class _Reader:
                 self._choose(place, named, self.ligands, "ligands", "no part of the protein", "of ligands")
 
     def _molecules(self, chain: str, strand: list[_Place]) -> tuple[list[int], dict[int, bool]]:
-        """To which of the molecules of a chain its residues belong, from 1; and which are not bound to the one before.
+        """Number the molecule of each residue of a chain, from 1, and mark residues not bound to the one before.
 
         Where a residue is not bound to the one before, another molecule begins if that one is the last of a chain, or
-        if the number has been there; else residues are missing.
+        if the number has occurred; else residues are missing.
         """
         numbers, broken = [], {}
         number, seen, before, ended = 1, set[str](), None, False
@@ -421,7 +420,7 @@ class _Reader:
         return numbers, broken
 
     def _choose(self, place: _Place, named: Residue, choice: str, option: str, noun: str, reason: str) -> None:
-        """Keep, leave out or refuse what is no amino acid."""
+        """Keep, leave out or refuse a residue that is not an amino acid."""
         if choice == "refuse":
             raise ParameterError(f'{place.where}: {named} is {noun}: give {option}="leave out" or {option}="keep"')
         if choice == "keep":
@@ -430,7 +429,7 @@ class _Reader:
             self.left_out[reason] += place.count
 
     def _add(self, place: _Place, named: Residue) -> None:
-        """Take the heavy atoms of a residue, with the mass of the whole."""
+        """Add the heavy atoms of a residue, with the mass of the whole."""
         import gemmi
 
         elements = {row: self._element(place.kind, row, named) for row in [*place.rows.values(), *place.alternatives]}
@@ -462,7 +461,7 @@ class _Reader:
             raise ParameterError(f"{row.where}: atom {row.name} of {named} {cause}") from None
 
     def _check_places(self) -> None:
-        """Refuse residues that are in each other's place, as two copies of one molecule are."""
+        """Refuse residues in one place, such as two copies of one molecule."""
         from scipy.spatial import cKDTree
 
         x = 0.1 * np.array([self.atoms[k][0] for k in self.alpha])
@@ -477,7 +476,7 @@ class _Reader:
 
 
 def _mass(kind: Kind, heavy: float, hydrogens: float, n: int) -> float:
-    """g/mol of a residue, or of what is none, with its hydrogens."""
+    """Return the mass of a residue or another molecule with its hydrogens, g/mol."""
     if kind.what == "amino acid":
         return kind.weight - _WATER
     if kind.what == "cap":
@@ -485,12 +484,12 @@ def _mass(kind: Kind, heavy: float, hydrogens: float, n: int) -> float:
         return CAPS["NH2"] if n == 1 else kind.weight
     # The table may have another molecule of this name: one of more than twice the atoms.
     tabulated = kind.weight if kind.weight - kind.hydrogens * _HYDROGEN < 2.0 * heavy else 0.0
-    # Of what neither table nor file knows, hydrogens are left out.
+    # Hydrogens that neither table nor file has are left out.
     return max(tabulated, heavy + hydrogens)
 
 
 def _strand(places: list[_Place]) -> list[_Place]:
-    """Residues that make up chains, and caps: what is known, and what is bound or said to be one."""
+    """Return the residues that make up chains, and caps: those that are known, bound, or listed as part of one."""
     with_atoms = {place.part for place in places if place.kind.what == "amino acid" and not place.het}
     out = []
     for k, place in enumerate(places):
@@ -511,7 +510,7 @@ def _strand(places: list[_Place]) -> list[_Place]:
 
 
 def _wanted(what: str, path: Path, there: Mapping[str, Any], chains: Any) -> dict[str, set[int] | None]:
-    """Chains that are to be read; of those of which not all molecules are, their numbers."""
+    """Return chains to be read; for those of which only some molecules are, their numbers."""
     if chains is None:
         return dict.fromkeys(there)
     given = [chains] if isinstance(chains, str) and (chains in there or "-" in chains) else words(

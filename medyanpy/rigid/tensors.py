@@ -2,7 +2,7 @@
 
 Forces and velocities come first, then torques and angular velocities: a friction tensor takes (velocity of the
 reference point, angular velocity) to (force, torque about that point), and a diffusion tensor is kT times its inverse.
-Both depend on the reference point, which no tensor knows: shifts are counted from the one it has.
+Both depend on the reference point, which is not part of the tensor: shifts are counted from the one it has.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ __all__ = [
     "rotate_tensor",
 ]
 
-#: Eigenvalues of a tensor whose diagonal is scaled to 1 are not told from 0 below this.
+#: Eigenvalues of a tensor with its diagonal scaled to 1 count as 0 below this.
 _SINGULAR = 1e-14
 
 
 def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 1e-6) -> np.ndarray:
-    r"""The tensor made exactly symmetric, after making sure that it is symmetric and positive definite.
+    r"""Return the tensor made exactly symmetric, after checking that it is symmetric and positive definite.
 
     Translations and rotations have different units, so both are judged for
     :math:`A_{ij}/\sqrt{A_{ii}A_{jj}}`, which has none.
@@ -39,7 +39,7 @@ def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 
     tensor : (6, 6) float
         Friction or diffusion.
     what : str
-        What messages call it.
+        Its name in messages.
     tolerance : float, >= 0
         Largest difference between an element of the scaled tensor and its mirror image. Tensors read from a table
         with few digits need more than the default.
@@ -69,13 +69,13 @@ def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 
 
 
 def check_tensors(a: np.ndarray, name: Callable[[int], str], tolerance: float = 1e-6) -> np.ndarray:
-    """`check_tensor` of many (n, 6, 6) at once; an error names the first one at fault, by its number."""
+    """Check many tensors (n, 6, 6) as `check_tensor`; an error names the first one at fault, by its number."""
     diagonal = np.einsum("nii->ni", a)
     scale = np.sqrt(np.where(diagonal > 0.0, diagonal, np.nan))
     scaled = a / scale[:, :, None] / scale[:, None, :]
     turned = scaled.transpose(0, 2, 1)
     skew = np.abs(scaled - turned)
-    # Of what is finite: LAPACK does not end otherwise.
+    # Finite ones only: LAPACK does not end otherwise.
     whole = np.isfinite(scaled).all(axis=(1, 2))
     lowest = np.full(len(a), np.nan)
     lowest[whole] = np.linalg.eigvalsh(0.5 * (scaled + turned)[whole])[:, 0]
@@ -108,7 +108,9 @@ def _at_fault(
 def friction_to_diffusion(
     friction: "Numbers", temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    """kT times the inverse of a friction tensor: its diffusion tensor, about the same point and in the same frame.
+    """Return the diffusion tensor of a friction tensor, kT times its inverse.
+
+    It is about the same point and in the same frame.
 
     Parameters
     ----------
@@ -142,7 +144,9 @@ def friction_to_diffusion(
 def diffusion_to_friction(
     diffusion: "Numbers", temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    """kT times the inverse of a diffusion tensor: its friction tensor, about the same point and in the same frame.
+    """Return the friction tensor of a diffusion tensor, kT times its inverse.
+
+    It is about the same point and in the same frame.
 
     Parameters, units and errors are those of `friction_to_diffusion`, the other way round.
     """
@@ -151,7 +155,7 @@ def diffusion_to_friction(
 
 
 def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
-    r"""The friction tensor about another reference point of the same body.
+    r"""Return the friction tensor about another reference point of the same body.
 
     With W = [shift]×, the matrix of the cross product,
     :math:`\zeta_{rt} \leftarrow \zeta_{rt} - W\zeta_{tt}` and
@@ -180,7 +184,7 @@ def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
 
 
 def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
-    r"""The diffusion tensor about another reference point of the same body.
+    r"""Return the diffusion tensor about another reference point of the same body.
 
     With W = [shift]×, :math:`D_{rt} \leftarrow D_{rt} + D_{rr}W` and
     :math:`D_{tt} \leftarrow D_{tt} - WD_{rt} + D_{tr}W - WD_{rr}W`; the rotational block stays.
@@ -206,7 +210,7 @@ def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
 
 
 def rotate_tensor(tensor: "Numbers", axes: "Numbers") -> np.ndarray:
-    """The tensor in another frame.
+    """Return the tensor in another frame.
 
     Parameters
     ----------
@@ -222,8 +226,8 @@ def rotate_tensor(tensor: "Numbers", axes: "Numbers") -> np.ndarray:
     Raises
     ------
     ParameterError
-        The tensor is not symmetric and positive definite, or the axes are not a right-handed orthonormal frame
-        (to 1e-6, beyond which the nearest such frame is not what was meant).
+        The tensor is not symmetric and positive definite, or the axes are not a right-handed orthonormal frame (to
+        1e-6).
     """
     a = check_tensor(tensor)
     r = array("rotate_tensor: axes", axes, (3, 3))
@@ -240,7 +244,7 @@ def rotate_tensor(tensor: "Numbers", axes: "Numbers") -> np.ndarray:
 
 
 def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
-    r"""Where the coupling block of the diffusion tensor is symmetric: there the body diffuses least.
+    r"""Return the point where the coupling block of the diffusion tensor is symmetric: there the body diffuses least.
 
     Solves :math:`(\operatorname{tr}D_{rr} - D_{rr})\,d = -\mathrm{axial}(D_{rt} - D_{tr})`, where the axial vector of a
     skew matrix A is (A32, A13, A21). Every body has exactly one such point, and the trace of its translational
@@ -280,7 +284,7 @@ def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
 
 
 def center_of_resistance(friction: "Numbers") -> np.ndarray:
-    r"""Where the coupling block of the friction tensor is symmetric (Brenner's centre of reaction).
+    r"""Return the point where the coupling block of the friction tensor is symmetric (Brenner's centre of reaction).
 
     Solves :math:`(\operatorname{tr}\zeta_{tt} - \zeta_{tt})\,d = \mathrm{axial}(\zeta_{rt} - \zeta_{tr})`. It is the
     centre of diffusion for bodies with enough symmetry, and another point for others.
@@ -304,7 +308,7 @@ def center_of_resistance(friction: "Numbers") -> np.ndarray:
 
 
 def _cross(v: np.ndarray) -> np.ndarray:
-    """The matrix that takes u to v × u."""
+    """Return the matrix that takes u to v × u."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
@@ -316,7 +320,7 @@ def _congruent(x: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _inverse(a: np.ndarray) -> np.ndarray:
-    """Of a tensor that was checked; scaled first, for translations and rotations may be many orders apart."""
+    """Return the inverse of a checked tensor, scaled since translations and rotations may be many orders apart."""
     from scipy.linalg import cho_solve
 
     scale = 1.0 / np.sqrt(np.diag(a))
@@ -327,6 +331,6 @@ def _inverse(a: np.ndarray) -> np.ndarray:
 
 
 def _solve_skew(block: np.ndarray, skew: np.ndarray) -> np.ndarray:
-    """d with B[d]× + [d]×B = [(tr B - B)d]× = the skew matrix; B is positive definite, hence tr B - B too."""
+    """Return d with B[d]× + [d]×B = [(tr B - B)d]× = the skew matrix; B is positive definite, hence tr B - B too."""
     axial = np.array([skew[2, 1], skew[0, 2], skew[1, 0]])
     return np.linalg.solve(np.trace(block) * np.eye(3) - block, axial)

@@ -1,4 +1,4 @@
-"""Implicit surfaces g(x, y, z) = 0: what beads can be held to.
+"""Implicit surfaces g(x, y, z) = 0, to which beads can be held.
 
 >>> import medyanpy as mp
 >>> torus = mp.surfaces.Polynomial("(x**2 + y**2 + z**2 + R**2 - r**2)**2 - 4*R**2*(x**2 + y**2)", R=3.0, r=1.0)

@@ -1,6 +1,6 @@
 """Functions of x, y, z as graphs: written as text or built by surfaces, differentiated, and compiled.
 
-Implicit surfaces and fields are made of them. What is compiled runs in _kernels/implicit.pxd: a list of instructions
+Implicit surfaces and fields are made of them. Compiled functions run in _kernels/implicit.pxd: a list of instructions
 between registers, without any compiler at run time.
 """
 
@@ -27,8 +27,7 @@ _CODES = {
     "abs": 18, "min": 19, "max": 20, "step": 21, "keep": 22, "drop": 23, "power": 32,
 }  # fmt: skip
 _PAIRS = {"sin": ("sin", "cos"), "cos": ("sin", "cos"), "sinh": ("sinh", "cosh"), "cosh": ("sinh", "cosh")}
-#: What may be called in expressions that are not polynomials, and how many arguments each takes; it is a method of
-#: `Graph`.
+#: Functions in expressions that are not polynomials, and how many arguments each takes; each is a method of `Graph`.
 FUNCTIONS = {
     **dict.fromkeys(("sqrt", "exp", "log"), 1),
     **dict.fromkeys(("sin", "cos", "tan", "sec", "csc", "cot", "asin", "acos", "atan"), 1),
@@ -40,7 +39,7 @@ FUNCTIONS = {
     "max": 2,
     "select": 3,
 }
-#: What others have, and why there is none here.
+#: Functions of other languages, and why they are missing here.
 _NOT_THERE = {
     "delta": "it is 0 but in single points, where no bead ever is, and has no force; a narrow well can be "
     "-exp(-(x/width)^2)",
@@ -53,16 +52,16 @@ _NOT_THERE = {
 }
 _CONSTANTS = {"pi": math.pi}
 _COORDINATES = "xyz"
-# By multiplications; in a polynomial what is beyond is a slip: x**100 overflows where x is 1300 nm.
+# By multiplications; a higher power in a polynomial is a mistake: x**100 overflows where x is 1300 nm.
 MAX_POWER = 100
-# Of choices within choices, so many at a time are taken out of a product.
+# The most nested choices that are taken out of a product at a time.
 _MOST_CHOICES = 8
 # Operations whose derivatives are finite wherever they are.
 _TAME = {"number", "coordinate", "+", "-", "*", "sin", "cos", "exp", "sinh", "cosh", "tanh", "erf", "erfc", "gauss",
          "abs", "min", "max", "floor", "step", "keep", "drop"}  # fmt: skip
-# So many roots of an expression are looked at where they are 0.
+# The most roots of an expression that are treated where they are 0.
 _MOST_ROOTS = 4
-# Thousands of terms; what is longer was made by a program, and that had better be a PythonForce or PythonSurface.
+# Thousands of terms; a longer text was made by a program, which should use a PythonForce or PythonSurface.
 MAX_LENGTH = 200_000
 # Operations of a text and its derivatives: so many, and so many more for each character. Thousands of terms have 2 a
 # character, towers of powers 14.
@@ -75,12 +74,12 @@ def _code(kind: str) -> int:
 
 
 class Graph:
-    """Expressions in x, y, z that share what they have in common. A node is known by its number.
+    """Expressions in x, y, z with common subexpressions. A node is known by its number.
 
     Parameters
     ----------
     others : int
-        How many further numbers each point has.
+        Number of further inputs of each point.
     varied : int
         The first so many inputs are differentiated by; the rest are numbers of a point.
 
@@ -135,7 +134,7 @@ class Graph:
         return self._known[what]
 
     def bound(self, what: str, text: str) -> None:
-        """Let memory and time grow with the length of a text, whatever is nested in it."""
+        """Limit memory and time to grow with the length of a text, however it is nested."""
         before = len(self.nodes) + _OPERATIONS if self._most == math.inf else self._most
         self._most = before + _OPERATIONS_EACH * len(text)
         self._text = f"{what}: {shortened(text, 80)!r}, of {len(text)} characters,"
@@ -144,7 +143,7 @@ class Graph:
         return self._node("number", float(value) + 0.0)  # -0.0 is the same number as 0.0
 
     def value_of(self, node: int) -> float | None:
-        """The number that a node is, if it is one."""
+        """Return the number that a node is, if it is one."""
         kind, *rest = self.nodes[node]
         return rest[0] if kind == "number" else None
 
@@ -180,7 +179,7 @@ class Graph:
             return b
         if q == 1.0:
             return a
-        # What is not chosen stays out of products, infinite as they may be.
+        # Branches not chosen stay out of products, which may be infinite.
         (inner_a, of_a), (inner_b, of_b) = self._chosen(a), self._chosen(b)
         if of_a or of_b:
             return self._choose_again(of_a + of_b, self.multiply(inner_a, inner_b))
@@ -206,7 +205,7 @@ class Graph:
         return self._choose_again(of, self.divide(inner, b)) if of else self._node("/", a, b)
 
     def power(self, a: int, n: int) -> int:
-        """The n-th power, n >= 0, by multiplications."""
+        """Return the n-th power, n >= 0, by multiplications."""
         if n == 0:
             return self.number(1.0)
         if n == 1:
@@ -215,13 +214,13 @@ class Graph:
         return self._ruled(node, a, lambda: self.multiply(self.number(n), self.power(a, n - 1)))
 
     def _ruled(self, node: int, a: int, slope: Callable[[], int]) -> int:
-        """A node, which is a function of a with this derivative."""
+        """Return a node, which is a function of a with this derivative."""
         if self.value_of(node) is None:
             self._rules.setdefault(node, (a, slope))
         return node
 
     def real_power(self, a: int, b: int) -> int:
-        """a to the power b: by multiplications and roots where b is a number that allows it."""
+        """Return a to the power b: by multiplications and roots where b is a number that allows it."""
         one, exponent = self.number(1.0), self.value_of(b)
         n = math.inf if exponent is None else abs(exponent)
         if exponent is None or n > MAX_POWER or 2.0 * n != int(2.0 * n):
@@ -331,11 +330,11 @@ class Graph:
         return self._node("erfc", a)
 
     def _gauss(self, a: int) -> int:
-        """exp(-a^2)."""
+        """Return exp(-a^2)."""
         return self._node("gauss", a)
 
     def _log1p(self, a: int) -> int:
-        """log(1 + a)."""
+        """Return log(1 + a)."""
         return self._node("log1p", a)
 
     def abs(self, a: int) -> int:
@@ -348,11 +347,11 @@ class Graph:
         return self._minus(self.floor(self._minus(a)))
 
     def step(self, a: int) -> int:
-        """1 where a >= 0, else 0."""
+        """Return 1 where a >= 0, else 0."""
         return self._node("step", a)
 
     def _sign(self, a: int) -> int:
-        """1 where a >= 0, else -1."""
+        """Return 1 where a >= 0, else -1."""
         return self.subtract(self.multiply(self.number(2.0), self.step(a)), self.number(1.0))
 
     def min(self, *nodes: int) -> int:
@@ -368,13 +367,13 @@ class Graph:
         return node
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """a where the condition is not 0, else b."""
+        """Return a where the condition is not 0, else b."""
         if a == b:
             return a
         return self.add(self._choose("keep", condition, a), self._choose("drop", condition, b))
 
     def _choose(self, kind: str, condition: int, a: int) -> int:
-        """a where the condition is not 0 ("keep") or is 0 ("drop"), else 0, whatever a is there."""
+        """Return a where the condition is not 0 ("keep") or is 0 ("drop"), else 0, whatever a is there."""
         value, (inner, *rest) = self.value_of(condition), self.nodes[a]
         if value is not None:
             return a if (value != 0.0) == (kind == "keep") else self.number(0.0)
@@ -386,7 +385,7 @@ class Graph:
         return self._node(kind, condition, a)
 
     def _chosen(self, node: int) -> tuple[int, list[tuple[str, int]]]:
-        """What choices around a node leave, and these, the outermost first."""
+        """Return the node within the choices around a node, and these choices, the outermost first."""
         of: list[tuple[str, int]] = []
         while self.nodes[node][0] in ("keep", "drop") and len(of) < _MOST_CHOICES:
             kind, condition, node = self.nodes[node]
@@ -402,7 +401,7 @@ class Graph:
         return self.multiply(self.number(-1.0), a)
 
     def _one_minus_square(self, a: int) -> int:
-        """1 - a^2 without loss near 1."""
+        """Return 1 - a^2 without loss near 1."""
         one = self.number(1.0)
         node = self.multiply(self.subtract(one, a), self.add(one, a))
         return self._ruled(node, a, lambda: self.multiply(self.number(-2.0), a))
@@ -411,22 +410,22 @@ class Graph:
         return [self.along(node, i) for i in range(3)]
 
     def hessian(self, node: int) -> list[int]:
-        """The six second derivatives xx, xy, xz, yy, yz, zz."""
+        """Return the six second derivatives xx, xy, xz, yy, yz, zz."""
         return [self.along(node, i, j) for i in range(3) for j in range(i, 3)]
 
     def third(self, node: int) -> list[int]:
-        """The ten third derivatives xxx, xxy, xxz, xyy, xyz, xzz, yyy, yyz, yzz, zzz."""
+        """Return the ten third derivatives xxx, xxy, xxz, xyy, xyz, xzz, yyy, yyz, yzz, zzz."""
         return [self.along(node, i, j, k) for i in range(3) for j in range(i, 3) for k in range(j, 3)]
 
     def jumps(self, node: int) -> bool:
-        """Whether a node whose derivatives are all 0 depends on coordinates nevertheless, as ``step(x)`` does."""
+        """Tell whether a node with all derivatives 0 depends on coordinates nevertheless, as ``step(x)`` does."""
         return any(self.nodes[n][0] == "coordinate" and self.nodes[n][1] < self._varied for n in self._within(node))
 
     def along(self, node: int, *coordinates: int) -> int:
-        """The derivative by one to three coordinates, one after another; also where a distance is 0.
+        """Return the derivative by one to three coordinates, one after another; also where a distance is 0.
 
-        The root r of s, such as x² + y² + z², has no derivative where s is 0 and at its least. There what is odd in r
-        has no direction, and its mean over all directions is 0. What is even in r is a smooth function of s.
+        The root r of s, such as x² + y² + z², has no derivative where s is 0 and at its least. There the odd part in r
+        has no direction, and its mean over all directions is 0. The even part is a smooth function of s.
         """
         return self._along(node, coordinates, self._roots(node))
 
@@ -444,7 +443,7 @@ class Graph:
         return out
 
     def _within(self, *nodes: int) -> set[int]:
-        """Some nodes and all that they are made of."""
+        """Return some nodes and all nodes within them."""
         found: set[int] = set()
         stack = list(nodes)
         while stack:
@@ -457,7 +456,10 @@ class Graph:
         return found
 
     def _roots(self, node: int) -> list[int]:
-        """Square roots within a node of what can be 0 and at its least there; of other powers those of their bases."""
+        """Return square roots within a node with radicands whose least value is 0.
+
+        For other powers, the square roots of their bases.
+        """
         if node not in self._roots_of:
             found: set[int] = set()
             for n in self._within(node):
@@ -466,20 +468,23 @@ class Graph:
                     found.add(n)
                 elif kind == "power_0" and self.value_of(rest[1]) is not None and self._squares(rest[0]) == "squares":
                     found.add(self.sqrt(rest[0]))
-            # What they are roots of has to be smooth.
+            # Their radicands have to be smooth.
             smooth = [n for n in sorted(found) if not found & self._within(self.nodes[n][1])]
             self._roots_of[node] = smooth[:_MOST_ROOTS]
         return self._roots_of[node]
 
     def _away(self, root: int) -> int:
-        """A node that is 0 where a root is 0 and the gradient of what it is the root of vanishes."""
+        """Return a node that is 0 where a root is 0 and the gradient of its radicand vanishes."""
         s = self.nodes[root][1]
         slopes = [d for d in (self.derivative(s, i) for i in range(self._varied)) if self.value_of(d) != 0.0]
         return root if self._squares(s) == "squares" else self.add(root, *(self.abs(d) for d in slopes))
 
     def _squares(self, node: int) -> str:
-        """Of which form a node is: "squares" times positive numbers and their sums, "positive" with such a number
-        beside them, or "" of another form."""
+        """Tell the form of a node.
+
+        "squares" times positive numbers and their sums, "positive" with such a number beside them, or "" of another
+        form.
+        """
         stack, positive = [node], False
         while stack:
             kind, *rest = self.nodes[stack.pop()]
@@ -496,9 +501,12 @@ class Graph:
         return "positive" if positive else "squares"
 
     def _at_root(self, node: int, root: int, coordinates: tuple[int, ...], others: list[int]) -> int:
-        """The derivative of the even part in a root r = √s, F(0) + F''(0) s/2 + ..., where s and its gradient are 0."""
+        """Return the derivative of the even part in a root r = √s where s and its gradient are 0.
+
+        This part is F(0) + F''(0) s/2 + ...
+        """
         if (node, root) not in self._even:
-            # An input of its own, of which no program knows: 0 in the end.
+            # An input of its own, which no program has: 0 in the end.
             number = self._given + root
             r, zero = self._node("coordinate", number), self.number(0.0)
             whole = self._replaced(node, root, r)
@@ -523,7 +531,7 @@ class Graph:
         return out
 
     def _replaced(self, node: int, old: int, new: int) -> int:
-        """A node with another in place of one that it is made of."""
+        """Return a node with another in place of one within it."""
         made = {old: new}
         kind, *rest = self.nodes[old]
         base = rest[0] if kind == "sqrt" else None
@@ -543,7 +551,7 @@ class Graph:
         return made[node]
 
     def _again(self, kind: str, inner: list[int]) -> int:
-        """An operation on other nodes."""
+        """Apply an operation to other nodes."""
         simple = {"+": self._add, "-": self.subtract, "*": self.multiply, "/": self.divide}
         if kind in ("keep", "drop"):
             return self._choose(kind, *inner)
@@ -555,7 +563,7 @@ class Graph:
         return self._node(kind, *inner) if value is not None and not math.isfinite(value) else node
 
     def derivative(self, node: int, i: int) -> int:
-        """With respect to coordinate i."""
+        """Return the derivative with respect to coordinate i."""
         # Derivatives that wait for others: sums of thousands of terms are as deep as they are long.
         waiting: list[Generator[int, int, int]] = [self._derive(node, i)]
         wanted = [node]
@@ -574,7 +582,7 @@ class Graph:
         return self._derivatives[node, i]
 
     def _derive(self, node: int, i: int) -> Generator[int, int, int]:
-        """Yields nodes, to be sent their derivatives, and returns its own."""
+        """Yield nodes, to be sent their derivatives, and return its own."""
         if (node, i) in self._derivatives:
             return self._derivatives[node, i]
         out = yield from self._by_rules(node, i)
@@ -636,7 +644,7 @@ class Graph:
                 return self.multiply(self._slope(kind, rest[0], node), d[0])
 
     def _slope(self, kind: str, a: int, node: int) -> int:
-        """The derivative of a function of one node with respect to it; that of the branch taken."""
+        """Return the derivative of a function of one node with respect to it; that of the branch taken."""
         match kind:
             case "asin":
                 return self.recip(self.sqrt(self._one_minus_square(a)))
@@ -664,17 +672,17 @@ class Graph:
         raise AssertionError(kind)
 
     def evaluate(self, results: Sequence[int], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Some nodes at points given by the columns x, y, z and the other numbers: for what is asked once."""
+        """Evaluate some nodes once at points given by the columns x, y, z and the other numbers."""
         return list(self.compile(results)(np.column_stack(inputs).astype(float)).T)
 
     def compile(self, results: Sequence[int]) -> "surface_constraints.Evaluator":
-        """A kernel's evaluator of some nodes."""
+        """Return a kernel's evaluator of some nodes."""
         return surface_constraints.Evaluator(*self.program(results))
 
     def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Instructions, constants, where results are, and the number of registers, as in _kernels/implicit.pxd."""
+        """Return instructions, constants, places of results, and number of registers (_kernels/implicit.pxd)."""
         needed = self._within(*results)
-        # Nodes are numbered such that what they are made of comes first.
+        # Nodes within a node have lower numbers than it.
         order = sorted(needed)
         constants = [node for node in order if self.nodes[node][0] == "number"]
         register = {node: i for i, node in enumerate(constants)}
@@ -725,18 +733,19 @@ def parse(
     polynomial: bool = True,
     coordinates: Mapping[str, int] | None = None,
 ) -> int:
-    """The node of a polynomial in x, y, z, or of a smooth function of them, given as text; where it is of other
-    `coordinates`, these are their names and nodes.
+    """Return the node of a polynomial in x, y, z, or of a smooth function of them, given as text.
+
+    For a text in other `coordinates`, these are their names and nodes.
 
     Allowed are numbers, x, y, z, further names (of nodes), pi, + - *, whole powers ``**`` (or ``^``), division by
-    numbers, parentheses and signs; in what is not a polynomial also any division and power, and `FUNCTIONS`. Behind
-    semicolons, names that it uses may be given, as in ``k*r^2; r = x - a``: each may use those that follow it. Nothing
-    is ever run. Time grows with the length of the text, whatever is in it.
+    numbers, parentheses and signs; in other functions than polynomials also any division and power, and `FUNCTIONS`.
+    Behind semicolons, names that it uses may be given, as in ``k*r^2; r = x - a``: each may use those that follow it.
+    The text is never run as code. Time grows with the length of the text, whatever is in it.
 
     Raises
     ------
     ParameterError
-        Anything else, with its place in the text; a text that is too long.
+        Any other text, with the place of the error; a text that is too long.
     """
     check_length(what, text)
     coordinates = dict(zip(_COORDINATES, graph.coordinates, strict=True)) if coordinates is None else coordinates
@@ -749,7 +758,7 @@ def parse(
 
 
 def check_names(what: str, text: str, coordinates: Sequence[str], parameters: Sequence[str]) -> None:
-    """Refuse parameters whose names mean something else, or that a text does not have."""
+    """Refuse parameters with names that mean something else, or that are not in a text."""
     taken = {**dict.fromkeys(coordinates, "a coordinate"), **dict.fromkeys(FUNCTIONS, "a function")}
     named = set(re.findall(r"[A-Za-z_]\w*", text))
     for p in parameters:
@@ -760,7 +769,7 @@ def check_names(what: str, text: str, coordinates: Sequence[str], parameters: Se
 
 
 def check_length(what: str, text: str) -> None:
-    """Refuse texts that nobody has written."""
+    """Refuse texts too long to have been written by hand."""
     if len(text) > MAX_LENGTH:
         raise ParameterError(f"{what}: an expression of {len(text)} characters, but at most {MAX_LENGTH} are read")
 
@@ -770,12 +779,15 @@ _TOKEN = re.compile(
     r"|(?P<sign>\*\*|[-+*/^(),])|(?P<space>\s+)|(?P<other>.)",
     re.DOTALL,
 )
-# How tightly operators bind: as in Python, where a power binds what is left of it tighter than a sign.
+# Precedence of operators: as in Python, where a power binds the operand on its left tighter than a sign.
 _TIGHTNESS = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "sign +": 3, "sign -": 3, "**": 4}
 
 
 class _Parser:
-    """Operators wait on a stack until what is right of them is known, so that no depth of nesting is too deep."""
+    """Parser with a stack.
+
+    Operators wait on it until their right operand is known, so that any depth of nesting works.
+    """
 
     def __init__(
         self,
@@ -811,7 +823,7 @@ class _Parser:
         return ParameterError(f"{self._what}: cannot read {shortened(self.source, 80)!r}: {problem}")
 
     def define(self, start: int, end: int) -> None:
-        """Take a name and what it is, such as ``r = x - a``."""
+        """Read a definition of a name, such as ``r = x - a``."""
         name, sign, _ = self.source[start:end].partition("=")
         if not sign and not name.strip():
             return
@@ -825,7 +837,7 @@ class _Parser:
         self._names[word] = self.parse(start + len(name) + 1, end)
 
     def parse(self, begin: int, finish: int) -> int:
-        """The node of a part of the text."""
+        """Return the node of a part of the text."""
         complete = False  # whether what has been read so far could be all
         for token in _TOKEN.finditer(self.source, begin, finish):
             kind, word, start, end = token.lastgroup, token.group(), *token.span()
@@ -845,7 +857,7 @@ class _Parser:
                 self._apply(1)
                 complete = False
             elif complete and kind == "sign" and word not in ("(", ","):
-                # Of powers the last is taken first: x**2**3 is x**8.
+                # The last of several powers is taken first: x**2**3 is x**8.
                 self._apply(_TIGHTNESS[word] + (word == "**"))
                 self._waiting.append((word, start))
                 complete = False
@@ -859,7 +871,7 @@ class _Parser:
         return self._values.pop()[0]
 
     def _operand(self, kind: str, word: str, start: int, end: int) -> bool:
-        """Take a number or a name; False where it is that of a function, whose argument is still to come."""
+        """Read a number or a name; False where it is that of a function, with its argument still to come."""
         if kind == "number":
             value = float(word) if "__" not in word and word[-1] != "_" else math.nan
             if not math.isfinite(value):
@@ -899,7 +911,7 @@ class _Parser:
         return self._refuse(start, end, f"is not part of an expression: there is no function {name}{hint}")
 
     def _end_of_call(self, at: int) -> int:
-        """After the parenthesis that closes the next one that is opened."""
+        """Return the place after the parenthesis that closes the next one that is opened."""
         depth = 0
         for place in range(at, len(self.source)):
             depth += {"(": 1, ")": -1}.get(self.source[place], 0)
@@ -908,7 +920,7 @@ class _Parser:
         return len(self.source)
 
     def _is_in_call(self) -> bool:
-        """Whether the last parenthesis that is open is that of a function."""
+        """Tell whether the last open parenthesis is that of a function."""
         for i in range(len(self._waiting) - 1, 0, -1):
             if self._waiting[i][0] == "(":
                 return self._waiting[i - 1][0] in FUNCTIONS
@@ -936,7 +948,7 @@ class _Parser:
         self._values.append((node, first, end))
 
     def _apply(self, tightness: int) -> None:
-        """Do what waits and binds as tightly as this, or tighter."""
+        """Apply waiting operators that bind as tightly as this, or tighter."""
         while self._waiting and _TIGHTNESS[self._waiting[-1][0]] >= tightness:
             operator, start = self._waiting.pop()
             right = self._values.pop()

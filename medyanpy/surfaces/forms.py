@@ -1,4 +1,4 @@
-"""Functions of the coordinates of several beads: what constraints and penalties of a user's own are made of."""
+"""Functions of the coordinates of several beads, for constraints and penalties written by users."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -26,7 +26,7 @@ class Form:
         Writes it into a graph; the nodes are x1, y1, z1, ..., zk and then the numbers.
     beads : int
     own : int
-        How many numbers.
+        Number of these numbers.
     """
 
     def __init__(self, write: Callable[[Graph, Sequence[int]], int], beads: int, own: int = 0) -> None:
@@ -35,7 +35,7 @@ class Form:
         self.own: int = own
 
     def _graph(self, more: int = 0) -> tuple[Graph, int, Sequence[int]]:
-        """The function, and inputs behind its own."""
+        """Return the graph of the function, and further inputs behind its own."""
         n = 3 * self.beads + self.own
         graph = Graph(n - 3 + more, 3 * self.beads)
         inputs = (*graph.coordinates, *graph.others)
@@ -51,50 +51,50 @@ class Form:
 
     @cached_property
     def program(self) -> Program:
-        """The function and its gradient."""
+        """Program of the function and its gradient."""
         graph, results = self._first
         return graph.program(results)
 
     @cached_property
     def second(self) -> Program:
-        """Second derivatives, of the upper triangle row by row."""
+        """Program of second derivatives, of the upper triangle row by row."""
         graph, (g, *_) = self._first
         n = 3 * self.beads
         return graph.program([graph.along(g, i, j) for i in range(n) for j in range(i, n)])
 
     @cached_property
     def bent(self) -> Program:
-        """H z: second derivatives times vectors z of the beads, which follow the function's inputs."""
+        """Program of H z: second derivatives times vectors z of the beads, which follow the function's inputs."""
         graph, g, z = self._graph(3 * self.beads)
         return graph.program(self._slopes(graph, self._along(graph, g, z)))
 
     @cached_property
     def third(self) -> Program:
-        """The gradient of a.H.a, with vectors a of the beads, which follow the function's inputs."""
+        """Program of the gradient of a.H.a, with vectors a of the beads, which follow the function's inputs."""
         graph, g, a = self._graph(3 * self.beads)
         return graph.program(self._slopes(graph, self._along(graph, self._along(graph, g, a), a)))
 
     def _along(self, graph: Graph, node: int, vectors: Sequence[int]) -> int:
-        """The derivative along vectors."""
+        """Return the derivative along vectors."""
         slopes = self._slopes(graph, node)
         return graph.add(*(graph.multiply(d, v) for d, v in zip(slopes, vectors, strict=True)))
 
     def uses(self) -> np.ndarray:
-        """(k,) which of the beads it depends on."""
+        """Mask (k,) of the beads it depends on."""
         graph, results = self._first
         depends = [graph.value_of(d) != 0.0 for d in results[1:]]
         used: np.ndarray = np.any(np.reshape(depends, (self.beads, 3)), axis=1)
         return used
 
     def at(self, x: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) values and (m, k, 3) gradients of m terms, from (m, k, 3) and (m, own): for what is asked once."""
+        """Return values (m,) and gradients (m, k, 3) of m terms, from (m, k, 3) and (m, own), evaluated once."""
         graph, results = self._first
         inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T]
         g, *slopes = graph.evaluate(results, inputs)
         return np.array(g, float), np.stack(slopes, axis=1).reshape(x.shape)
 
     def bends(self, x: np.ndarray, own: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(m,) v.H.v: what the function gains by beads that go straight on with velocities v (m, k, 3)."""
+        """Return v.H.v (m,), the second derivative along straight motion with velocities v (m, k, 3)."""
         graph, g, z = self._graph(3 * self.beads)
         twice = self._along(graph, self._along(graph, g, z), z)
         inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T, *v.reshape(len(v), 3 * self.beads).T]
@@ -102,12 +102,12 @@ class Form:
 
 
 def of_surface(surface: Surface) -> Form:
-    """g of an implicit surface."""
+    """Return the function g of an implicit surface."""
     return Form(lambda graph, _: surface._write(graph), 1)
 
 
 def as_texts(what: str, given: Any) -> tuple[str, ...]:
-    """Texts, or SymPy expressions, one or several, as texts.
+    """Return texts, or SymPy expressions, one or several, as texts.
 
     Raises
     ------
@@ -136,8 +136,10 @@ def of_text(
     own: Sequence[str],
     used: Sequence[int] | None = None,
 ) -> Form:
-    """A text in x1, y1, z1, ... of so many beads (of one also x, y, z), with constants, and names of numbers that each
-    term has of its own; as a function of some beads alone, where it depends on no others.
+    """Return a text in x1, y1, z1, ... of so many beads (of one also x, y, z) as a function of beads.
+
+    It may have constants, and names of numbers that each term has of its own. Beads that it does not depend on are left
+    out.
 
     Raises
     ------
@@ -150,7 +152,7 @@ def of_text(
     place = {3 * j + c: 3 * i + c for i, j in enumerate(used) for c in range(3)}
 
     def write(graph: Graph, nodes: Sequence[int]) -> int:
-        # What it does not depend on may have any value.
+        # Coordinates that it does not depend on may have any value.
         inputs = [nodes[place[i]] if i in place else graph.number(0.0) for i in range(3 * beads)]
         coordinates = dict(zip([*names, *short], [*inputs, *inputs[: len(short)]], strict=True))
         known = dict(zip(own, nodes[3 * len(used) :], strict=True))

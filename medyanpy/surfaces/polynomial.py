@@ -17,7 +17,7 @@ __all__ = ["Inflated", "Lemniscate", "Polynomial"]
 
 
 class _Written(Surface):
-    """Surfaces given as text, of which neither size nor bounds are known unless they are given."""
+    """Surface given as text, with size and bounds unknown unless they are given."""
 
     def __init__(
         self, expression: Any, bounding_box: Numbers | None, length: float | None, constants: Mapping[str, Any]
@@ -26,7 +26,7 @@ class _Written(Surface):
         taken = sorted(set(constants) & set("xyz"))
         if taken:
             raise ParameterError(f"{what}: {taken[0]} is a coordinate and cannot be a constant")
-        #: What was given, as text.
+        #: The given function, as text.
         self.text: str = _as_text(what, expression)
         self.constants: dict[str, float] = {name: number(f"{what}: {name}", value) for name, value in constants.items()}
         self._bounds = None if bounding_box is None else self._box(what, bounding_box)
@@ -47,19 +47,18 @@ class _Written(Surface):
 
 
 class Polynomial(_Written):
-    """Where a polynomial in x, y, z is zero.
+    """Surface on which a polynomial in x, y, z is zero.
 
     Parameters
     ----------
     expression : str, (I, J, K) array, dict, or SymPy expression
         Text such as ``"x**2 + y**2 + z**4 - R**2"``: numbers, x, y, z, named constants, ``+ - *``, whole powers ``**``,
-        division by numbers, and parentheses. It is evaluated as it is written: ``(x**2 + y**2)**2`` costs less than
-        what it multiplies out to. Coefficients are those of ``x**i y**j z**k``, in an array by [i, j, k] or in a dict
-        by (i, j, k).
+        division by numbers, and parentheses. It is evaluated as it is written: ``(x**2 + y**2)**2`` costs less than its
+        expansion. Coefficients are those of ``x**i y**j z**k``, in an array by [i, j, k] or in a dict by (i, j, k).
     bounding_box : (2, 3) float, nm, optional
         Around the surface, for `sample` and `mesh`.
     length : float, nm, > 0, optional
-        What tolerances are relative to; by default half the diagonal of the bounding box, or 1 without one.
+        Scale of tolerances; by default half the diagonal of the bounding box, or 1 without one.
     constants
         Numbers by the names they have in the text.
 
@@ -94,7 +93,7 @@ class Polynomial(_Written):
 
 
 class Inflated(_Written):
-    """A plane curve f(x, y) = 0 blown up to a surface: f(x, y)² + z² = r².
+    """Plane curve f(x, y) = 0 inflated to a surface: f(x, y)² + z² = r².
 
     Parameters
     ----------
@@ -139,7 +138,7 @@ class Inflated(_Written):
 
 
 class Lemniscate(Surface):
-    """An inflated lemniscate, with as many holes as it has foci: f(x, y)² + z² = r².
+    """Inflated lemniscate, with as many holes as it has foci: f(x, y)² + z² = r².
 
     f is ``abs(wⁿ - cⁿ)² - c²ⁿ`` over a²ⁿ⁻¹ with w = x + iy, n foci at the distance c = a 2^(-1/n) from the origin, one
     of them on the x axis. For two foci f = ((x² + y²)² - a² (x² - y²))/a³, the lemniscate of Bernoulli.
@@ -208,7 +207,7 @@ def _as_text(what: str, expression: Any) -> str:
 
 
 def _of_coefficients(what: str, coefficients: Mapping[Any, Any]) -> str:
-    """Nested (Horner's form), x outside, z inside."""
+    """Write coefficients as text in nested form (Horner's form), x outside, z inside."""
     checked: dict[tuple[int, ...], float] = {}
     for powers, c in coefficients.items():
         if not (isinstance(powers, tuple) and len(powers) == 3):

@@ -1,4 +1,4 @@
-"""Surfaces of everyday shape."""
+"""Standard implicit surfaces."""
 
 import math
 
@@ -14,7 +14,7 @@ __all__ = ["Cylinder", "Ellipsoid", "Gyroid", "Plane", "Sphere", "Torus"]
 
 
 def _from(graph: Graph, center: np.ndarray) -> list[int]:
-    """Coordinates counted from a point."""
+    """Return coordinates relative to a point."""
     return [graph.subtract(x, graph.number(c)) for x, c in zip(graph.coordinates, center, strict=True)]
 
 
@@ -27,7 +27,7 @@ def _squares(graph: Graph, *nodes: int) -> int:
 
 
 def frame_along(what: str, axis: Numbers) -> np.ndarray:
-    """(3, 3) orthonormal rows, the last along an axis; along z they are the coordinate axes."""
+    """Return orthonormal rows (3, 3), the last along an axis; along z they are the coordinate axes."""
     a = vector(what, axis)
     size = np.linalg.norm(a)
     if size == 0.0:
@@ -68,7 +68,7 @@ class Sphere(Surface):
 
 
 class Ellipsoid(Surface):
-    """The sum of ((x - center)_i / semi_axes_i)² is 1.
+    """Ellipsoid: the sum of ((x - center)_i / semi_axes_i)² is 1.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Ellipsoid(Surface):
 
 
 class Plane(Surface):
-    """normal·(x - point) = 0.
+    """Plane normal·(x - point) = 0.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Plane(Surface):
     normal : (3,) float, not zero
         Of any length.
     length : float, nm, > 0
-        What tolerances are relative to: a plane has no size.
+        Scale of tolerances: a plane has no size.
     """
 
     def __init__(
@@ -148,8 +148,9 @@ class Cylinder(Surface):
 
 
 class Torus(Surface):
-    """Points at the distance tube_radius from a circle: (s - radius)² + z² = tube_radius², s the distance from its
-    axis.
+    """Torus, points at the distance tube_radius from a circle.
+
+    (s - radius)² + z² = tube_radius², with the distance s from the axis.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ class Torus(Surface):
 
 
 class Gyroid(Surface):
-    """sin X cos Y + sin Y cos Z + sin Z cos X = level, with X = 2π x/period and so on.
+    """Gyroid sin X cos Y + sin Y cos Z + sin Z cos X = level, with X = 2π x/period and so on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every implicit surface can do."""
+"""Base of implicit surfaces."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,7 +21,7 @@ __all__ = ["PythonSurface", "Surface"]
 
 # Halvings of an interval: to the last bit of its ends.
 _HALVINGS = 52
-# Segments that `sample` tries at a time, and how many times that in vain before it says so.
+# Segments that `sample` tries at a time, and how many such tries without a hit before it raises an error.
 _TRIES, _IN_VAIN = 65536, 200
 # Points at which `largest_curvature` looks first, how near to the surface; how many of them climb from there, how
 # often, and in how much smaller steps each time.
@@ -36,7 +36,7 @@ class Surface(Described, ABC):
     Attributes
     ----------
     length : float, nm
-        What tolerances are relative to: the size of the surface.
+        Scale of tolerances: the size of the surface.
     bounding_box : (2, 3) float array, nm
         Two opposite corners of a box around the surface; infinite where it has no bounds, or where these are unknown.
 
@@ -49,7 +49,7 @@ class Surface(Described, ABC):
 
     @abstractmethod
     def _write(self, graph: Graph) -> int:
-        """The node of g."""
+        """Write g into a graph and return its node."""
 
     @property
     def bounding_box(self) -> np.ndarray:
@@ -62,18 +62,18 @@ class Surface(Described, ABC):
 
     @cached_property
     def evaluator(self) -> surface_constraints.Evaluator:
-        """For kernels: g and its gradient."""
+        """Evaluator of g and its gradient, for kernels."""
         graph, g = self._graph
         return graph.compile([g, *graph.gradient(g)])
 
     @cached_property
     def program(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """For kernels: g, its gradient and its six second derivatives, as `Graph.program` gives them."""
+        """Program of g, its gradient and its six second derivatives, for kernels, as `Graph.program` gives it."""
         graph, g = self._graph
         return graph.program([g, *graph.gradient(g), *graph.hessian(g)])
 
     def is_same(self, other: "Surface") -> bool:
-        """Whether both have the same function, computed in the same way."""
+        """Tell whether both have the same function, computed in the same way."""
         if self is other or isinstance(self, PythonSurface) or isinstance(other, PythonSurface):
             return self is other
         mine, theirs = self.program, other.program
@@ -88,12 +88,12 @@ class Surface(Described, ABC):
         return array(f"{type(self).__name__}: points", points, (None, 3))
 
     def _values(self, x: np.ndarray) -> np.ndarray:
-        """(n, 4) g and its gradient."""
+        """Return g and its gradient, (n, 4)."""
         values: np.ndarray = self.evaluator(x)
         return values
 
     def value(self, points: Numbers) -> np.ndarray:
-        """g at points.
+        """Return g at points.
 
         Parameters
         ----------
@@ -112,16 +112,16 @@ class Surface(Described, ABC):
         return self._values(self._points(points))[:, 0]
 
     def gradient(self, points: Numbers) -> np.ndarray:
-        """(n, 3) gradients of g at points, as `value`."""
+        """Return gradients of g at points, (n, 3), as `value`."""
         return self._values(self._points(points))[:, 1:]
 
     def hessian(self, points: Numbers) -> np.ndarray:
-        """(n, 3, 3) second derivatives of g at points, as `value`."""
+        """Return second derivatives of g at points, (n, 3, 3), as `value`."""
         xx, xy, xz, yy, yz, zz = self._second(self._points(points)).T
         return np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
 
     def principal_curvatures(self, points: Numbers) -> np.ndarray:
-        """The larger of the two principal curvatures, by size, at points on the surface.
+        """Return the larger of the two principal curvatures, by size, at points on the surface.
 
         Parameters
         ----------
@@ -157,8 +157,9 @@ class Surface(Described, ABC):
 
     @cached_property
     def largest_curvature(self) -> float:
-        """1/nm, the largest of `principal_curvatures` on the whole surface: of many places that random points of its
-        box are brought to, the most curved ones, and what is more curved near these.
+        """Largest of `principal_curvatures` on the whole surface, 1/nm.
+
+        Random points of its box are brought to the surface; the search continues from the most curved ones.
 
         Raises
         ------
@@ -187,7 +188,7 @@ class Surface(Described, ABC):
         return float(curvature.max(initial=0.0))
 
     def project(self, points: Numbers, tolerance: float = 1e-12) -> np.ndarray:
-        """Points moved onto the surface along the gradient that they start with, by Newton's method.
+        """Move points onto the surface along the gradient that they start with, by Newton's method.
 
         Parameters
         ----------
@@ -226,7 +227,7 @@ class Surface(Described, ABC):
         return landed
 
     def _box(self, what: str, box: Numbers | None) -> np.ndarray:
-        """A box with finite sides: the one given, or the one around the surface."""
+        """Return a box with finite sides: the one given, or the one around the surface."""
         if box is None:
             box = self.bounding_box
             if not np.isfinite(box).all():
@@ -239,7 +240,7 @@ class Surface(Described, ABC):
         return corners
 
     def sample(self, n: int, seed: int, *, box: Numbers | None = None, resolution: int = 64) -> np.ndarray:
-        """Independent random points on the surface, with the same probability for equal areas.
+        """Draw independent random points on the surface, with the same probability for equal areas.
 
         Parameters
         ----------
@@ -263,9 +264,9 @@ class Surface(Described, ABC):
 
         Notes
         -----
-        Segments with random places along the three axes hit a piece of surface with normal n and area dA with a
-        probability proportional to dA times the sum of the sizes of n's components (Crofton's formula); hits are kept
-        with one over that.
+        Segments with random places along the three axes hit a piece of surface with normal n and area dA. The
+        probability is proportional to dA times the sum of the sizes of n's components (Crofton's formula). Hits are
+        kept with one over that sum.
         """
         what = f"{type(self).__name__}.sample"
         n = whole_number(f"{what}: n", n, at_least=1, at_most=_MOST_POINTS)
@@ -290,8 +291,10 @@ class Surface(Described, ABC):
         self, start: np.ndarray, axis: np.ndarray, length: float, second: np.ndarray, keep: np.ndarray, low: np.ndarray,
         high: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Where segments meet the surface: of two places the one asked for, of one place only if asked for the
-        first."""
+        """Return places where segments meet the surface.
+
+        Of two places it is the one asked for; one place counts only if the first is asked for.
+        """
 
         def at(s: float | np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             x = start[which].copy()
@@ -303,7 +306,7 @@ class Surface(Described, ABC):
             below: np.ndarray, above: np.ndarray, which: np.ndarray,
             left: Callable[[np.ndarray, np.ndarray], np.ndarray],
         ) -> np.ndarray:  # fmt: skip
-            """Where left(g, slope) stops being true."""
+            """Find by bisection where left(g, slope) stops being true."""
             for _ in range(_HALVINGS):
                 middle = 0.5 * (below + above)
                 is_left = left(*at(middle, which)[1:])
@@ -334,7 +337,7 @@ class Surface(Described, ABC):
         return hits
 
     def mesh(self, resolution: int = 64, *, box: Numbers | None = None) -> TriangleMesh:
-        """Triangles of the surface by marching cubes, with vertices on the surface and normals along the gradient.
+        """Mesh the surface by marching cubes, with vertices on the surface and normals along the gradient.
 
         Parameters
         ----------
@@ -355,7 +358,7 @@ class Surface(Described, ABC):
             No bounds (give a box), a box without surface in it, or a vertex that cannot be brought onto the surface:
             raise the resolution.
         MeshError
-            Triangles that are no surface: the resolution is too low for its thinnest part.
+            Triangles that do not make a surface: the resolution is too low for its thinnest part.
 
         Examples
         --------
@@ -397,14 +400,15 @@ class PythonSurface(Surface):
     g : callable ((n, 3) array) -> (n,) array
     gradient : callable ((n, 3) array) -> (n, 3) array
     length : float, nm, > 0
-        What tolerances are relative to.
+        Scale of tolerances.
     bounding_box : (2, 3) float, nm, optional
     hessian : callable ((n, 3) array) -> (n, 3, 3) array, optional
 
     Raises
     ------
     ParameterError
-        What is not a function; later, results of a wrong shape or that are not finite, by `value` and `gradient`.
+        An argument that is not a function; later, results of a wrong shape or that are not finite, by `value` and
+        `gradient`.
 
     Examples
     --------
@@ -456,7 +460,7 @@ class PythonSurface(Surface):
         return np.column_stack([g, gradient])
 
     def hessian(self, points: Numbers) -> np.ndarray:
-        """(n, 3, 3) second derivatives, by the function given for them; ParameterError without one."""
+        """Return second derivatives, (n, 3, 3), by the function given for them; ParameterError without one."""
         if self._hessian is None:
             raise ParameterError("PythonSurface.hessian: give the function hessian= when the surface is made")
         x = self._points(points)

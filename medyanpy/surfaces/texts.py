@@ -36,18 +36,18 @@ _WRITTEN = {
     "BooleanTrue": "1",
     "BooleanFalse": "0",
 }
-#: Those of any number of arguments, by what stands between them.
+#: Functions of any number of arguments, by the operator between them.
 _JOINED = {"Add": ("(", " + "), "Mul": ("(", "*"), "And": ("(", "*"), "Min": ("min(", ", "), "Max": ("max(", ", "),
            "Or": ("max(", ", ")}  # fmt: skip
 
 
 def is_sympy(given: Any) -> bool:
-    """Whether something is a SymPy expression."""
+    """Tell whether an object is a SymPy expression."""
     return hasattr(given, "free_symbols") and hasattr(given, "args")
 
 
 def as_text(what: str, given: Any, polynomial: bool = False) -> str:
-    """A text, or a SymPy expression as one.
+    """Return a text, or a SymPy expression as a text.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def as_text(what: str, given: Any, polynomial: bool = False) -> str:
 
 
 def of_sympy(what: str, expression: Any, polynomial: bool = True) -> str:
-    """A SymPy expression as text, numbers to the last bit.
+    """Return a SymPy expression as text, numbers to the last bit.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Pictures and movies of membranes, surfaces and what lives on them.
+"""Pictures and movies of membranes, surfaces and the beads on them.
 
 A small renderer (orthographic projection, depth buffer, smooth shading, ambient occlusion) makes the image, since
-Matplotlib sorts polygons and cannot hide what is behind a fold; Matplotlib adds the scale bar and writes the file.
+Matplotlib sorts polygons and cannot hide objects behind a fold; Matplotlib adds the scale bar and writes the file.
 """
 
 from medyanpy.visualize.figures import draw

@@ -1,4 +1,4 @@
-"""What users may give to functions that make pictures."""
+"""Checks of arguments of functions that make pictures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def checked_size(what: str, size: Any, point_radius: Any) -> tuple[tuple[int, in
 
 
 def checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
-    """Semi-axes by names of handles; how many there must be is known later."""
+    """Check semi-axes by names of handles; how many there must be is known later."""
     if semi_axes is None:
         return {}
     if not isinstance(semi_axes, Mapping):
@@ -37,7 +37,7 @@ def checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
 
 
 def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
-    """Bead models by names of handles; how many bodies there must be is known later."""
+    """Check bead models by names of handles; how many bodies there must be is known later."""
     if spheres is None:
         return {}
     if not isinstance(spheres, Mapping):
@@ -58,7 +58,7 @@ def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
 
 
 def checked_colors(what: str, colors: Any) -> dict[str, tuple[float, float, float]]:
-    """Colours by names of handles, forces and jumps; which there are is known later."""
+    """Check colours by names of handles, forces and jumps; which there are is known later."""
     if colors is None:
         return {}
     if not isinstance(colors, Mapping):

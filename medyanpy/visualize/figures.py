@@ -1,4 +1,4 @@
-"""Pictures: what users call, and the frame round an image."""
+"""Functions that draw pictures, and the frame round an image."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -53,11 +53,13 @@ def draw(
     title: str | None = None,
     overwrite: bool = False,
 ) -> Any:
-    """Draw membranes, shaded, filaments and elastic rods as tubes, rigid bodies as ellipsoids, other beads as small
-    spheres, links and bonds as thin tubes, and a scale bar.
+    """Draw a simulation, frame, mesh or surface as a picture with a scale bar.
 
-    Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that was
-    given some. What other forces join (`HarmonicBonds` and `CustomBonds` of beads) is called bonds.
+    Membranes are shaded; filaments and elastic rods are tubes, rigid bodies ellipsoids, other beads small spheres,
+    links and bonds thin tubes.
+
+    Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that has
+    some. Pairs of beads of other forces (`HarmonicBonds` and `CustomBonds`) are called bonds.
 
     A periodic box is drawn as thin lines, in open directions as far as beads reach. Beads and bodies are drawn by their
     images in it, filaments, rods and membranes as wholes with their centre in it; a membrane that closes through sides
@@ -72,10 +74,10 @@ def draw(
     path : path, optional
         Write the picture there; the ending names the format (``.png``).
     values : (V,) or (F,) float, "mean_curvature" or "gaussian_curvature", optional
-        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour; or what
-        `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures` are of membranes as they are now. Those
-        are unknown on borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and
-        1 for two phases, they are two colours in the legend, without a colour bar.
+        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour. Or the
+        present `TriangleMesh.mean_curvatures` or `TriangleMesh.gaussian_curvatures` of membranes. These are unknown on
+        borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and 1 for two
+        phases, they are two colours in the legend, without a colour bar.
     label : str
         Of the colour bar; of curvatures there is one by default.
     colormap : str
@@ -84,9 +86,10 @@ def draw(
         Of the spheres and, half as thick, of filaments; where none is given, by the distances between them. Elastic
         rods are as thick as a round section of their mass and inertia.
     inside : bool
-        Leave out the side of closed membranes that is turned to the viewer, and what is in it: what they hold is seen.
+        Leave out the side of closed membranes that is turned to the viewer, and beads in it, so that their contents are
+        seen.
     opacity : float, 0 to 1
-        Of membranes: what is behind them is seen through those below 1.
+        Of membranes: objects behind them are seen through those below 1.
     colors : dict of str to colour, optional
         One of Matplotlib's, by the name of a handle, or of a jump or force that has links; ``"bonds"`` and ``"box"``
         are names too. Others keep theirs, of which there are twelve.
@@ -139,7 +142,7 @@ def draw(
     scene = scene_of(what, checked_axes("draw", semi_axes), checked_spheres("draw", spheres))
     past = None
     if trails is not None and len(trails):
-        # nan, where nobody was.
+        # nan in rows without a bead.
         past = scene.led_here(array("draw: trails", trails, (None, len(scene.positions), 3), nan=True))
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
@@ -163,8 +166,10 @@ def framed(
     title: str | None = None,
     unit: str = "nm",
 ) -> "tuple[Figure, AxesImage]":
-    """A figure of exactly the pixels of the image, with scale bar, legend, colour bar and title; and the artist that
-    holds the image."""
+    """Return a figure of exactly the pixels of the image, and the artist that holds the image.
+
+    The figure has a scale bar, legend, colour bar and title.
+    """
     from matplotlib.lines import Line2D
 
     from medyanpy.visualize.pictures import Picture
@@ -213,7 +218,7 @@ def framed(
         )
         bar.set_label(label, fontsize=1.1 * text, color=ink)
         if 8.5 * letter > 0.12:
-            # There is none: it stands above the bar.
+            # There is no room: it stands above the bar.
             bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")
             bar.ax.yaxis.set_label_coords(0.98, 0.73, transform=figure.transFigure)
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
@@ -226,14 +231,17 @@ def framed(
 
 
 def _letters(width: int, height: int, n_entries: int) -> float:
-    """The height of letters in pixels: a seventieth of the width of a picture of 4:3, but large enough to be read in a
-    small one, as far as there is room for the legend."""
+    """Return the height of letters in pixels.
+
+    A seventieth of the width of a picture of 4:3, but large enough to be read in a small one, as far as there is room
+    for the legend.
+    """
     wide = min(width, 4.0 * height / 3.0)
     return float(max(wide / 72.0, min(11.0, wide / 24.0, 0.6 * height / (1.6 * max(n_entries, 1)))))
 
 
 def _round_length(wanted: float) -> float:
-    """The largest of 1, 2, 5 times a power of ten that is not above."""
+    """Return the largest of 1, 2, 5 times a power of ten that is not above a length."""
     power = 10.0 ** np.floor(np.log10(wanted))
     return float(max(f for f in (1.0, 2.0, 5.0) if f * power <= wanted * (1.0 + 1e-9)) * power)
 

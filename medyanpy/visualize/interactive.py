@@ -1,4 +1,4 @@
-"""Scenes that turn: what `draw` draws, as files of their own for browsers and other programs, by PyVista."""
+"""Interactive scenes of what `draw` draws, as files for browsers and other programs, by PyVista."""
 
 import html
 import io
@@ -39,7 +39,7 @@ from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, la
 __all__ = ["View", "export_gltf", "export_html", "show"]
 
 _EXTRA = "notebooks"
-#: The size of the picture that thicknesses which nobody has given are for.
+#: The size of the picture for which default thicknesses are.
 _SIZE = (1600, 1200)
 # All spheres of a kind together have no more vertices than this, nor have tubes with many sides.
 _MOST_VERTICES = 200_000
@@ -49,12 +49,12 @@ _LIGHT = {"ambient": 0.25, "diffuse": 0.85, "specular": 0.15, "specular_power": 
 
 
 class Piece(NamedTuple):
-    """Triangles of one thing.
+    """Triangles of one object.
 
     Attributes
     ----------
     name : str
-        Of what it is or belongs to.
+        Name of the object.
     vertices, normals : (n, 3) float array, nm and dimensionless
     faces : (F, 3) int array
     colors : (n, 3) or (3,) float array, 0 to 1
@@ -70,7 +70,7 @@ class Piece(NamedTuple):
 
 
 class Scene3D(NamedTuple):
-    """All pieces, where they are looked at from, and what a legend says."""
+    """All pieces, the point of view, and the legend."""
 
     pieces: list[Piece]
     camera: np.ndarray
@@ -82,7 +82,7 @@ class Scene3D(NamedTuple):
 
 
 class View(Named):
-    """A scene in a page of HTML that needs nothing else: notebooks show it, and it turns there.
+    """A scene in a page of HTML that needs nothing else; notebooks show it, and it can be turned there.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class View(Named):
 
     def open(self) -> Path:
         """Write the page to a temporary file, open it in a browser, and return its path."""
-        # Starts other programs, which `import medyanpy` is not to be able to.
+        # Imported here: it starts other programs, which `import medyanpy` must not.
         import tempfile
         import webbrowser
 
@@ -132,7 +132,7 @@ def show(
     title: str | None = None,
     height: int = 600,
 ) -> View:
-    """Look at what `draw` draws from all sides: in a notebook below the cell, else in a browser.
+    """Show what `draw` draws from all sides: in a notebook below the cell, else in a browser.
 
     Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
 
@@ -141,7 +141,7 @@ def show(
     what, values, label, colormap, point_radius, colors, semi_axes, spheres, view, unit, title
         As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
     opacity : float, 0 to 1
-        Of membranes: what is behind them is seen through those below 1.
+        Of membranes: objects behind them are seen through those below 1.
     height : int, pixels, at least 100
         Of the frame in a notebook.
 
@@ -154,7 +154,7 @@ def show(
     Raises
     ------
     ParameterError
-        What cannot be drawn, and as `draw`.
+        An object that cannot be drawn, and as `draw`.
     ImportError
         PyVista, or what it writes HTML with, is not installed.
     """
@@ -186,7 +186,7 @@ def export_html(
 ) -> None:
     """Write what `draw` draws as a page that turns in any browser, with all that it needs inside.
 
-    Nothing is loaded from elsewhere when it is looked at. Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
+    The page loads nothing from elsewhere. Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def export_gltf(
         made = Path(folder) / "scene.gltf"
         plotter.export_gltf(str(made))
         written = json.loads(made.read_bytes())
-    # What VTK leaves out: names, that one sees through what is transparent, and both sides of what is open.
+    # Add what VTK leaves out: names, transparency, and both sides of open surfaces.
     for piece, mesh in zip(scene.pieces, written["meshes"], strict=True):
         mesh["name"] = piece.name
         material = written["materials"][mesh["primitives"][0]["material"]]
@@ -355,7 +355,10 @@ def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[
 
 
 def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np.ndarray) -> Piece:
-    """Half axes (n, 3, 3) as columns. Where they are no spheres, they are lighter where their first axis points."""
+    """Make ellipsoids with half axes (n, 3, 3) as columns.
+
+    Those that are not spheres are lighter where their first axis points.
+    """
     n = len(centers)
     unit = next(
         (mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0)
@@ -375,7 +378,7 @@ def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np
 
 
 def _sphere(subdivisions: int) -> TriangleMesh:
-    """Of radius 1."""
+    """Return a mesh of a sphere of radius 1."""
     if subdivisions not in _spheres:
         _spheres[subdivisions] = TriangleMesh.icosphere(1.0, subdivisions)
     return _spheres[subdivisions]
@@ -385,7 +388,7 @@ _spheres: dict[int, TriangleMesh] = {}
 
 
 def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color: np.ndarray) -> Piece:
-    """One for each link, as thick as its ends."""
+    """Make a tube for each link, as thick as its ends."""
     sides = _SIDES if 2 * _SIDES * len(links) <= _MOST_VERTICES else _FEW_SIDES
     a, b = links.T
     along = x[b] - x[a]
@@ -419,11 +422,11 @@ def _need_pyvista() -> None:
 
 @contextmanager
 def _plotter(scene: Scene3D) -> Iterator[Any]:
-    """PyVista's, with all pieces in it, and no window."""
+    """Yield PyVista's plotter, with all pieces in it, and no window."""
     import pyvista
     from vtkmodules.vtkCommonCore import vtkLogger
 
-    # Without a display VTK finds another way, and says so for every plotter.
+    # Without a display VTK finds another way, and warns for every plotter.
     before = vtkLogger.GetCurrentVerbosityCutoff()
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
     try:
@@ -451,7 +454,7 @@ def _fill(plotter: Any, scene: Scene3D) -> None:
             triangles.point_data["colors"] = np.round(255.0 * piece.colors).astype(np.uint8)
             more = {"scalars": "colors", "rgb": True}
         more |= _LIGHT | {"opacity": piece.opacity, "show_scalar_bar": False}
-        # By the normals that are there, which smooth_shading=True might make anew.
+        # By the given normals, which smooth_shading=True might compute again.
         plotter.add_mesh(triangles, smooth_shading=False, **more).prop.interpolation = "Phong"
     _, up, toward = scene.camera
     plotter.camera_position = [scene.middle + toward, scene.middle, up]
@@ -459,11 +462,11 @@ def _fill(plotter: Any, scene: Scene3D) -> None:
 
 
 def _page(scene: Scene3D) -> str:
-    """HTML of all pieces and what shows them, with the legend over it."""
+    """Return HTML of all pieces and the viewer, with the legend over it."""
     with needed("a page of HTML", "trame, with which PyVista writes it", _EXTRA):
         import trame_vtk  # noqa: F401
     with _plotter(scene) as plotter, warnings.catch_warnings():
-        # What trame warns of while it is imported is not for users.
+        # Warnings of trame while it is imported are not for users.
         warnings.simplefilter("ignore")
         written = _written(plotter)
     # The viewer would ask the site of its makers for icons.
@@ -480,7 +483,10 @@ def _page(scene: Scene3D) -> str:
 
 
 def _written(plotter: Any) -> str:
-    """The viewer with the scene in it, without the server that PyVista's own method starts, which downloads things."""
+    """Return HTML of the viewer with the scene in it.
+
+    Without the server that PyVista's own method starts, which downloads things.
+    """
     import zipfile
 
     from trame_vtk.modules.vtk import serializers
@@ -513,9 +519,9 @@ def _css(color: Any) -> str:
 
 
 def _overlay(scene: Scene3D) -> str:
-    """Title, legend and colour bar, as `draw` has them."""
+    """Return title, legend and colour bar as HTML, as `draw` has them."""
     place = "position:fixed;z-index:9;pointer-events:none;font:13px sans-serif;color:#333;"
-    # The viewer empties what it is in.
+    # The viewer empties the element it is in.
     parts = ['<div class="content" style="position:absolute;top:0;left:0;width:100%;height:100%"></div>']
     if scene.title:
         parts.append(f'<div style="{place}top:1em;width:100%;text-align:center">{html.escape(scene.title)}</div>')

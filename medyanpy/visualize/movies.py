@@ -128,10 +128,10 @@ def movie(
             x = scene.positions[part.beads] if part.faces is None else scene.sheet(part).vertices
             window = window.around(x, radius)
         if scene.box is not None:
-            # What is joined may reach out of it.
+            # Joined beads may reach out of it.
             window = window.around(np.concatenate([scene.corners, *(e.reshape(-1, 3) for e in scene.links.values())]))
 
-    # What does not move is drawn once.
+    # Objects that do not move are drawn once.
     backdrop = None
     if not any(s.is_membrane for s in surfaces):
         backdrop = backdrop_of(surfaces, window, size, "viridis", inside)
@@ -158,7 +158,7 @@ def movie(
 
 
 def _writer(path: Path, fps: int) -> Any:
-    """Of Matplotlib's, for the ending of a path."""
+    """Return Matplotlib's writer for the ending of a path."""
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     match path.suffix.lower():

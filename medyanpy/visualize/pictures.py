@@ -1,4 +1,4 @@
-"""Matplotlib's figures, as they are handed out: imported where one is made, since Matplotlib takes its time."""
+"""Figures of Matplotlib, which is imported when a figure is made, since that takes its time."""
 
 from io import BytesIO
 

@@ -24,10 +24,10 @@ __all__ = ["plot"]
 
 _INK = "#333333"
 _STEP, _TIME = "Step", "Time (s)"
-# What is of the machine and not of what is simulated, and shown only where asked for.
+# Columns of the machine and not of the simulation, shown only where asked for.
 _CLOCKS = ("Progress (%)", "Speed (steps/s)", "Elapsed Time (s)", "Time Remaining (s)")
 _EVENTS = "Events"
-# Pixels per inch, and inches of a figure: its width, each panel, and what is below the last.
+# Pixels per inch, and inches of a figure: its width, each panel, and the space below the last.
 _DPI, _WIDTH, _PANEL, _BELOW = 200.0, 7.0, 1.7, 0.5
 
 
@@ -47,7 +47,7 @@ def plot(
     Parameters
     ----------
     what : path, StateDataReporter or EventReporter
-        A file that is written, or has been: what is in it now is shown.
+        A file that is being written, or has been: its present rows are shown.
     columns : str or list of str, optional
         Titles, with or without their units, or options of `StateDataReporter`: ``["potential_energy",
         "temperatures"]``. By default all but those of the wall clock. Of an EventReporter, how often each kind of
@@ -70,8 +70,8 @@ def plot(
     Raises
     ------
     ParameterError
-        What is no table of a reporter, a reporter that writes to a stream, a column that is not there or holds texts,
-        or a file that exists.
+        Not a table of a reporter, a reporter that writes to a stream, a column that is not there or holds texts, or a
+        file that exists.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def plot(
 
 
 def _source(what: Any) -> Path:
-    """The file of a table."""
+    """Return the path of the file of a table."""
     if not isinstance(what, TableReporter):
         return file_path("plot: what", what)
     paths = what._paths()
@@ -115,7 +115,7 @@ def _source(what: Any) -> Path:
 
 
 def _parts(title: str) -> tuple[str, str]:
-    """The name of a column, and its unit."""
+    """Split the title of a column into its name and its unit."""
     found = re.fullmatch(r"(.*) \(([^()]*)\)", title)
     return (found[1], found[2]) if found else (title, "")
 
@@ -125,7 +125,7 @@ def _plain(name: str) -> str:
 
 
 def _found(source: Path, table: dict[str, np.ndarray], name: str) -> list[str]:
-    """Titles that a name of a column may mean."""
+    """Return the titles that a name of a column may mean."""
     of_option = {column.title for column in COLUMNS if column.keyword == name}
     for fits in (
         lambda title: title == name,
@@ -154,7 +154,7 @@ def _numbers(source: Path, table: dict[str, np.ndarray], titles: list[str]) -> l
 
 
 def _panels(source: Path, table: dict[str, np.ndarray], columns: Any, abscissa: str | None) -> dict[str, list[str]]:
-    """Columns by what their panel shows: a unit, or of what has none, a name."""
+    """Group columns by their panel: the unit, or the name of a column without one."""
     of_events = tuple(table) == EVENT_TITLES
     if columns is not None:
         names = words("plot: columns", columns)
@@ -202,7 +202,7 @@ def _drawn(
                 lines += _counts(table, x)
             else:
                 y = table[title]
-                # Where nothing is known, or a way back does not exist, the line has a gap.
+                # Where a value is not known, or a way back does not exist, the line has a gap.
                 lines.append((_parts(title)[0], x, np.where(np.isfinite(y), y, np.nan)))
         for k, (name, at, y) in enumerate(lines):
             dots = of_events and unit != _EVENTS
@@ -235,7 +235,7 @@ def _drawn(
 
 
 def _counts(table: dict[str, np.ndarray], x: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """How often each kind of event has happened."""
+    """Count the events of each kind over time."""
     if not len(x):
         return [(_EVENTS, x, x)]
     kinds = [f"{jump}: {kind}" for jump, kind in zip(table["Jump"].astype(str), table["Kind"].astype(str), strict=True)]

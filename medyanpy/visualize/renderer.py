@@ -1,4 +1,4 @@
-"""The renderer: triangles, spheres, ellipsoids and tubes to pixels. It knows nothing of what is simulated."""
+"""Renderer of triangles, spheres, ellipsoids and tubes to pixels, independent of simulations."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -41,20 +41,20 @@ TRAIL, TRAIL_END = 0.55, 0.12
 # Where their first axis points, rigid bodies are lighter, from this height of the unit sphere on,
 # by this share of white.
 TIP, TIP_LIGHT = 0.75, 0.6
-# Candidate pixels that are looked at together.
+# Candidate pixels that are processed together.
 BATCH = 1_000_000
 
 
 class Window(NamedTuple):
-    """What is looked at: rows of the camera, and two corners of a box around everything, in its axes."""
+    """Region of a picture: rows of the camera, and two corners of a box around everything, in its axes."""
 
     camera: np.ndarray
     low: np.ndarray
     high: np.ndarray
 
     def around(self, points: np.ndarray, radius: Any = None) -> "Window":
-        """Widened to hold points, or balls."""
-        # Of beads that were not there yet nothing is known.
+        """Return a window widened to hold points, or balls."""
+        # Beads that were not there yet have no places.
         x = points[np.isfinite(points).all(axis=1)] @ self.camera.T
         room = 0.0 if radius is None else float(np.max(radius, initial=0.0))
         return self._replace(
@@ -63,20 +63,20 @@ class Window(NamedTuple):
         )
 
     def scale(self, size: tuple[int, int], bar: float) -> float:
-        """nm per pixel, with a margin all round, room for the scale bar below, and for a colour bar on the right."""
+        """Return nm per pixel, with a margin all round, and room for the scale bar and for a colour bar."""
         least = 1e-6 * max(np.abs(self.low).max(), np.abs(self.high).max()) + 1e-12
         span = np.maximum(self.high - self.low, least)
         return float(max(span[0] / ((0.86 - bar) * size[0]), span[1] / (0.78 * size[1])))
 
     def to_pixels(self, points: np.ndarray, size: tuple[int, int], bar: float) -> np.ndarray:
-        """Column, row (downwards) and depth of points, in the fine pixels that are computed."""
+        """Return column, row (downwards) and depth of points, in the fine pixels that are computed."""
         p = (points @ self.camera.T - 0.5 * (self.low + self.high)) * SUPERSAMPLING / self.scale(size, bar)
         middle = SUPERSAMPLING * np.array([0.5 * (1.0 - bar) * size[0], 0.47 * size[1]]) - 0.5
         return np.column_stack([middle[0] + p[:, 0], middle[1] - p[:, 1], p[:, 2]])
 
 
 def _camera(surfaces: list[Sheet], spheres: list[Solids], view: Any) -> np.ndarray:
-    """Rows: to the right, up, and towards the viewer."""
+    """Return the rows of the camera: to the right, up, and towards the viewer."""
     up, ahead = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
     if view is None:
         elevation, azimuth = 35.0, 0.0
@@ -109,7 +109,7 @@ def _camera(surfaces: list[Sheet], spheres: list[Solids], view: Any) -> np.ndarr
 
 
 def window_of(what: str, surfaces: list[Sheet], spheres: list[Solids], view: Any, point_radius: Any) -> Window:
-    """Just large enough."""
+    """Return the smallest window around surfaces and solids."""
     if not surfaces and not spheres:
         raise ParameterError(f"{what}: there is nothing to draw")
     window = Window(_camera(surfaces, spheres, view), np.full(3, np.inf), np.full(3, -np.inf))
@@ -123,7 +123,7 @@ def window_of(what: str, surfaces: list[Sheet], spheres: list[Solids], view: Any
 
 
 class Buffer:
-    """Depth and what is seen, for every pixel."""
+    """Depth and visible object of every pixel."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width: int = width
@@ -149,7 +149,7 @@ class Buffer:
 def _boxes(
     low: np.ndarray, high: np.ndarray, buffer: Buffer
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Batches of (item, column, row) for all pixels in the boxes of the items, cut to the picture."""
+    """Yield batches of (item, column, row) for all pixels in the boxes of the items, cut to the picture."""
     limit = np.array([buffer.width, buffer.height]) - 1
     low = np.clip(np.floor(low).astype(np.int64), 0, limit + 1)
     high = np.clip(np.ceil(high).astype(np.int64), -1, limit)
@@ -170,7 +170,7 @@ def _boxes(
 
 
 class _Backdrop(NamedTuple):
-    """The surfaces, drawn, and what shading needs of their triangles."""
+    """The surfaces, drawn, and the data of their triangles for shading."""
 
     buffer: Buffer
     triangles: np.ndarray
@@ -192,8 +192,11 @@ def render(
     opacity: float = 1.0,
     edges: bool = False,
 ) -> np.ndarray:
-    """RGB (height, width, 3). A backdrop given is left as it is. Through membranes of an opacity below 1 everything
-    else is seen, not their other side."""
+    """Render a picture, RGB (height, width, 3).
+
+    A backdrop given is not changed. Through membranes of an opacity below 1 everything else is seen, not their other
+    side.
+    """
     if opacity < 1.0:
         scale = window.scale(size, bar_share(surfaces))
         radius = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
@@ -224,7 +227,7 @@ def backdrop_of(
 
 
 def palette_of(solids: list[Solids]) -> np.ndarray:
-    """(k, 3) the colour of each."""
+    """Return the colour of each solid, (k, 3)."""
     colors = [
         s.color or (BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)]) for k, s in enumerate(solids)
     ]
@@ -232,12 +235,12 @@ def palette_of(solids: list[Solids]) -> np.ndarray:
 
 
 def bar_share(surfaces: list[Sheet]) -> float:
-    """Share of the width for a colour bar."""
+    """Return the share of the width for a colour bar."""
     return 0.1 if any(s.values is not None for s in surfaces) and two_values(surfaces) is None else 0.0
 
 
 def two_values(surfaces: list[Sheet]) -> tuple[float, float] | None:
-    """The lower and the upper, where values are two: they are shown as two colours, without a colour bar."""
+    """Return the lower and the upper of two values, shown as two colours without a colour bar; None of others."""
     found = _known_values(surfaces)
     if not len(found) or not ((found == found.min()) | (found == found.max())).all() or found.min() == found.max():
         return None
@@ -245,7 +248,7 @@ def two_values(surfaces: list[Sheet]) -> tuple[float, float] | None:
 
 
 def legend_of_two(surfaces: list[Sheet], label: str, colormap: str) -> list[tuple[str, np.ndarray]]:
-    """What a legend says of values that are two, and their colours; nothing of others."""
+    """Return the texts and colours of the legend for values that are two; empty for others."""
     both = two_values(surfaces)
     if both is None:
         return []
@@ -262,7 +265,7 @@ def _known_values(surfaces: list[Sheet]) -> np.ndarray:
 def _triangles(
     surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool
 ) -> Iterator[np.ndarray]:
-    """Corners (n, 3, 3) in pixels, their normals in view, and colours; those that cannot be seen left out."""
+    """Return corners (n, 3, 3) in pixels, normals in view, and colours of the triangles that can be seen."""
     corners, normals, colors = [np.empty((0, 3, 3))], [np.empty((0, 3, 3))], [np.empty((0, 3, 3))]
     limits, camera = limits_of(surfaces), window.camera
     for s in surfaces:
@@ -291,7 +294,7 @@ def _triangles(
 
 
 def limits_of(surfaces: list[Sheet]) -> tuple[float, float]:
-    """Range of the colours: without the outermost percent, which is often noise."""
+    """Return the range of the colours: without the outermost percent, which is often noise."""
     known = _known_values(surfaces)
     if not len(known):
         return 0.0, 1.0
@@ -304,7 +307,7 @@ def limits_of(surfaces: list[Sheet]) -> tuple[float, float]:
 def colors_of(
     values: np.ndarray, limits: tuple[float, float], colormap: str, unknown: tuple[float, float, float]
 ) -> np.ndarray:
-    """(..., 3) of values; another where there is none."""
+    """Return the colours (..., 3) of values; another colour where there is no value."""
     import matplotlib
 
     try:
@@ -316,14 +319,14 @@ def colors_of(
 
 
 def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
-    """Fill the buffer; returns for each triangle the map from (column, row, 1) to its barycentric weights."""
+    """Fill the buffer; return for each triangle the map from (column, row, 1) to its barycentric weights."""
     p = t.astype(np.float64)
     matrix = np.concatenate([p[:, :, :2], np.ones_like(p[:, :, :1])], axis=2).transpose(0, 2, 1)
     area = np.linalg.det(matrix) if len(p) else np.empty(0)
     seen = np.abs(area) > 1e-9
     inverse = np.zeros_like(matrix)
     inverse[seen] = np.linalg.inv(matrix[seen])
-    # Nothing is inside of what is seen edge-on.
+    # No pixel is inside a triangle that is seen edge-on.
     inverse[~seen, :, 2] = -1.0
     depth = np.einsum("nk,nkj->nj", p[:, :, 2], inverse)
     for item, column, row in _boxes(p[:, :, :2].min(axis=1), p[:, :, :2].max(axis=1), buffer):
@@ -340,12 +343,12 @@ def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
 def default_radius(
     surfaces: list[Sheet], spheres: list[Solids], scale: float, size: tuple[int, int] = (1600, 1200)
 ) -> float:
-    """nm; of points where none is given, in a picture of so many nm per pixel."""
+    """Return the default radius of points, nm, in a picture of so many nm per pixel."""
     n = sum(len(s.centers) for s in spheres if s.are_beads)
     area = sum(
         0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces
     )
-    # A quarter of the mean distance of neighbours, but not so small that nothing is seen, nor too large.
+    # A quarter of the mean distance of neighbours, but neither too small to be seen nor too large.
     if area:
         return float(np.clip(0.25 * np.sqrt(area / max(n, 1)), 3.0 * scale, 9.0 * scale))
     loose = [s.centers for s in spheres if s.are_beads and s.links is None]
@@ -358,10 +361,10 @@ def default_radius(
 
 
 def radii_of(s: Solids, default: float) -> np.ndarray:
-    """(n,) nm; radii of spheres, and of tubes where they begin and end."""
+    """Return radii (n,) of spheres, and of tubes where they begin and end, nm."""
     if s.radius is not None:
         return np.broadcast_to(s.radius, len(s.centers))
-    # Filaments, whose thickness is not known, are drawn thinner than beads, what links them thinner still, and lines
+    # Filaments, whose thickness is not known, are drawn thinner than beads, links between them thinner still, and lines
     # as thin as they can be.
     share = 0.06 if s.is_box else 1.0 if s.links is None else 0.5 if s.are_beads else 0.3
     return np.full(len(s.centers), share * default)
@@ -380,7 +383,7 @@ def _balls(
     size: tuple[int, int],
     inside: bool,
 ) -> _Balls:
-    """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
+    """Return centres in pixels, radii in pixels, and the number of the colour of every sphere."""
     default = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
     centers, radii, which = [np.empty((0, 3))], [np.empty(0)], [np.empty(0, np.int64)]
     camera, fine = window.camera, scale / SUPERSAMPLING
@@ -417,7 +420,7 @@ class _Ellipsoids(NamedTuple):
 def _bodies(
     surfaces: list[Sheet], spheres: list[Solids], scale: float, window: Window, size: tuple[int, int]
 ) -> _Ellipsoids:
-    """In pixels."""
+    """Return the ellipsoids of rigid bodies in pixels."""
     found = [(k, s, s.half_axes) for k, s in enumerate(spheres) if s.half_axes is not None and s.instead is None]
     if not found:
         return _Ellipsoids(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty(0, np.int64))
@@ -436,8 +439,11 @@ def _bodies(
 def _lifted(
     x: np.ndarray, r: np.ndarray, normals: np.ndarray | None, of: Solids, camera: np.ndarray, inside: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places of spheres with radii r, and which are shown. They sit on a surface rather than in it, or half of each
-    would be hidden; on the side that is seen where the surface is open."""
+    """Return places of spheres with radii r, and which are shown.
+
+    They sit on a surface rather than in it, or half of each would be hidden; on the side that is seen where the surface
+    is open.
+    """
     shown = np.ones(len(x), bool)
     if normals is None:
         return x, shown
@@ -459,7 +465,7 @@ def _trails(
     fine: float,
     inside: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Tubes from where spheres were to where they are drawn now, x."""
+    """Return tubes from where spheres were to where they are drawn now, x."""
     t, n = past.shape[:2]
     thin = (np.linspace(TRAIL_END, TRAIL, t + 1)[:, None] * r).ravel()
     normals = None if s.past_normals is None else s.past_normals.reshape(-1, 3)
@@ -470,12 +476,14 @@ def _trails(
 
 
 def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and radii of spheres so close along links that they look like tubes; of at least a pixel's thickness,
-    `fine`."""
+    """Return centres and radii of spheres so close along links that they look like tubes.
+
+    Tubes have at least the thickness of a pixel, `fine`.
+    """
     radius = np.maximum(radius, 0.75 * fine)
     a, b = links.T
     thinner = np.minimum(radius[a], radius[b])
-    # Of thick tubes the single spheres would be seen.
+    # In thick tubes the single spheres would be seen.
     apart = np.minimum(0.35 * thinner, np.maximum(0.1 * thinner, 2.0 * fine))
     n = np.maximum(1, np.ceil(np.linalg.norm(x[b] - x[a], axis=1) / apart).astype(int))
     which = np.repeat(np.arange(len(links)), n)
@@ -503,7 +511,7 @@ def _put_spheres(buffer: Buffer, balls: _Balls, first: int) -> None:
 def _put_ellipsoids(buffer: Buffer, bodies: _Ellipsoids, first: int) -> None:
     # Of x = c + A u with |u| = 1 and C = A Aᵀ: seen is the ellipse dᵀ P d = 1 of offsets d = (column, row), P the
     # inverse of the upper left block of C, and above it the depth lies s √(1 - dᵀ P d) before the plane through the
-    # outline, with s² what is left of C₃₃.
+    # outline, with s² the rest of C₃₃ (its Schur complement).
     c = bodies.matrix @ bodies.matrix.transpose(0, 2, 1)
     inverse = np.linalg.inv(c[:, :2, :2]) if len(c) else np.empty((0, 2, 2))
     slope = np.einsum("ni,nij->nj", c[:, 2, :2], inverse)
@@ -531,7 +539,7 @@ def _shade(
     edges: bool,
     crisp: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Colour (n pixels, 3) and whether anything is there."""
+    """Return colours (n pixels, 3) and where anything is there."""
     alpha = buffer.item >= 0
     pixel = np.flatnonzero(alpha)
     item = buffer.item[pixel]
@@ -593,10 +601,10 @@ def _shade(
 
 
 def _openness(buffer: Buffer) -> np.ndarray:
-    """How much of the sky a pixel sees, from how far its surroundings stand out above it, fine and coarse."""
+    """Return the ambient light of each pixel, from how far its surroundings stand out above it, fine and coarse."""
     from scipy.ndimage import gaussian_filter
 
-    # A quarter of the resolution is plenty for what is smooth.
+    # A quarter of the resolution is enough for smooth shading.
     step = 2 * SUPERSAMPLING
     depth = buffer.depth.reshape(buffer.height, buffer.width)
     coarse = depth[::step, ::step]
@@ -611,13 +619,13 @@ def _openness(buffer: Buffer) -> np.ndarray:
         sigma = share * coarse.shape[1]
         mean = _finer(_finer(gaussian_filter(base, sigma), step, buffer.height).T, step, buffer.width).T
         above = strength * np.clip(mean - depth, 0.0, 100.0 * sigma * step) / (sigma * step)
-        # What stands out very far does not shade what is below it, but is in front of it.
+        # A surface that stands out very far does not shade those below it, but is in front of them.
         out *= 1.0 - most * above * np.exp(1.0 - above)
     return np.where(np.isfinite(depth), out, 1.0).ravel().astype(np.float32)
 
 
 def _finer(coarse: np.ndarray, step: int, length: int) -> np.ndarray:
-    """Rows between rows that are `step` apart, by linear interpolation: steps would show as a pattern on slopes."""
+    """Interpolate linearly between rows that are `step` apart; steps would show as a pattern on slopes."""
     place = np.arange(length, dtype=np.float32) / step
     before = np.minimum(place.astype(np.int64), len(coarse) - 1)
     after = np.minimum(before + 1, len(coarse) - 1)

@@ -1,4 +1,4 @@
-"""What there is to draw: sheets of triangles and solids, found in simulations, states, frames and handles."""
+"""Objects to be drawn: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from medyanpy.surfaces import Surface
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
 # The side that the normals do not point to, seen on open surfaces.
 INSIDE_COLOR = (0.62, 0.50, 0.58)
-# Surfaces that beads are held to: there, but not part of what is simulated.
+# Surfaces that beads are held to: drawn, but not part of the simulation.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
 #: Of the lines of a periodic box.
@@ -35,7 +35,7 @@ _EDGES = np.array([(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
-#: What legends call what is joined by forces that are not of links.
+#: Name in legends of pairs that are joined by forces other than links.
 BONDS = "bonds"
 _NO_PAIRS = np.empty((0, 2), np.int64)
 # The last mesh of each surface, and the box it was made in.
@@ -53,7 +53,7 @@ class Sheet:
     inside_color: tuple[float, float, float] = INSIDE_COLOR
     #: Of vertices, where they are known better than from the triangles.
     normals: np.ndarray | None = None
-    #: Whether it is simulated and can have values.
+    #: True if it is simulated and can have values.
     is_membrane: bool = True
     name: str = "surface"
     #: (V,) of a membrane that closes through the sides of a box: which vertex each is, or is an image of, the images
@@ -63,17 +63,17 @@ class Sheet:
 
     @property
     def own(self) -> tuple[np.ndarray, np.ndarray]:
-        """Vertices that are no images, and triangles by these."""
+        """Vertices that are not images, and triangles by these."""
         if self.source is None:
             return self.vertices, self.faces
         return self.vertices[: int(self.source.max()) + 1], self.source[self.faces]
 
     def without_faces(self) -> "Sheet":
-        """Nothing to be seen, in a picture that is laid out as with all of it."""
+        """Return a sheet without faces, so that a picture is laid out as with it but does not show it."""
         return replace(self, faces=self.faces[:0])
 
     def smooth_normals(self) -> np.ndarray:
-        """(V, 3) unit normals of vertices: without better ones, the mean of their faces by area."""
+        """Return unit normals (V, 3) of vertices: without better ones, the mean of their faces by area."""
         if self.normals is not None:
             return self.normals
         vectors = geometry.area_vectors(self.vertices, self.faces)
@@ -88,28 +88,28 @@ class Solids:
     radius: np.ndarray | None
     #: Pairs of them with a tube between: filaments.
     links: np.ndarray | None
-    #: Of what they are on; and whether that shows its other side too.
+    #: Normals of the surface they are on; and True if it shows its other side too.
     normals: np.ndarray | None = None
     two_sided: bool = False
     #: (T, n, 3) where they were, the oldest first; and the normals of their surface there.
     past: np.ndarray | None = None
     past_normals: np.ndarray | None = None
-    #: Links that jumps have bound are lines between places that are no beads.
+    #: Links that jumps have bound are lines between places that are not beads.
     are_beads: bool = True
     #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
     half_axes: np.ndarray | None = None
     #: Spheres that are drawn instead of these ellipsoids: centres (k, 3) in space, and radii (k,).
     instead: tuple[np.ndarray, np.ndarray] | None = None
-    #: Whether there are as many of them in every frame of a movie.
+    #: True if there are as many of them in every frame of a movie.
     is_constant: bool = True
-    #: Whether these are the lines of a periodic box, which have a colour of their own and are in no legend.
+    #: True if these are the lines of a periodic box, which have their own colour and are not in the legend.
     is_box: bool = False
-    #: Another than that of its number.
+    #: A colour other than that of its number.
     color: tuple[float, float, float] | None = None
 
     @property
     def legend(self) -> str:
-        """What a legend says: of filaments the number of nodes would say nothing."""
+        """Text of the legend; for filaments without the number of nodes."""
         if self.links is not None or not self.is_constant:
             return self.name
         number = f"{len(self.centers):,}".replace(",", "\u2009")
@@ -126,7 +126,7 @@ class BeadModel(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """nm; from the centre of the body."""
+        """Largest distance from the centre of the body, nm."""
         return float((np.linalg.norm(self.centers, axis=1) + self.radii).max())
 
 
@@ -148,27 +148,27 @@ class _Part(NamedTuple):
 
     @property
     def reach(self) -> np.ndarray | float | None:
-        """How far it reaches from its beads; None where nobody says."""
+        """Extent from its beads, nm; None where it is not given."""
         if self.spheres is not None:
             return max(model.reach for model in self.spheres)
         return self.radius if self.semi_axes is None else self.semi_axes
 
 
 class Scene(NamedTuple):
-    """What there is at one moment; in a periodic box, where it is shown."""
+    """Objects at one moment; in a periodic box, where they are shown."""
 
     positions: np.ndarray
     parts: list[_Part]
-    #: (k, 2, 3) both ends of each link, by the name of the jump that has bound it or the force that was given it; and
-    #: what other forces join.
+    #: (k, 2, 3) both ends of each link, by the name of the jump that has bound it or the force that has it; and bonds
+    #: of other forces.
     links: dict[str, np.ndarray]
-    #: Permanent ids of beads, -1 of rows in which nobody is; None where that cannot be.
+    #: Permanent ids of beads, -1 in rows without a bead; None where all rows have beads.
     ids: np.ndarray | None = None
     #: (3,) lengths of the periodic box (nm), 0 in open directions; None without one.
     box: np.ndarray | None = None
 
     def sheet(self, part: "_Part") -> Sheet:
-        """A membrane, its triangles whole."""
+        """Return a membrane, its triangles whole."""
         assert part.faces is not None
         x, faces, source = with_images(self.positions[part.beads], part.faces, self.box)
         cut = source if len(x) > len(part.beads) else None
@@ -176,7 +176,7 @@ class Scene(NamedTuple):
 
     @property
     def corners(self) -> np.ndarray:
-        """(8, 3) nm, of the box; in open directions it reaches as far as beads."""
+        """Corners (8, 3) of the box, nm; in open directions it reaches as far as beads."""
         assert self.box is not None
         rows = np.concatenate([np.empty(0, np.int64), *(part.beads for part in self.parts)])
         low, high = np.zeros(3), self.box.copy()
@@ -186,7 +186,7 @@ class Scene(NamedTuple):
         return np.asarray(np.where(_CORNERS, high, low))
 
     def led_here(self, past: np.ndarray) -> np.ndarray:
-        """(T, n, 3) where beads were, the oldest first, by the images from which they came to where they are shown."""
+        """Return places (T, n, 3) of beads, the oldest first, by the images that lead to where they are shown."""
         if self.box is None:
             return past
         out, later = past.copy(), self.positions
@@ -196,7 +196,7 @@ class Scene(NamedTuple):
         return out
 
     def past(self, earlier: "list[Scene]") -> np.ndarray | None:
-        """(T, n, 3) where those that are here were in earlier scenes, nan where they were not there yet."""
+        """Return places (T, n, 3) of the beads here in earlier scenes, nan where they were not there yet."""
         if not earlier:
             return None
         out = np.full((len(earlier), len(self.positions), 3), np.nan)
@@ -207,7 +207,7 @@ class Scene(NamedTuple):
         return self.led_here(out)
 
     def numbers(self) -> dict[tuple[bool, str], int]:
-        """How many there are of what is drawn as solids, by whether it is beads, and its name."""
+        """Count the solids by whether they are beads, and by name."""
         found = {(True, p.name): len(p.beads) for p in self.parts if p.faces is None}
         return found | {(False, name): len(ends) for name, ends in self.links.items()}
 
@@ -215,7 +215,7 @@ class Scene(NamedTuple):
 def scene_of(
     what: Any, semi_axes: Mapping[str, np.ndarray], spheres: Mapping[str, list[BeadModel]] | None = None
 ) -> Scene:
-    """With the semi-axes, or the spheres, that are given for some rigid bodies."""
+    """Find the objects to draw, with semi-axes or spheres given for some rigid bodies."""
     scene = _found(what)
     bodies = {p.name: p for p in scene.parts if p.semi_axes is not None}
     for given, names in (("semi_axes", semi_axes), ("spheres", spheres or {})):
@@ -247,8 +247,10 @@ def _part(
     drawn: Mapping[str, str],
     column: Any,
 ) -> _Part:
-    """Beads of one handle that are alive, by what stands beside the frames of a trajectory; `column` reads what is in
-    them, where its rows are `own`."""
+    """Return the beads of one handle that are there, from a trajectory's data beside its frames.
+
+    `column` reads the data in frames, where its rows are `own`.
+    """
     there = alive[rows]
 
     def of(key: str) -> Any:
@@ -336,7 +338,7 @@ def _found(what: Any) -> Scene:
         beads |= _bonds(x, what.bonds, shown, links)
         return _in_its_box(Scene(x, parts, links, what.ids), beads, what.box)
     if isinstance(what, Surface):
-        # Here the want of scikit-image or of bounds is an error.
+        # Here missing scikit-image or bounds are an error.
         _meshed(what, None)
         return Scene(np.empty((0, 3)), [_Part("surface", np.empty(0, int), surface=what)], {})
     if isinstance(what, TriangleMesh):
@@ -351,13 +353,16 @@ def _found(what: Any) -> Scene:
 def _bonds(
     positions: np.ndarray, pairs: np.ndarray, shown: list[np.ndarray], links: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them: of `pairs` of beads that
-    are joined, those that are not drawn by another name: as links of filaments, rods, jumps and forces with links."""
+    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them.
+
+    Of `pairs` of beads, those are left out that are drawn by another name: links of filaments, rods, jumps and forces
+    with links.
+    """
     key = np.array([len(positions), 1])
     numbers, others = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *shown])))
     numbers = np.setdiff1d(numbers, others)
     beads = np.column_stack([numbers // len(positions), numbers % len(positions)])
-    # Of beads that are asleep nothing is known.
+    # Rows without a bead have no places.
     beads = beads[np.isfinite(positions[beads]).all(axis=(1, 2))]
     if not len(beads):
         return {}
@@ -367,7 +372,7 @@ def _bonds(
 
 
 def _in_its_box(scene: Scene, beads: Mapping[str, np.ndarray], box: Any) -> Scene:
-    """Where it is shown; with the beads (k, 2) at the ends of links, -1 where there is none."""
+    """Move a scene to where it is shown in a box; `beads` (k, 2) are at the ends of links, -1 where there is none."""
     if box is None:
         return scene
     lengths = box_lengths(box)
@@ -393,8 +398,11 @@ def objects_of(
     boxes: dict[Surface, np.ndarray] | None = None,
     constant: Mapping[tuple[bool, str], bool] | None = None,
 ) -> tuple[list[Sheet], list[Solids]]:
-    """What there is to draw. Of a movie all of its solids, by what `Scene.numbers` calls them, and whether their
-    numbers stay: each has its colour in all of it."""
+    """Return the sheets and solids of a scene.
+
+    In a movie these are all of its solids, by their names in `Scene.numbers`, and whether their numbers are constant:
+    each keeps its colour.
+    """
     x, parts, links = scene.positions, scene.parts, scene.links
     membranes = {p.name: scene.sheet(p) for p in parts if p.faces is not None}
     meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
@@ -416,7 +424,7 @@ def objects_of(
             drawn.normals = unit(geometry.area_vectors(membrane.vertices, membrane.faces[part.on[1]]))
             drawn.two_sided = not membrane.closed
             if drawn.past is not None:
-                # As near as one gets without the triangles of then.
+                # An approximation: the triangles of that time are not known.
                 drawn.past_normals = np.broadcast_to(drawn.normals, drawn.past.shape)
         elif part.surface is not None and (found := meshes[part.surface]) is not None:
             mesh, sign = found
@@ -428,7 +436,7 @@ def objects_of(
                 drawn.past_normals[known] = sign * unit(part.surface.gradient(drawn.past[known]))
         spheres.append(drawn)
     for name, ends in links.items():
-        # Also where there are none now: colours stay those of names.
+        # Also where there are none now: each name keeps its colour.
         pairs = np.arange(2 * len(ends)).reshape(-1, 2)
         spheres.append(Solids(name, ends.reshape(-1, 3), None, pairs, are_beads=False))
     if constant is not None:
@@ -457,7 +465,7 @@ def objects_of(
 def _spheres_of(
     models: list[BeadModel], centers: np.ndarray, turn: np.ndarray
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Where the spheres of bodies are, with their radii; and how far they reach from the centre of each body."""
+    """Return places and radii of the spheres of bodies, and their extent from the centre of each body."""
     reach, places, radii = np.zeros(len(centers)), [np.empty((0, 3))], [np.empty(0)]
     for k, model in enumerate(models):
         own = slice(k, None, len(models))
@@ -473,7 +481,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
-    """For each surface a box around all of it or, where it has no bounds, around its points."""
+    """Return for each surface a box around all of it or, where it has no bounds, around its points."""
     boxes: dict[Surface, np.ndarray] = {}
     for part in scene.parts:
         if part.surface is None:
@@ -496,7 +504,7 @@ def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
 
 
 def _mesh_of(surface: Surface, box: np.ndarray) -> tuple[TriangleMesh, float] | None:
-    """As `_meshed`; None without scikit-image, or where no mesh of a moderate size comes out."""
+    """Return the mesh of `_meshed`; None without scikit-image, or where no mesh of a moderate size exists."""
     key = box.tobytes()
     if surface not in _meshes or _meshes[surface][0] != key:
         try:
@@ -507,7 +515,7 @@ def _mesh_of(surface: Surface, box: np.ndarray) -> tuple[TriangleMesh, float] | 
 
 
 def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, float]:
-    """Triangles in a box or, without one, all of them, turned outwards; and the sign of the gradient there."""
+    """Mesh a surface, in a box if one is given, turned outwards; also return the sign of the gradient there."""
     longest = np.ptp(surface.bounding_box if box is None else box, axis=0).max()
     cubes = CUBES_PER_LENGTH * longest / surface.length if np.isfinite(longest) else 0.0
     mesh = surface.mesh(int(np.clip(cubes, LEAST_CUBES, MOST_CUBES)), box=box)
@@ -517,11 +525,11 @@ def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, flo
 
 
 def _is_closed(faces: np.ndarray) -> bool:
-    """Whether every edge has its opposite half."""
+    """Tell whether every edge has its opposite half."""
     return not geometry.unpaired(faces).any()
 
 
-#: What values may be by name: of vertices, from positions and faces; and what their colour bar says.
+#: Values by name: of vertices, from positions and faces; and the label of their colour bar.
 NAMED_VALUES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray], str, int]] = {
     "mean_curvature": (geometry.mean_curvatures, "mean curvature", -1),
     "gaussian_curvature": (geometry.gaussian_curvatures, "Gaussian curvature", -2),
@@ -529,7 +537,7 @@ NAMED_VALUES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, np.ndarray | Non
 
 
 def label_of(values: Any, label: str, unit: str) -> str:
-    """What a colour bar says where nobody says otherwise."""
+    """Return the label of the colour bar, by default that of named values."""
     if label or not isinstance(values, str) or values not in NAMED_VALUES:
         return label
     _, said, power = NAMED_VALUES[values]
@@ -538,7 +546,7 @@ def label_of(values: Any, label: str, unit: str) -> str:
 
 
 def give_colors(surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str, Any]) -> None:
-    """Let things have other colours, by their names."""
+    """Set the colours of objects, by their names."""
     named: dict[str, list[Sheet | Solids]] = {}
     everything: list[Sheet | Solids] = [*surfaces, *solids]
     for one in everything:
@@ -552,7 +560,7 @@ def give_colors(surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str
 
 
 def give_values(surfaces: list[Sheet], values: Any) -> None:
-    """Let membranes have values: given ones, of all vertices or all faces one after the other, or named ones."""
+    """Set the values of membranes: given ones, of all vertices or all faces one after the other, or named ones."""
     if values is None:
         return
     of_vertices = sum(len(s.own[0]) for s in surfaces)
