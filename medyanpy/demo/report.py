@@ -348,11 +348,12 @@ class Report:
         spacing = samples.interval * integrator.timestep
         lines: dict[str, Line] = {}
         if thermal:
-            expected, unit = (integrator.temperature, "K") if in_kelvin else (integrator.kT, "kT")
+            expected = integrator.temperature if in_kelvin else integrator.kT
+            named = "K" if in_kelvin else "kT"
             assert expected is not None
             one = 1.0 if in_kelvin else units.boltzmann
             lines = {
-                handle.name: temperature_line(handle, one * np.array(samples.of[handle.name]), spacing, expected, unit)
+                handle.name: temperature_line(handle, one * np.array(samples.of[handle.name]), spacing, expected, named)
                 for handle in system.topology.handles
             }
         return lines, simulation.context.get_state(positions=True)
