@@ -9,6 +9,7 @@ import numpy as np
 
 from medyanpy._tools.declared import Declared
 from medyanpy._tools.described import Described, scalar_if_one
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
 from medyanpy._tools.tables import Displayed, Page, Table, of_all
 from medyanpy._tools.validation import plain_name
@@ -25,6 +26,9 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     """
 
     #: Whether terms have been taken out of what the constructor was given.
+    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
+    domains: Mapping[str, Domain] = domain_table()
+    changeable: tuple[str, ...]
     _was_cut = False
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -36,7 +40,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self.name = type(self).__name__
+        self.name: str = type(self).__name__
         if given["name"] is not None:
             self.name = plain_name(f"{self.name}: name", given["name"])
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.

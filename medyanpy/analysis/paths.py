@@ -197,11 +197,11 @@ class Points:
             raise TopologyError(f"{what}: points must be the handle of in-triangle points, not {points!r}")
         self._surfaces = Surfaces(what, source, on if isinstance(on, Membrane | str) else on.name, None, None)
         self.frames: Source = self._surfaces.frames
-        self.one = self._surfaces.one
+        self.one: bool = self._surfaces.one
         if self.frames.times is None:
             raise ParameterError(f"{what}: give states, frames or a trajectory: positions tell nothing of triangles")
         # Also rows that points may get later.
-        self.rows = points.beads if isinstance(points, TrajectoryHandle) else points.all_rows
+        self.rows: np.ndarray = points.beads if isinstance(points, TrajectoryHandle) else points.all_rows
         rows: Any = points.points
         if not isinstance(points, TrajectoryHandle):
             rows = points.topology.rows_in(points.rows_of(), self.rows)

@@ -153,6 +153,7 @@ class File:
         with writing("TrajectoryReporter", path), ExitStack() as stack:
             with h5py.File(image, "w", libver=LIBRARIES) as file:
                 fill(file)
+            self.number: int
             self._beside, self.number = opened_beside(path)
             stack.callback(self._beside.unlink, missing_ok=True)
             stack.callback(os.close, self.number)

@@ -1,6 +1,6 @@
 """Springs, and energies of any other shape, between fixed pairs of beads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.domains import Domain
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
@@ -274,7 +275,7 @@ class MembraneEdgeSprings(HarmonicBonds):
     """
 
     of_positions_alone = False
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         **{name: replace(domain, per="membrane.mesh.edges") for name, domain in HarmonicBonds.domains.items()}
     )
 

@@ -1,6 +1,6 @@
 """Soft repulsion between all shapes: balls, filaments, rods, membranes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,7 +123,7 @@ class SoftCollisions(ShapeForce):
     25.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="handles"),
         radius=Domain("nm", above=0.0, per="handles", optional=True),
         switchover=Domain(at_least=0.0),

@@ -1,6 +1,7 @@
 """Forces that belong to constraints written by a user: their penalty form, and their Fixman potential."""
 
 import collections.abc
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +85,7 @@ class ConstraintPenalty(NamedTerms):
     terms = "_members"
     terms_argument = "beads"
     #: And those that the texts name.
-    domains = domain_table(omega=Domain(at_least=0.0, per="members"))
+    domains: Mapping[str, Domain] = domain_table(omega=Domain(at_least=0.0, per="members"))
     omega: float | np.ndarray
 
     def __init__(
@@ -239,7 +240,7 @@ class ConstraintFixmanPotential(Force):
     ConstraintFixmanPotential(kT=4)
     """
 
-    domains = domain_table(kT=Domain("pN nm", above=0.0))
+    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
     kT: float  # noqa: N815
 
     def __init__(

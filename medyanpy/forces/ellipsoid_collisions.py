@@ -1,5 +1,6 @@
 """Repulsion between ellipsoids and all shapes: balls, filaments, rods, membranes."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -110,7 +111,7 @@ class EllipsoidCollisions(ShapeForce):
     4.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         semi_axes=Domain("nm", above=0.0, per="_body_numbers", size=3),
         radius=Domain("nm", at_least=0.0, per="shapes", optional=True),

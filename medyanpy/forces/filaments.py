@@ -1,5 +1,6 @@
 """Forces on filaments: bending, stretching, twisting, and the Fixman potential of constrained filaments."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -375,7 +376,7 @@ class FixmanPotential(_FilamentForce):
     FixmanPotential(kT=4)
     """
 
-    domains = domain_table(kT=Domain("pN nm", above=0.0))
+    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
     kT: float  # noqa: N815
 
     def __init__(

@@ -2,6 +2,7 @@
 
 import weakref
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -314,14 +315,14 @@ class Links(_SiteTerms):
     """
 
     of_positions_alone = True
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
         length=Domain("nm", at_least=0.0, per="ids"),
     )
     stiffness: float | np.ndarray
     length: float | np.ndarray
-    ends = ("a", "b")
-    apart = ((0, 1),)
+    ends: tuple[str, ...] = ("a", "b")
+    apart: tuple[tuple[int, int], ...] = ((0, 1),)
     noun = "link"
 
     def __init__(
@@ -508,7 +509,7 @@ class _Angles(_SiteTerms):
     """Base of both kinds of angles, which differ in the sites that make the two directions."""
 
     of_positions_alone = True
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN nm", at_least=0.0, per="ids"),
         angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
     )
@@ -599,9 +600,9 @@ class AngleLinks(_Angles):
 
     stiffness: float | np.ndarray
     angle: float | np.ndarray
-    ends = ("a", "b", "c")
-    directions = ((1, 0), (1, 2))
-    apart = ((0, 1), (1, 2))
+    ends: tuple[str, ...] = ("a", "b", "c")
+    directions: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (1, 2))
+    apart: tuple[tuple[int, int], ...] = ((0, 1), (1, 2))
 
     def __init__(
         self,
@@ -681,9 +682,9 @@ class DirectionLinks(_Angles):
 
     stiffness: float | np.ndarray
     angle: float | np.ndarray
-    ends = ("a", "b", "c", "d")
-    directions = ((0, 1), (2, 3))
-    apart = ((0, 1), (2, 3))
+    ends: tuple[str, ...] = ("a", "b", "c", "d")
+    directions: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (2, 3))
+    apart: tuple[tuple[int, int], ...] = ((0, 1), (2, 3))
 
     def __init__(
         self,
@@ -794,10 +795,10 @@ class NormalLinks(_SiteTerms):
     128.000000
     """
 
-    domains = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
+    domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
     stiffness: float | np.ndarray
-    ends = ("a", "b", "point")
-    apart = ((0, 1),)
+    ends: tuple[str, ...] = ("a", "b", "point")
+    apart: tuple[tuple[int, int], ...] = ((0, 1),)
     noun = "direction"
 
     def __init__(

@@ -1,5 +1,6 @@
 """Forces on membranes: bending, area, volume, and pressure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -264,7 +265,7 @@ class MembraneBending(_OfCurvature):
     1.000
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
         spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
     )
@@ -412,7 +413,7 @@ class MembraneArea(_MembraneForce):
     MembraneArea(area_modulus=200, area=3e+06)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         area_modulus=Domain("pN/nm", at_least=0.0),
         area=Domain("nm²", above=0.0, optional=True),
     )
@@ -677,7 +678,7 @@ class MembraneOsmoticPressure(_MembraneForce):
     MembraneOsmoticPressure(particles=3351.05, concentration=0.006022, kT=4.14195)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         particles=Domain(above=0.0), concentration=Domain("1/nm³", above=0.0), kT=Domain("pN nm", above=0.0)
     )
     particles: float

@@ -1,5 +1,6 @@
 """Adhesion of a membrane to walls, spheres and beads."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class MembraneAdhesion(_MembraneForce):
     MembraneAdhesion(strength=0.05, range=2, distance=2)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         strength=Domain("pN/nm", per="membrane.beads"), range=Domain("nm", above=0.0), distance=Domain("nm")
     )
     strength: float | np.ndarray

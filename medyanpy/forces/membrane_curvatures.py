@@ -1,5 +1,6 @@
 """Energies of the Gaussian curvature of a membrane, and of the difference in area of its two sides."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -132,7 +133,7 @@ class MembraneAreaDifference(_OfCurvature):
     MembraneAreaDifference(modulus=82, thickness=3, area_difference=40000, area=3e+06)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         modulus=Domain("pN nm", at_least=0.0),
         thickness=Domain("nm", above=0.0),
         area_difference=Domain("nm²", optional=True),

@@ -1,5 +1,6 @@
 """Line tension on a membrane: of its borders, and of boundaries between its phases."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,7 +135,7 @@ class MembraneLineTension(_MembraneForce):
     MembraneLineTension(phases=array of 162, line_tension=1)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         phases=Domain(at_least=0.0, at_most=1.0, per="membrane.beads"), line_tension=Domain("pN")
     )
     phases: float | np.ndarray

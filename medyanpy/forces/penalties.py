@@ -4,7 +4,7 @@ All are polynomials of degree 4 in the positions, smooth everywhere, with the se
 implicit kicks. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class LinkLengthPenalty(NamedTerms):
     LinkLengthPenalty(omega=20, length=1)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="pairs"),
         length=Domain("nm", at_least=0.0, per="pairs"),
     )

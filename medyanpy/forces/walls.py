@@ -1,5 +1,6 @@
 """Walls that repel."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
@@ -96,7 +97,7 @@ class WallRepulsion(_SingleBeadForce):
     4.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         sigma=Domain("nm", above=0.0),
         radius=Domain("nm", at_least=0.0, per="beads", optional=True),

@@ -1,5 +1,6 @@
 """A periodic box whose lengths follow a tension or a pressure."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -94,7 +95,7 @@ class BoxArea(Jump):
     True
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         tension=Domain("pN/nm"),
         pressure=Domain("pN/nm²"),
         rate=Domain("1/s", at_least=0.0),
@@ -104,7 +105,7 @@ class BoxArea(Jump):
     pressure: float
     rate: float
     step: float
-    kinds = ("resize",)
+    kinds: tuple[str, ...] = ("resize",)
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Flips of the edges of a membrane, which make it a fluid."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,13 +104,13 @@ class EdgeFlips(Jump):
     True
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         rate=Domain("1/s", at_least=0.0),
         min_angle=Domain("radians", at_least=0.0, below=np.pi / 3.0),
     )
     rate: float
     min_angle: float
-    kinds = ("flip",)
+    kinds: tuple[str, ...] = ("flip",)
 
     def __init__(
         self, membrane: Membrane, rate: float, *, min_angle: float = 0.0, every: int = 1, name: str | None = None

@@ -127,7 +127,7 @@ class LinkBinding(Jump):
     LinkEnds(1: 0 given, 1 bound)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         off_rate=Domain("1/s", above=0.0),
         on_rate=Domain("1/s", at_least=0.0, optional=True),
         dissociation_constant=Domain("1/nm³", above=0.0, optional=True),
@@ -137,7 +137,7 @@ class LinkBinding(Jump):
     on_rate: float | None
     dissociation_constant: float | None
     load_sharing: float
-    kinds = ("bind", "unbind")
+    kinds: tuple[str, ...] = ("bind", "unbind")
 
     def __init__(
         self,
