@@ -321,8 +321,8 @@ class Links(_SiteTerms):
     )
     stiffness: float | np.ndarray
     length: float | np.ndarray
-    ends: tuple[str, ...] = ("a", "b")
-    apart: tuple[tuple[int, int], ...] = ((0, 1),)
+    ends: ClassVar[tuple[str, ...]] = ("a", "b")
+    apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
     noun = "link"
 
     def __init__(
@@ -600,9 +600,9 @@ class AngleLinks(_Angles):
 
     stiffness: float | np.ndarray
     angle: float | np.ndarray
-    ends: tuple[str, ...] = ("a", "b", "c")
-    directions: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (1, 2))
-    apart: tuple[tuple[int, int], ...] = ((0, 1), (1, 2))
+    ends: ClassVar[tuple[str, ...]] = ("a", "b", "c")
+    directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]] = ((1, 0), (1, 2))
+    apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (1, 2))
 
     def __init__(
         self,
@@ -682,9 +682,9 @@ class DirectionLinks(_Angles):
 
     stiffness: float | np.ndarray
     angle: float | np.ndarray
-    ends: tuple[str, ...] = ("a", "b", "c", "d")
-    directions: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (2, 3))
-    apart: tuple[tuple[int, int], ...] = ((0, 1), (2, 3))
+    ends: ClassVar[tuple[str, ...]] = ("a", "b", "c", "d")
+    directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]] = ((0, 1), (2, 3))
+    apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (2, 3))
 
     def __init__(
         self,
@@ -797,8 +797,8 @@ class NormalLinks(_SiteTerms):
 
     domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
     stiffness: float | np.ndarray
-    ends: tuple[str, ...] = ("a", "b", "point")
-    apart: tuple[tuple[int, int], ...] = ((0, 1),)
+    ends: ClassVar[tuple[str, ...]] = ("a", "b", "point")
+    apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
     noun = "direction"
 
     def __init__(

@@ -1,7 +1,7 @@
 """A periodic box whose lengths follow a tension or a pressure."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class BoxArea(Jump):
     pressure: float
     rate: float
     step: float
-    kinds: tuple[str, ...] = ("resize",)
+    kinds: ClassVar[tuple[str, ...]] = ("resize",)
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Flips of the edges of a membrane, which make it a fluid."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class EdgeFlips(Jump):
     )
     rate: float
     min_angle: float
-    kinds: tuple[str, ...] = ("flip",)
+    kinds: ClassVar[tuple[str, ...]] = ("flip",)
 
     def __init__(
         self, membrane: Membrane, rate: float, *, min_angle: float = 0.0, every: int = 1, name: str | None = None

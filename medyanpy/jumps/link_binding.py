@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class LinkBinding(Jump):
     on_rate: float | None
     dissociation_constant: float | None
     load_sharing: float
-    kinds: tuple[str, ...] = ("bind", "unbind")
+    kinds: ClassVar[tuple[str, ...]] = ("bind", "unbind")
 
     def __init__(
         self,
