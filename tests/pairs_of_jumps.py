@@ -14,8 +14,6 @@ import numpy as np
 
 import medyanpy as mp
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 KT = 1.0
 TIMESTEP = 0.01
 STEPS = 12

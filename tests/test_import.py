@@ -50,6 +50,11 @@ def test_import_loads_numpy_and_nothing_else():
     assert not (ours - numpys) & SLOW
 
 
+def test_commands_load_no_demos_but_their_own():
+    assert "medyanpy.demo" not in loaded_by("from medyanpy import cli; cli.main(['info'])")
+    assert "medyanpy.demo" in loaded_by("from medyanpy import cli; cli._parser(demos=True)")
+
+
 def imported_in(folder):
     """What a new process that starts in a folder says of ``import medyanpy``, as one types it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONSAFEPATH", "PYTHONPATH")}

@@ -23,7 +23,7 @@ With weights y_0, y held fixed, and Y = D y, the response of y_0 r_0 + y.r is
 
 and along a line Y is kappa |g|^(-3) (DN - 3/2 (g.Dg)/(g.g) N), with T likewise, of y = Dr: no root is left.
 
-*Projected*, the form of version 0.1, is that of the one number H_v = 3 a.G/(G.G), the part of a along G:
+*Projected* is the form of the one number H_v = 3 a.G/(G.G), the part of a along G:
 
     E = sum_v 2 kappa_v (H_v - c_v)^2 S_v
     p = 3 w G/(G.G),   q = w (3 a - 2 H G)/(G.G),   s = u (H - c_v),   w = 2 S u
@@ -299,7 +299,7 @@ cdef inline double _energy_of(
 
 
 cdef class VertexBending(Bending):
-    """Vertex form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm. projected: that of version 0.1."""
+    """Vertex form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm. projected: the form of one number."""
     cdef bint projected
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0, bint projected):

@@ -137,9 +137,8 @@ def declared(cls: type[_Class]) -> type[_Class]:
 class Declared:
     """Classes whose constructors, domains and rows of docstrings are made of the arguments that they declare."""
 
-    #: The numbers that can be set, and which values each may have.
+    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
     domains: Mapping[str, Domain] = domain_table()
-    #: Their names, by default all.
     changeable: tuple[str, ...]
     #: The arguments that a class declares itself, by their names.
     _declared: Mapping[str, _Argument] = {}
@@ -156,6 +155,8 @@ class Declared:
             if "__init__" not in vars(cls):
                 cls._make()
         super().__init_subclass__(**options)
+        if "domains" in vars(cls) and "changeable" not in vars(cls):
+            cls.changeable = tuple(cls.domains)
 
     @classmethod
     def _make(cls) -> None:
@@ -179,9 +180,9 @@ class Declared:
     def _take(self, given: dict[str, Any]) -> None:
         """Take the arguments that are not numbers; subclasses add theirs. Numbers are declared after it."""
 
-    def _declare(self, **numbers: Any) -> None:
-        """Take the numbers."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def _declare(self, **numbers: Any) -> None: ...
 
 
 def _annotated(value: _Argument, annotation: Any) -> _Argument:

@@ -9,7 +9,6 @@ import numpy as np
 
 from medyanpy._tools.declared import Declared
 from medyanpy._tools.described import Described, scalar_if_one
-from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
 from medyanpy._tools.tables import Displayed, Page, Table, of_all
 from medyanpy._tools.validation import plain_name
@@ -26,14 +25,7 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     """
 
     #: Whether terms have been taken out of what the constructor was given.
-    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
-    domains: Mapping[str, Domain] = domain_table()
-    changeable: tuple[str, ...]
     _was_cut = False
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "domains" in vars(cls) and "changeable" not in vars(cls):
-            cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
         self._take({"name": name})

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from medyanpy._version import __version__
 from medyanpy.cli import bench, demo, export, info, installation, run
@@ -25,7 +26,8 @@ from medyanpy.errors import MedyanError, OutputError, SimulationError, WalltimeE
 __all__ = ["main"]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(demos: bool = True) -> argparse.ArgumentParser:
+    """Build the parser; the options of demos are those of a registry that takes time to load."""
     parser = argparse.ArgumentParser(
         prog="medyanpy",
         description="Mechanics of cells: proteins on living membranes under Langevin dynamics.",
@@ -35,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"medyanpy {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for add, act in (
-        (demo.add, demo.run),
+        (partial(demo.add, whole=demos), demo.run),
         (info.add, info.run),
         (run.add_run, run.run),
         (run.add_resume, run.resume),
@@ -71,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error tells why it is not 0.
     """
-    parser = _parser()
+    words = sys.argv[1:] if argv is None else argv
+    parser = _parser(demos="demo" in words or "_ARGCOMPLETE" in os.environ)
     _complete(parser)
     options = parser.parse_args(argv)
     if options.command is None:

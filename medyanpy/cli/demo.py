@@ -2,20 +2,33 @@
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medyanpy.cli.codes import DONE, FAILED
-from medyanpy.demo import DEMOS
-from medyanpy.demo.report import OUTPUTS
 from medyanpy.errors import ParameterError
+
+if TYPE_CHECKING:
+    from medyanpy.demo.report import Entry
 
 __all__ = ["add", "run"]
 
 _FIRST = "points"
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """Add the command and its options, as the registry of demos has them."""
+def add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", whole: bool = True
+) -> argparse.ArgumentParser:
+    """Add the command and, with `whole`, its options as the registry of demos has them."""
+    demo = commands.add_parser("demo", help="simulate cells at work, and compare with theory")
+    if whole:
+        _add_options(demo)
+    return demo
+
+
+def _add_options(demo: argparse.ArgumentParser) -> None:
+    from medyanpy.demo import DEMOS
+    from medyanpy.demo.report import OUTPUTS
+
     others = [name for name in DEMOS if name != _FIRST]
     files = f"{', '.join(OUTPUTS[:-1])} and {OUTPUTS[-1]}"
     more: dict[str, list[str]] = {}
@@ -23,15 +36,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
         for file in set(entry.outputs) - set(OUTPUTS):
             more.setdefault(file, []).append(name)
     too = "; ".join(f"{', '.join(names)}: {file} too" for file, names in more.items())
-    demo = commands.add_parser(
-        "demo",
-        help=f"simulate cells at work, and compare with theory: {', '.join([_FIRST, *others])}",
-        description=" ".join(f"{name}: {DEMOS[name].about}." for name in (_FIRST, *others))
+    demo.description = (
+        " ".join(f"{name}: {DEMOS[name].about}." for name in (_FIRST, *others))
         + f" Each writes {files} ({too}), and prints what was measured beside what theory expects. Takes under a "
-        "minute on two cores.",
+        "minute on two cores."
     )
     demo.add_argument("which", nargs="?", choices=sorted(DEMOS), default=_FIRST, help="default: %(default)s")
-    for name, owners in _owners().items():
+    for name, owners in _owners(DEMOS).items():
         option = DEMOS[owners[0]].options[name]
         kind: dict[str, Any] = {"metavar": "FILE"} if option.at_least is None else {"type": int, "metavar": "N"}
         usual = f" (default: {option.default})" * (option.default is not None)
@@ -47,14 +58,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
         help=f"folder for the files (default: ./medyanpy-demo; of the others ./medyanpy-demo-{others[0]} and so on)",
     )
     demo.add_argument("--overwrite", action="store_true", help="replace the files of an earlier demo")
-    return demo
 
 
-def _owners() -> dict[str, list[str]]:
+def _owners(demos: "dict[str, Entry]") -> dict[str, list[str]]:
     """Find the demos that take each option that not all demos take."""
     out: dict[str, list[str]] = {}
-    for which in sorted(DEMOS, key=lambda which: which != _FIRST):
-        for name in DEMOS[which].options:
+    for which in sorted(demos, key=lambda which: which != _FIRST):
+        for name in demos[which].options:
             if name != "steps":
                 out.setdefault(name, []).append(which)
     return out
@@ -62,8 +72,10 @@ def _owners() -> dict[str, list[str]]:
 
 def run(options: argparse.Namespace) -> int:
     """Run a demo; the exit code is 1 if a line of its table reads CHECK."""
+    from medyanpy.demo import DEMOS
+
     entry = DEMOS[options.which]
-    for name, owners in _owners().items():
+    for name, owners in _owners(DEMOS).items():
         if name not in entry.options and getattr(options, name) is not None:
             known = " and ".join(f"'medyanpy demo {which}'" for which in owners)
             raise ParameterError(f"--{name} is for {known}, not for 'demo {options.which}'")

@@ -196,11 +196,12 @@ class Relaxation:
         self._v, self._length = np.zeros((len(length), 3)), np.repeat(length[:, None], 3, axis=1)
         others = list(store.momenta.values())
         self._momenta, self._radii = [np.zeros(m.p.shape) for m in others], [store.radii(m) for m in others]
-        #: Of each part of `v`: where it begins and ends, and its shape.
-        self._places: list[tuple[int, int, tuple[int, ...]]] = []
+        #: Where each part of `v` begins and ends, and its shape.
+        self._spans: list[tuple[int, int, tuple[int, ...]]] = []
+        first = 0
         for part in (self._v, *self._momenta):
-            first = self._places[-1][1] if self._places else 0
-            self._places.append((first, first + part.size, part.shape))
+            self._spans.append((first, first + part.size, part.shape))
+            first += part.size
         self.program: Program = store.make_program(
             self._v,
             length**2,
@@ -306,7 +307,7 @@ class Relaxation:
 
     def _parts(self, v: np.ndarray) -> list[np.ndarray]:
         """Return rows of each bead: of velocities, and of other momenta."""
-        return [v[first:last].reshape(shape) for first, last, shape in self._places]
+        return [v[first:last].reshape(shape) for first, last, shape in self._spans]
 
     def _force(self) -> np.ndarray:
         """Return generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
@@ -321,12 +322,16 @@ class Relaxation:
         v = self.v + h * self.drive
         fastest = sqrt(max(float(np.einsum("ij,ij->i", p, p).max(initial=0.0)) for p in self._parts(v)))
         self.v = v * min(1.0, self.largest_move / (fastest * h)) if fastest > 0.0 else v
-        kinks = self.kinks
-        if not len(kinks.at):
+        if len(self.kinks.at):
+            self._move_with_points(h)
+        else:
             self._move(h)
             self.force = self._force()
-            self.drive = self._drive()
-            return
+        self.drive = self._drive()
+
+    def _move_with_points(self, h: float) -> None:
+        """Move, and hold points at the edges that they are pushed onto."""
+        kinks = self.kinks
         before, drive = kinks.triangle.copy(), self._parts(self.drive)[0][kinks.rows].copy()
         v = self.v
         rows = self._parts(v)[0][kinks.rows]
@@ -345,7 +350,6 @@ class Relaxation:
             self._perform(Place())
             self.program.changed()
             self.force = self._force()
-        self.drive = self._drive()
 
     def _move(self, h: float) -> None:
         move = self.schedule.operations(Stage(0, "A", h, None))

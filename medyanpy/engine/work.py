@@ -62,7 +62,7 @@ class WorkMeter(Flow):
         self._kinetic[0], self._potential[0] = kinetic, potential
 
     def take(self, tallies: np.ndarray) -> None:
-        """Resume from tallies that a checkpoint holds; those of version 0.1 are fewer, without jumps."""
+        """Resume from tallies that a checkpoint holds; the work of jumps among them."""
         self._tallies[:] = 0.0
         self._tallies[: len(tallies)] = tallies
 

@@ -1,4 +1,4 @@
-"""Membranes under heat do not crumple: the vertex form of the bending energy beside the projected one of version 0.1.
+"""Membranes under heat do not crumple: the vertex form of the bending energy beside the projected one.
 
 A vertex is crumpled where its flatness, the length of the sum of the area vectors of its triangles over the sum of
 their areas, is below 0.8. Of 1500 draws from the harmonic modes of the vesicle none was below 0.83 at 10 kT, 0.87 at 20
