@@ -81,7 +81,7 @@ def test_the_mean_over_64_directions_is_as_good_as_its_docstring_says(modulus):
         assert error < min(bound for w, bound in stated.items() if sharp <= w * (1.0 + 1e-9))
         reached = max(reached, error)
     assert reached > (1e-6 if modulus < 50.0 else 1e-2), "the smaller w would do"
-    text = mp.forces.DirectedPointCurvature.__doc__
+    text = " ".join(mp.forces.DirectedPointCurvature.__doc__.split())
     assert all(part in text for part in ("2e-8 kT up to w = 60", "up to 200", "0.1 kT up to 600"))
 
 
