@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy._kernels import program
+from medyanpy._kernels.core import program
 from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -123,7 +123,7 @@ def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_pa
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})",
             "import numpy as np, medyanpy as mp",
             "from medyanpy.testing import ForceCase, check_force",
-            blocks[0].replace("medyanpy._kernels.wall", "wall"),
+            blocks[0].replace("medyanpy._kernels.forces.wall", "wall"),
             "mp.forces.HarmonicWall = HarmonicWall",
             blocks[1],
             "check_force(*CASES)",
@@ -146,7 +146,7 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
     shutil.copytree(kernels, declared, ignore=shutil.ignore_patterns("*.pyx", "*.py", "baseline", "avx*"))
     for package in (declared, declared.parent):
         (package / "__init__.py").touch()
-    text = (kernels / "radial.pxd").read_text(encoding="utf-8")
+    text = (kernels / "forces" / "radial.pxd").read_text(encoding="utf-8")
     for place, new in (
         ("\n\n\ncdef enum:", f"\n{number}"),
         ("cdef inline void evaluate(", f"{function}\n\n\n"),
@@ -154,10 +154,10 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
     ):
         assert text.count(place) == 1
         text = text.replace(place, new + place)
-    (declared / "radial.pxd").write_text(text, encoding="utf-8")
-    shutil.copy(declared / "radial.pxd", tmp_path)
+    (declared / "forces" / "radial.pxd").write_text(text, encoding="utf-8")
+    shutil.copy(declared / "forces" / "radial.pxd", tmp_path)
     for name in ("radial", "pairs"):
-        shutil.copy(kernels / f"{name}.pyx", tmp_path)
+        shutil.copy(kernels / "forces" / f"{name}.pyx", tmp_path)
         compile_module(name, tmp_path, declared.parents[1])
     *_, morse, row = [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
     script = "\n".join(
@@ -167,7 +167,7 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
             "from medyanpy.forces import _pair_force",
             "from medyanpy.testing import ForceCase, check_force",
             "_pair_force.pairs = pairs",
-            morse.replace("medyanpy._kernels.radial", "radial"),
+            morse.replace("medyanpy._kernels.forces.radial", "radial"),
             row,
             "check_force(*CASES)",
         ]
@@ -329,7 +329,7 @@ def anchors(page):
 #: Files that a page shows how to write.
 MADE = {
     "add_a_column.md": {"breathing.pyx"},
-    "add_a_force.md": {"medyanpy/_kernels/wall.pyx", "medyanpy/forces/wall.py"},
+    "add_a_force.md": {"medyanpy/_kernels/forces/wall.pyx", "medyanpy/forces/wall.py"},
     "add_a_jump.md": {"switching.pyx"},
     "add_a_kind_of_bead.md": {"rails.pyx"},
     "add_a_letter.md": {"gyration.pyx"},

@@ -98,7 +98,7 @@ def test_a_package_without_kernels_is_not_taken_for_the_source_folder(tmp_path):
 def test_a_missing_openmp_library_is_named(tmp_path):
     """With the command that installs it."""
     package = shutil.copytree(Path(mp.__file__).parent, tmp_path / "medyanpy")
-    library = package / "_kernels" / f"parallel{EXTENSION_SUFFIXES[0]}"
+    library = package / "_kernels" / "core" / f"parallel{EXTENSION_SUFFIXES[0]}"
     linked = re.search(rb"libgomp[\w.-]*?\.so\.1", library.read_bytes())
     if linked is None:
         pytest.skip("built with another compiler's OpenMP")
@@ -114,7 +114,7 @@ def test_a_missing_openmp_library_is_named(tmp_path):
 def test_a_kernel_that_cannot_be_loaded_says_so_itself(tmp_path):
     """Kernels that are there and broken are not taken for missing ones."""
     package = shutil.copytree(Path(mp.__file__).parent, tmp_path / "medyanpy")
-    library = package / "_kernels" / f"parallel{EXTENSION_SUFFIXES[0]}"
+    library = package / "_kernels" / "core" / f"parallel{EXTENSION_SUFFIXES[0]}"
     assert library.exists()
     library.write_bytes(b"no library")
     done = imported_in(tmp_path)

@@ -97,7 +97,7 @@ def test_imports_point_down():
 
 
 def test_kernels_import_nothing_of_the_package():
-    for path in (SOURCE / "_kernels").glob("*.p[yx]*"):
+    for path in (SOURCE / "_kernels").rglob("*.p[yx]*"):
         if path.suffix in (".pyx", ".pxd", ".pxi", ".py"):
             for line in path.read_text().splitlines():
                 words = line.split()
@@ -126,8 +126,8 @@ def test_only_the_mesh_package_uses_networkx():
 
 
 def test_interface_for_third_party_operations_is_installed():
-    assert (PACKAGE / "_kernels" / "program.pxd").exists()
-    assert (PACKAGE / "_kernels" / "parallel.pxd").exists()
+    assert (PACKAGE / "_kernels" / "core" / "program.pxd").exists()
+    assert (PACKAGE / "_kernels" / "core" / "parallel.pxd").exists()
     assert (PACKAGE / "py.typed").exists()
 
 
@@ -172,7 +172,7 @@ print(after[me] - before[me], *(after[t] for t in after if t not in before))
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="only Linux tells the time of each thread")
 def test_openmp_is_on():
     """A step on three threads starts two more, and each does its part of the work; little work starts none."""
-    from medyanpy._kernels import parallel
+    from medyanpy._kernels.core import parallel
 
     assert parallel.OPENMP_VERSION >= 201511
     done = subprocess.run([sys.executable, "-c", THREADS_AT_WORK], capture_output=True, text=True, check=False)
@@ -188,7 +188,7 @@ def test_there_is_one_parallel_loop():
     modules = {p: p.read_bytes() for suffix in EXTENSION_SUFFIXES[:1] for p in PACKAGE.rglob(f"*{suffix}")}
     assert len(modules) >= 19
     users = [p.relative_to(PACKAGE) for p, content in modules.items() if any(name in content for name in region)]
-    assert [str(p.parent / p.name.split(".")[0]) for p in users] == ["_kernels/parallel"]
+    assert [str(p.parent / p.name.split(".")[0]) for p in users] == ["_kernels/core/parallel"]
 
 
 def test_instruction_sets_are_chosen_at_import():

@@ -31,7 +31,7 @@ def built():
     """Names of kernels in meson.build: those built once, and those built for each instruction set."""
     text = (SOURCE / "_kernels" / "meson.build").read_text()
     lists = (re.search(rf"^{name} = \[(.*?)\]", text, re.DOTALL | re.MULTILINE) for name in ("kernels", "hot_kernels"))
-    return [re.findall(r"'(\w+)'", found[1]) for found in lists]
+    return [re.findall(r"'([\w/]+)'", found[1]) for found in lists]
 
 
 def sources():
@@ -51,6 +51,7 @@ def extensions(built, installed):
         if v == "baseline" or any(p.parent == KERNELS / v and p.suffix == ".so" for p in installed)
     ]
     yield from (KERNELS / f"{name}{EXTENSION_SUFFIXES[0]}" for name in ("_cyutility", *once))
+    hot = [name.split("/")[-1] for name in hot]
     yield from (KERNELS / v / f"{name}{EXTENSION_SUFFIXES[0]}" for name in hot for v in variants)
 
 
@@ -78,7 +79,8 @@ def test_nothing_is_there_that_should_not_be(installed, built):
 
 def test_what_third_parties_compile_against_is_there(installed):
     """An interface file for each kernel that offers something, the marker of types, and headers named by no other."""
-    for name in ("program", "parallel", "box", "vec3", "radial", "points", "neighbors", "philox", "elementary"):
+    core = ("program", "parallel", "box", "vec3", "neighbors", "philox", "elementary")
+    for name in (*(f"core/{name}" for name in core), "forces/radial", "beads/points", "jumps/jump"):
         assert KERNELS / f"{name}.pxd" in installed
     text = {p: where.read_text() for p, where in installed.items() if p.suffix == ".pxd"}
     for path, content in text.items():

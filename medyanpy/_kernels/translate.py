@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     at = arguments.index("--")
     folder, depfile, options = Path(arguments[0]), Path(arguments[1]), arguments[2:at]
     sources = [Path(source) for source in arguments[at + 1 :]]
-    shared = sorted(path for ending in ("*.pxd", "*.pxi") for path in sources[0].parent.glob(ending))
+    shared = sorted(path for ending in ("*.pxd", "*.pxi") for path in sources[0].parents[1].rglob(ending))
     given = folder / f"{depfile.stem}.options"
     said = "\n".join(options)
     if not given.exists() or given.read_text() != said:
