@@ -1303,7 +1303,7 @@ FUNCTION = re.compile(r"^\s*(?:cdef|cpdef|def) (?:inline )?[^=]*?(\w+)\(")
 
 def sites():
     """(file, function, code) of every place in the installed kernels, as often as it is there."""
-    for path in sorted(KERNELS.glob("*.p[yx][xdi]")):
+    for path in sorted(KERNELS.rglob("*.p[yx][xdi]")):
         function = ""
         # A call may go on in the next line.
         for line in re.sub(r"record_fault\(\s+", "record_fault(", path.read_text()).splitlines():
@@ -1333,7 +1333,7 @@ ENDS = {
 
 def endless():
     """(file, function) of every loop in the kernels that has no condition, with the text of the function."""
-    for path in sorted(KERNELS.glob("*.p[yx][xdi]")):
+    for path in sorted(KERNELS.rglob("*.p[yx][xdi]")):
         function, text, has = "", [], False
         for line in [*path.read_text().splitlines(), "cdef end()"]:
             found = FUNCTION.match(line)

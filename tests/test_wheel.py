@@ -95,7 +95,7 @@ def test_the_version_is_that_of_the_distribution(installed):
 
 
 def test_it_is_small(installed):
-    program = installed[KERNELS / f"program{EXTENSION_SUFFIXES[0]}"].read_bytes()
+    program = installed[KERNELS / "core" / f"program{EXTENSION_SUFFIXES[0]}"].read_bytes()
     if b".debug_info" in program or b"__asan_init" in program:
         pytest.skip("a debug or sanitizer build is as large as it is")
     size = sum(where.stat().st_size for p, where in installed.items() if p.suffix != ".pyc")

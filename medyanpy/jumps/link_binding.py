@@ -9,7 +9,7 @@ import numpy as np
 
 from medyanpy._kernels.core.neighbors import NeighborList
 from medyanpy._kernels.forces.radial import Radial
-from medyanpy._kernels.jumps.jump import link_binding as kernel
+from medyanpy._kernels.jumps import link_binding as kernel
 from medyanpy._kernels.jumps.link_binding import Joined
 from medyanpy._kernels.selected import bonds
 from medyanpy._tools.domains import Domain, domain_table

@@ -189,7 +189,7 @@ def build():
         work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         (package,) = Path(folder).glob("lib/python*/site-packages/medyanpy")
         size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc") / 1e6
-        variants = sorted(path.name for path in (package / "_kernels").iterdir() if any(path.glob("*.so")))
+        variants = sorted(path.name for path in (package / "_kernels").iterdir() if any(path.glob("geodesic.*")))
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         print(f"{platform.platform()}, {cores} cores, Python {platform.python_version()}")
         for what, value, target, unit in (("pip install . in a fresh environment", took, 120.0, "s"),

@@ -19,7 +19,7 @@ BOUND = {
 }  # fmt: skip
 POINTS = 4000
 HERE = Path(__file__).parent
-SOURCES = [HERE.parents[1] / "medyanpy" / "_kernels" / name for name in ("elementary.pxd", "special.pxd")]
+SOURCES = [HERE.parents[1] / "medyanpy" / "_kernels" / "core" / name for name in ("elementary.pxd", "special.pxd")]
 
 
 @pytest.fixture(autouse=True)
