@@ -21,6 +21,7 @@ from medyanpy.columns import BEADS, Column
 from medyanpy.engine import worksheet
 from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
 from medyanpy.engine.faults import Faults
+from medyanpy.engine.jumping import Listener
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
 from medyanpy.engine.overlaps import Overlap, overlaps_now
@@ -290,6 +291,18 @@ class Context(Displayed, Guarded):
         call = bound_call("snapshot", self.get_state, what)
         state: State = self.turn.ask(lambda: self._measure.look(*call.args))
         return state
+
+    @one_at_a_time
+    def events(self) -> Listener:
+        """Record the events of jumps from now on, for as long as what is returned is referenced.
+
+        Returns
+        -------
+        Listener
+            ``heard()`` returns all events until now, in the order of time, and ``forget(n)`` drops the first n. An
+            event is a named tuple ``(step, time, jump, kind, a, b, energy, chemical_energy)``, as in `EventReporter`.
+        """
+        return self._schedule.jumping.listen()
 
     @one_at_a_time
     def hessian(self, forces: Iterable[str] | None = None, positive: bool = False) -> Any:
