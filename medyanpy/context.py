@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
 from medyanpy._tools.validation import array, number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy.beads import Membrane
-from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
-from medyanpy.beads.oriented import ANGULAR_MOMENTA, ORIENTATIONS
-from medyanpy.columns import BEADS, Column
+from medyanpy.columns import ANGULAR_MOMENTA, BARYCENTRIC, BEADS, ORIENTATIONS, TRIANGLES, Column
 from medyanpy.engine import worksheet
 from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
 from medyanpy.engine.faults import Faults
@@ -28,7 +25,6 @@ from medyanpy.engine.overlaps import Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule, check_word
 from medyanpy.engine.space import (
     check_images,
-    check_links,
     check_sheets,
     check_space,
     expect_lengths,
@@ -43,6 +39,9 @@ from medyanpy.integrators import SplittingIntegrator
 from medyanpy.layout import Layout
 from medyanpy.state import State
 from medyanpy.system import System
+
+if TYPE_CHECKING:
+    from medyanpy.beads import Membrane
 
 __all__ = ["Context"]
 
@@ -89,7 +88,7 @@ class Context(Displayed, Guarded):
         self.integrator = integrator
         self._take(self._engine(choose_threads(threads)))
         #: Warnings that users have had, and need not have again when there are more.
-        self._said: set[str] = set()
+        self._said: set[worksheet.Remark] = set()
         self._looked = worksheet.Looked()
         found = overlaps_now(self._schedule)
         self._faults.overlapping = bool(found)
@@ -105,7 +104,8 @@ class Context(Displayed, Guarded):
         check_space(self.system)
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
-        check_links(store.layout)
+        for handle in store.layout.handles:
+            handle.demand_box(store.layout)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
         engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout, self.system))
@@ -446,7 +446,7 @@ class Context(Displayed, Guarded):
         self._refresh()
         lengths, x = self._check_box("set_box", box, scale)
         # First: warnings may be errors.
-        self._warn_of_fields(lengths)
+        self._warn_of_box(lengths)
         self._place(x, lengths)
 
     def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -460,10 +460,10 @@ class Context(Displayed, Guarded):
         check_sheets(what, self._store, self._store.x, lengths)
         return lengths, self._store.x.copy()
 
-    def _warn_of_fields(self, lengths: np.ndarray | None = None) -> None:
+    def _warn_of_box(self, lengths: np.ndarray | None = None) -> None:
         """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
         box = self._store.box if lengths is None else lengths
-        worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
+        worksheet.warn_of_box(self.system, self.integrator, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """Take the box of a state."""
@@ -491,7 +491,7 @@ class Context(Displayed, Guarded):
         self._set_columns("set_intriangle", {TRIANGLES: triangles, BARYCENTRIC: barycentric})
 
     @one_at_a_time(in_reports=False)
-    def flip_edges(self, membrane: Membrane, edges: Any) -> np.ndarray:
+    def flip_edges(self, membrane: "Membrane", edges: Any) -> np.ndarray:
         """Flip edges of a membrane: each is taken out, and the corners across it are joined instead.
 
         Vertices stay where they are, with their velocities. In-triangle points in the two triangles keep their place in
@@ -539,7 +539,7 @@ class Context(Displayed, Guarded):
         True
         """
         what = "flip_edges"
-        if not isinstance(membrane, Membrane) or membrane.topology is not self.system.topology:
+        if membrane not in self.system.topology.membranes:
             raise TopologyError(f"{what}: membrane must be the handle of a membrane of this topology, not {membrane!r}")
         ends = array(f"{what}: edges", edges, (None, 2), dtype=np.int64, error=TopologyError)
         outside = (ends < 0) | (ends >= len(membrane))
@@ -751,7 +751,7 @@ class Context(Displayed, Guarded):
             raise
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
-        self._warn_of_fields()
+        self._warn_of_box()
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
@@ -780,7 +780,7 @@ class Context(Displayed, Guarded):
         """
         self._refresh()
         self._schedule.take_arrays(arrays, step, since)
-        self._warn_of_fields()
+        self._warn_of_box()
         measured = arrays.get("work")
         if measured is not None:
             self.report_work = True

@@ -19,7 +19,7 @@ from medyanpy.beads.filament_constraints import (
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.flows import Flow
-from medyanpy.handles import Handle
+from medyanpy.handles import Block, Handle
 from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ class Filaments(Chains, Beads):
         self.fixed_nodes = fixed_nodes
         self.tolerance = tolerance
         self.friction_along: np.ndarray | None = None
+
+    def demand_box(self, layout: "Layout") -> None:
+        layout.expect_lengths(repr(self.name), "link", self.link_lengths)
 
     @property
     def n_filaments(self) -> int:
@@ -413,6 +416,7 @@ class Directors(Beads):
     and a force on it in pN nm.
     """
 
+    block = Block.DIRECTORS
     kind = "directors"
     in_space = False
     _is_from_elsewhere = False

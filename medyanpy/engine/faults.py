@@ -10,11 +10,12 @@ from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
-from medyanpy.engine.needles import flattest, heights, keepers_at
+from medyanpy.engine.needles import keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
+from medyanpy.mesh.geometry import flattest, heights
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle

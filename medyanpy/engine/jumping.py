@@ -8,8 +8,7 @@ import numpy as np
 
 from medyanpy._kernels.jumps import Jumps
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces import Force
-from medyanpy.forces.links import LinkEnds, Links
+from medyanpy.forces._base import Force
 from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
@@ -17,6 +16,7 @@ from medyanpy.letters import LETTERS
 if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.flows import Stage
+    from medyanpy.forces.links import LinkEnds
     from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
     from medyanpy.layout import Layout
@@ -238,16 +238,15 @@ class Jumping:
         """Return the name of the jump that an operation belongs to; None where it belongs to none."""
         return next((name for name, own in zip(self.names, self.operations, strict=True) if own is operation), None)
 
-    def links(self, forces: Iterable[Force], shown: Mapping[str, Mapping[str, Any]]) -> dict[Links, LinkEnds]:
+    def links(self, forces: Iterable[Force], shown: Mapping[str, Mapping[str, Any]]) -> "dict[Force, LinkEnds]":
         """Return, for all forces with links, the links that users gave and those that are bound according to
         `shown`."""
         found = {}
         for force in forces:
-            if isinstance(force, Links):
+            if force.link_ends is not None:
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
-                found[force] = LinkEnds(
-                    force, [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
-                )
+                bound = [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
+                found[force] = force.link_ends(bound)
         return found
 
 

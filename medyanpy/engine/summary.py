@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from medyanpy._tools.images import box_shown, in_words
 from medyanpy._tools.tables import Table, amount, named, quantity
 from medyanpy.errors import MedyanError
-from medyanpy.forces import PythonForce, PythonMembraneField
 from medyanpy.kicks import Explicit
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _look(context: "Context") -> "tuple[State | None, str]":
     own = [
         name
         for name, force in zip(context.system.force_names, context.system.forces, strict=True)
-        if isinstance(force, PythonForce | PythonMembraneField)
+        if force.calls_python
     ]
     if own:
         return None, f"Energies and temperatures are not taken here, since {own[0]} calls a function: get_state does."

@@ -423,6 +423,9 @@ class Links(_SiteTerms):
         out: np.ndarray = np.linalg.norm(between, axis=1)
         return out
 
+    def link_ends(self, bound: list[tuple[Sites, Sites, np.ndarray]]) -> "LinkEnds":
+        return LinkEnds(self, bound)
+
     def tensions(self, state: "State") -> np.ndarray:
         """Return the tensions of the links in a state, in the order of ``state.links(self)``.
 
