@@ -85,8 +85,6 @@ class Handle(Guarded):
     #: Its block in the arrays of a Context.
     block = Block.OTHERS
     is_on_surface = False
-    #: Number of constraints of a user's own that it is.
-    count = 0
     #: Whether its positions are places in space; else they are directions.
     in_space = True
     #: The arrays that beads of this kind have.

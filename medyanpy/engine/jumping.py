@@ -243,7 +243,7 @@ class Jumping:
         `shown`."""
         found = {}
         for force in forces:
-            if force.link_ends is not None:
+            if force.has_links:
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
                 bound = [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
                 found[force] = force.link_ends(bound)

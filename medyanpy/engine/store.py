@@ -84,7 +84,7 @@ class Store:
         self.seed = seed
         self.layout: Layout = Layout(topology, threads, self.box)
         layout = self.layout
-        self.held: int = sum(handle.count for handle in layout.handles)
+        self.held: int = sum(cast(Any, h).count for h in layout.handles if h.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.

@@ -248,7 +248,7 @@ def look(
     handles = [handle for handle in system.topology.handles if handle.block is not Block.NONE]
     beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
     together = own.row_of("all together", list(zip(system.forces, own.rates, strict=True)))
-    objects = (*handles, *system.forces, *system.jumps)
+    objects: tuple[Any, ...] = (*handles, *system.forces, *system.jumps)
     remarks = [
         *_remarks_of_overlaps(found),
         *(

@@ -1,7 +1,7 @@
 """Base classes of forces."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -63,6 +63,8 @@ class Force(Parameterized):
     of_positions_alone = False
     #: True if it calls a function of a user's, which may do anything.
     calls_python = False
+    #: True if its terms are links, of which `link_ends` tells the ends.
+    has_links = False
     #: True if `squared_frequencies` are exact and not only bounds.
     exact_frequencies = False
 
@@ -179,8 +181,9 @@ class Force(Parameterized):
         """Return remarks that depend on the box, made again whenever that changes; one warning is given of all."""
         return []
 
-    #: Method of forces with links: the ends of these and of those `bound` by jumps, pairs of sites and (k, 2) rows.
-    link_ends: "Callable[[list[tuple[Sites, Sites, np.ndarray]]], LinkEnds] | None" = None
+    def link_ends(self, bound: "list[tuple[Sites, Sites, np.ndarray]]") -> "LinkEnds":
+        """Return its links and those `bound` by jumps, pairs of sites and (k, 2) rows of these, if it `has_links`."""
+        raise NotImplementedError
 
     @property
     def keeps_triangles(self) -> str:

@@ -314,6 +314,8 @@ class Links(_SiteTerms):
     1.0
     """
 
+    has_links = True
+
     of_positions_alone = True
     domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
