@@ -8,11 +8,14 @@ from medyanpy.errors import MedyanError
 from medyanpy.kicks import Explicit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from medyanpy.context import Context
     from medyanpy.handles import Handle
+    from medyanpy.reporters import Reporter
     from medyanpy.state import State
 
-__all__ = ["said_of", "tables_of"]
+__all__ = ["said_of", "table_of_reporters", "tables_of"]
 
 # Energies are taken of no more beads than this, which is a matter of milliseconds, and of pairs that all see each other
 # of some tenths of a second.
@@ -67,6 +70,15 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
     if system.hydrodynamics is not None:
         tables.append(Table("fluid", [("hydrodynamics", repr(system.hydrodynamics))]))
     return tables, [why_not] if why_not else []
+
+
+def table_of_reporters(reporters: "Sequence[Reporter]") -> Table:
+    """Return the table of the reporters of a simulation."""
+    # Reporter classes of others may not have called the constructor of their base class.
+    rows = [
+        (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None))) for r in reporters
+    ]
+    return Table("reporters", rows, ("reporters", "writes to", "every (steps)"))
 
 
 def _look(context: "Context") -> "tuple[State | None, str]":
