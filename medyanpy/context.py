@@ -6,22 +6,22 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from medyanpy._kernels.program import ProgramFault
+from medyanpy._kernels.core.program import ProgramFault
+from medyanpy._tools.locking import EDIT, Turn, one_at_a_time
 from medyanpy._tools.names import bound_call
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
-from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
 from medyanpy._tools.validation import array, whole_number
 from medyanpy.engine import worksheet
+from medyanpy.engine.box_changes import check_space
 from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.jumping import Listener
 from medyanpy.engine.measure import Measure
-from medyanpy.engine.needles import Degradation
+from medyanpy.engine.mesh_quality import Degradation
 from medyanpy.engine.overlaps import Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule, check_word
 from medyanpy.engine.setting import Settable
-from medyanpy.engine.space import check_space
 from medyanpy.engine.store import Store
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter

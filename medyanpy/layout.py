@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from medyanpy._kernels.membrane import Geometry
-from medyanpy._kernels.room import Room
+from medyanpy._kernels.beads.membrane import Geometry
+from medyanpy._kernels.core.capacity import Room
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError
 from medyanpy.handles import Block, Handle

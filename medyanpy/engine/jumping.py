@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from medyanpy._kernels.jumps import Jumps
+from medyanpy._kernels.jumps.jump import Jumps
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.jumps._base import Counts, Jump
