@@ -113,3 +113,13 @@ class Column:
 
 POSITIONS = Column("positions", BEADS, (3,), "nm", array="x", entry="position")
 VELOCITIES = Column("velocities", BEADS, (3,), "nm s-1", "momentum", array="v", entry="velocity")
+# Those of oriented beads and in-triangle points, for which a Context and its states have names of their own.
+ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
+ANGULAR_MOMENTA = Column(
+    "angular_momenta", "oriented", (3,), "pN nm s", "momentum", mass="inertia", drive="torques", array="spin",
+    entry="angular_momentum",
+)  # fmt: skip
+TRIANGLES = Column("triangles", "intriangle", dtype=np.int32, array="triangle", entry="triangle", shown=())
+BARYCENTRIC = Column(
+    "barycentric", "intriangle", (2,), array="barycentric", entry="barycentric", shown=(3,)
+)

@@ -1,6 +1,7 @@
 """Handles: what every kind of beads of a topology has in common."""
 
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -17,6 +18,7 @@ from medyanpy.errors import ParameterError, TopologyError
 if TYPE_CHECKING:
     from medyanpy.beads.free import Beads
     from medyanpy.beads.joint import Rows
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.flows import Flow
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
@@ -32,6 +34,21 @@ MAX_IDS = 2**48
 #: Rows of a handle that has none.
 _NOBODY = np.empty(0, np.int64)
 _NOBODY.flags.writeable = False
+
+
+class Block(IntEnum):
+    """Blocks of beads in the arrays of a Context, in order.
+
+    Beads of `VERTICES` have a `mesh`, those of `ORIENTED` quaternions, and `POINTS` triangles of a `membrane`.
+    `DIRECTORS` are directions, and `NONE` is for constraints, which have no beads.
+    """
+
+    VERTICES = 0
+    OTHERS = 1
+    ORIENTED = 2
+    DIRECTORS = 3
+    POINTS = 4
+    NONE = 5
 
 
 class Handle(Guarded):
@@ -65,6 +82,9 @@ class Handle(Guarded):
     _remedy = "it is what was given when these beads were added; add them to a new Topology with what you want"
     kind = "beads"
     degrees_of_freedom_per_bead = 3
+    #: Its block in the arrays of a Context.
+    block = Block.OTHERS
+    is_on_surface = False
     #: Whether its positions are places in space; else they are directions.
     in_space = True
     #: The arrays that beads of this kind have.
@@ -387,6 +407,9 @@ class Handle(Guarded):
             beside[name] = (array, *unit) if unit else array
         return beside
 
+    def demand_box(self, layout: "Layout") -> None:
+        """Demand the box that its links need, now and from now on; ParameterError where it is smaller."""
+
     @property
     def joined(self) -> np.ndarray:
         """Pairs of its beads, (e, 2), counted from its first, that are neighbours in a mesh or chain."""
@@ -444,6 +467,14 @@ class Handle(Guarded):
     def describe(self, bead: int) -> str:
         """Describe a bead of the topology within this handle, for messages; empty where there is nothing to tell."""
         return ""
+
+    def describe_start(self, bead: int) -> str:
+        """Describe more of where a bead starts, to be added to a message; empty where there is nothing to tell."""
+        return ""
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return what is wrong or unlikely about these beads in a system, for `Simulation.check` and for warnings."""
+        return []
 
     @property
     def has_friction(self) -> bool:

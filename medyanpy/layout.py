@@ -1,19 +1,22 @@
 """Layout: where the beads of a topology are in the arrays of a Context."""
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from medyanpy._kernels.beads.membrane import Geometry
 from medyanpy._kernels.core.capacity import Room
-from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError
-from medyanpy.handles import Handle
+from medyanpy.handles import Block, Handle
 from medyanpy.mesh import TriangleMesh
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.topology import Topology
 from medyanpy.triangulation import Triangulation
+
+if TYPE_CHECKING:
+    from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads
 
 __all__ = ["Layout"]
 
@@ -57,17 +60,20 @@ class Layout:
         #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
         self.least_width: np.ndarray = np.zeros(1)
         self.threads: int = threads
-        handles = topology.handles
-        vertices = [h for h in handles if isinstance(h, Membrane)]
-        points = [h for h in handles if isinstance(h, InTrianglePoints)]
-        directors = [h for h in handles if isinstance(h, Directors)]
+        rank = ["", *topology.row_counts].index
+
+        def place(handle: Handle) -> tuple[int, int]:
+            # Handles with columns of their own follow each other: rows of a column are places, counted from its first.
+            # Constraints, which have no beads, keep their place among the others: flows are in this order.
+            is_other = handle.block in (Block.OTHERS, Block.NONE)
+            return (Block.OTHERS, rank(handle.rows_of())) if is_other else (handle.block, 0)
+
+        #: Handles in internal order.
+        self.handles: list[Handle] = sorted(topology.handles, key=place)
+        vertices = [cast("Membrane", h) for h in self.handles if h.block is Block.VERTICES]
+        points = [cast("InTrianglePoints", h) for h in self.handles if h.block is Block.POINTS]
         #: Handles of oriented beads, in topology order.
         self.oriented: list[OrientedBeads] = list(topology.oriented_handles)
-        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
-        # Handles with columns of their own follow each other: rows of a column are places, counted from its first.
-        others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
-        #: Handles in internal order.
-        self.handles: list[Handle] = [*vertices, *others, *self.oriented, *directors, *points]
         self.n: int = topology.n_beads
 
         def room(group: Sequence[Handle]) -> int:
@@ -76,7 +82,8 @@ class Layout:
         self.n_vertices: int = room(vertices)
         self.n_points: int = room(points)
         self.n_cartesian: int = self.n - self.n_points
-        self.directors: slice = slice(self.n_cartesian - room(directors), self.n_cartesian)
+        directions = room([h for h in self.handles if h.block is Block.DIRECTORS])
+        self.directors: slice = slice(self.n_cartesian - directions, self.n_cartesian)
         self.n_oriented: int = room(self.oriented)
         self.first_oriented: int = self.directors.start - self.n_oriented
         ends = np.cumsum([0, *(h.capacity for h in self.handles)]).tolist()
@@ -91,7 +98,7 @@ class Layout:
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
         #: Whether any row is inactive, or any id is another number than the row.
         self.has_room: bool = topology.has_room
-        self.is_renumbered: bool = any(h._ids is not None for h in handles)
+        self.is_renumbered: bool = any(h._ids is not None for h in self.handles)
         #: For the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
         #: order in which users see them.
         self._first_places = {BEADS: 0} | {h.rows_of(): self._bounds[h][0] for h in reversed(self.handles)}
@@ -115,7 +122,7 @@ class Layout:
     @property
     def is_on_surfaces(self) -> bool:
         """True if any beads are on surfaces."""
-        return any(isinstance(handle, SurfacePoints) for handle in self.handles)
+        return any(handle.is_on_surface for handle in self.handles)
 
     def expect_width(self, what: str, reach: float, said: str = "") -> None:
         """Demand, from now on, a box of twice the distance `reach`, nm, over which `what` acts on nearest images alone.
@@ -171,7 +178,7 @@ class Layout:
     def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the membrane of each vertex and each point, counted from 0, (n_vertices,) and (n_points,) int32, by
         place."""
-        number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if isinstance(h, Membrane)}
+        number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if h.block is Block.VERTICES}
         out = np.zeros(self.n, np.int32)
         for handle in (*number, *self._sorted):
             out[self.block_of(handle)] = number[handle.membrane if handle in self._sorted else handle]
@@ -231,11 +238,11 @@ class Layout:
         """Return a handle's numbers, one for each of its beads, in the order of their places."""
         return values[self._sorted[handle]] if handle in self._sorted else values
 
-    def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
+    def connectivity(self, membrane: "Membrane") -> TriangleMesh | Connectivity:
         """Return faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
         return self.triangulation.connectivity(membrane)
 
-    def geometry(self, membrane: Membrane) -> Geometry:
+    def geometry(self, membrane: "Membrane") -> Geometry:
         """Return what is measured of a membrane as its vertices move: one for all forces on it."""
         if membrane not in self._geometries:
             self._geometries[membrane] = Geometry(

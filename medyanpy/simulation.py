@@ -12,11 +12,11 @@ from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.names import Guarded, plainly_called
 from medyanpy._tools.outputs import Lock
 from medyanpy._tools.progress import Progress
-from medyanpy._tools.tables import Displayed, Page, Table, amount
+from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
-from medyanpy.engine.summary import said_of, tables_of
+from medyanpy.engine.summary import said_of, table_of_reporters, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
 from medyanpy.errors import MedyanError, ParameterError, SimulationError, TopologyError, WalltimeError, shown
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
@@ -31,8 +31,7 @@ from medyanpy.topology import Topology
 
 __all__ = ["Simulation"]
 
-
-# Steps are counted by 63 bits.
+# 63 bits.
 _MOST = 2**63 - 1
 
 
@@ -553,8 +552,7 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Simulation
-            With the reporters that it had; what their files hold beyond the checkpoint is cut off. Checkpoints of
-            medyanpy 0.1 know of no reporters.
+            With the reporters that it had; what their files hold beyond the checkpoint is cut off.
 
         Raises
         ------
@@ -670,13 +668,7 @@ class Simulation(Displayed, Guarded):
 
     def _page(self) -> Page:
         tables, notes = tables_of(self.context)
-        # Reporter classes of others may not have called the constructor of their base class.
-        reporters = [
-            (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None)))
-            for r in self._reporters
-        ]
-        head = ("reporters", "writes to", "every (steps)")
-        return Page("Simulation", said_of(self.context), [*tables, Table("reporters", reporters, head)], notes)
+        return Page("Simulation", said_of(self.context), [*tables, table_of_reporters(self._reporters)], notes)
 
     def __repr__(self) -> str:
         reporters = ", ".join(type(reporter).__name__ for reporter in self._reporters) or "none"

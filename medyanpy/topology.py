@@ -14,8 +14,8 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, plain_name, whole_number
 from medyanpy.beads import (
     COLUMNS,
+    adding_filaments,
     constraints,
-    filaments,
     free,
     intriangle_points,
     membranes,
@@ -70,8 +70,8 @@ class Topology(Displayed, Guarded):
     add_beads: Final = free.add_beads
     add: Final = free.add
     add_balls: Final = free.add_balls
-    add_filament: Final = filaments.add_filament
-    add_filaments: Final = filaments.add_filaments
+    add_filament: Final = adding_filaments.add_filament
+    add_filaments: Final = adding_filaments.add_filaments
     add_membrane: Final = membranes.add_membrane
     add_intriangle_points: Final = intriangle_points.add_intriangle_points
     add_surface_points: Final = surface_points.add_surface_points

@@ -411,7 +411,7 @@ LAWS = [
     ("at once, boxes that change", "_kernels/jumps/box_area.pyx", "attempt", "exponent -= n * log_", "exponent -= (n - 1.0) * log_"),
     ("at once, boxes that change", "_kernels/jumps/edge_flips.pyx", "attempt", "energy += gained", "energy += gained if k != 2 else 0.0"),
     ("do not fold onto each other", "_kernels/forces/membrane_folds.pyx", "of_flip", "(k == 1) == (i == 0)", "(k == 1) != (i == 0)"),
-    ("do not fold onto each other", "engine/worksheet.py", "_remarks_of_fluids", "jump.membrane not in kept", "not kept"),
+    ("do not fold onto each other", "jumps/edge_flips.py", "remarks", "if self._membrane in force.handles", "if True"),
     ("figures of the source texts", "tests/validation/figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),
     ("distances along a membrane are", "_kernels/forces/mesh_pairs.pyx", "_bend", "if not (distance < s.range):", "if True:"),
     ("points that meet along a membrane: on", "_kernels/forces/mesh_pairs.pyx", "_pull", "tension * (1.0 - share)", "tension * share"),

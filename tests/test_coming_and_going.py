@@ -504,7 +504,7 @@ def test_events_of_sites_that_go_are_told_as_they_were():
         links = system.add_force(forces.Links([], [], stiffness=1.0, length=1.0))
         system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=1.0, on_rate=20.0))
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.02, kT=1.0, seed=3), threads=1)
-        heard = simulation.context._schedule.jumping.listen()
+        heard = simulation.context.events()
         simulation.step(100)
         return simulation, heard, beads
 

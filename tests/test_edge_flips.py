@@ -476,7 +476,7 @@ def test_each_flip_gains_what_the_energies_do(forces):
     flips = system["flips"]
     flips.set(rate=(1.0 if forces is all_forces else 5.0) / TIMESTEP)
     start = look(context)
-    heard = context._schedule.jumping.listen()
+    heard = context.events()
     context._store.program.perform(letter(context))
     end = look(context)
     n = end.counts["flips"].accepted

@@ -239,7 +239,7 @@ def test_links_events_and_work_go_on():
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.02, kT=1.0, seed=3), threads=1)
         simulation.context.runaway = 25.0
         simulation.report_work = True
-        heard = simulation.context._schedule.jumping.listen()
+        heard = simulation.context.events()
         start = look(simulation)
         simulation.step(300)
         before = look(simulation)

@@ -1175,7 +1175,7 @@ EVENTS = """
     made.step(1)
     jump.set(on_rate=1e12, off_rate=1e12)
     before = made.get_state(positions=True)
-    listener = made._schedule.jumping.listen()
+    listener = made.events()
     bound(50_000_000)
     error = fails(lambda: made.step(5), 1, None, None)
     assert error.jump == "LinkBinding", error

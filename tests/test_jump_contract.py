@@ -185,7 +185,7 @@ def test_events_that_are_lost_or_misdated_are_seen(how, text, monkeypatch):
             return [e for i, e in enumerate(events) if i not in (bind, back)]
         if how == "unsorted":
             return [events[1], events[0], *events[2:]]
-        return [(e[0], e[1] + 0.3, *e[2:]) for e in events]
+        return [e._replace(time=e.time + 0.3) for e in events]
 
     monkeypatch.setattr(jumping.Listener, "heard", changed)
     with pytest.raises(AssertionError, match=text):

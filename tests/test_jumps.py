@@ -1,5 +1,7 @@
 """The letter J: what every jump has in common; links that bind are in tests/physics/test_link_binding.py."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -123,7 +125,7 @@ def test_the_books_close(word, rates):
 def test_the_books_are_the_energies_of_the_events():
     simulation, links = network(rates=mp.jumps.Bell(3.0))
     simulation.report_work = True
-    heard = simulation.context._schedule.jumping.listen()
+    heard = simulation.context.events()
     simulation.step(400)
     state = look(simulation)
     events = heard.heard()
@@ -131,6 +133,28 @@ def test_the_books_are_the_energies_of_the_events():
     np.testing.assert_allclose(sum(e[6] for e in events), state.chemical_work, rtol=1e-12)
     bound = [e for e in events if e[3] == "bind"]
     assert len(bound) - (len(events) - len(bound)) == len(state.links(links))
+
+
+def test_events_are_recorded_for_as_long_as_their_record_is_kept():
+    simulation, _ = network()
+    early = simulation.context.events()
+    simulation.step(100)
+    late, n = simulation.context.events(), len(early.heard())
+    simulation.step(100)
+    assert n > 0
+    assert early.heard()[n:] == late.heard() != []
+    event = late.heard()[0]
+    assert event == (event.step, event.time, event.jump, event.kind, event.a, event.b, event.energy, event[7])
+    assert 100 < event.step <= 200
+    assert (event.jump, event.kind in ("bind", "unbind")) == ("LinkBinding", True)
+    early.forget(n)
+    assert early.heard() == late.heard()
+    del early
+    (operation,) = simulation.context._schedule.jumping.operations
+    assert operation.recording
+    del late
+    gc.collect()
+    assert not operation.recording
 
 
 def test_events_have_times_in_their_order_and_within_their_steps(tmp_path):

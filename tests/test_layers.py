@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -93,6 +94,21 @@ def test_imports_point_down():
             other = pieces[1] if pieces[1] in RANK else "__init__"
             if other != me and RANK[other] >= RANK[me]:
                 wrong.append(f"{path.relative_to(PACKAGE)} imports {module}")
+    assert not wrong, wrong
+
+
+def test_engine_layout_and_context_know_no_force_jump_or_kind_by_name():
+    """They import the base classes alone, from modules whose names begin with an underscore, and units of beads."""
+    allowed = re.compile(r"medyanpy\.(forces|jumps|hydrodynamics)\._\w+|medyanpy\.beads\.units")
+    inside = re.compile(r"medyanpy\.(forces|jumps|hydrodynamics|beads)\b")
+    files = [*(PACKAGE / "engine").glob("*.py"), PACKAGE / "layout.py", PACKAGE / "context.py"]
+    wrong = [
+        f"{path.name} imports {module}"
+        for path in files
+        for module in imports_of(path)
+        if inside.match(module) and not allowed.fullmatch(module)
+    ]
+    assert len(files) > 10
     assert not wrong, wrong
 
 

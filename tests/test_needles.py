@@ -7,8 +7,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces
-from medyanpy.engine.mesh_quality import heights
-from medyanpy.mesh.geometry import radius_ratios
+from medyanpy.mesh.geometry import heights, radius_ratios
 
 SHEET = mp.TriangleMesh.flat_sheet(4, 4, 1.0)
 

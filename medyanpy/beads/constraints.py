@@ -10,7 +10,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.joint import Joint, JointFlow, Rows
 from medyanpy.errors import ParameterError, TopologyError, shortened
-from medyanpy.handles import Handle, bead_numbers, handles_in
+from medyanpy.handles import Block, Handle, bead_numbers, handles_in
 from medyanpy.surfaces.expressions import check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
 
@@ -40,6 +40,7 @@ class Constraints(Handle):
     tolerance : float
     """
 
+    block = Block.NONE
     kind = "constraints"
     added_by = "constrain"
     degrees_of_freedom_per_bead = 0

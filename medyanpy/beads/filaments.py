@@ -1,37 +1,28 @@
 """Filaments: chains and rings of beads with links of constant length, with or without material directions."""
 
-from collections.abc import Callable
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, number, one_or_many, per_item
-from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
+from medyanpy._tools.validation import one_or_many
+from medyanpy.beads.adding import chains_of, joined
 from medyanpy.beads.chains import Chains
 from medyanpy.beads.filament_constraints import (
     AlongAcrossFlow,
     FilamentFlow,
     filament_rows,
-    parallel_directors,
 )
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.flows import Flow
-from medyanpy.handles import Handle
+from medyanpy.handles import Block, Handle
 from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy.beads.joint import Rows
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
-
-# The largest relative deviation of given nodes from the lengths of their links without an error (they are corrected
-# when a Context is made).
-_LENGTH_TOLERANCE = 1e-3
-# The largest cosine of the angle of a given director with its link without an error (it is corrected).
-_PERPENDICULAR_TOLERANCE = 1e-3
 
 
 class Filaments(Chains, Beads):
@@ -78,6 +69,9 @@ class Filaments(Chains, Beads):
         self.fixed_nodes = fixed_nodes
         self.tolerance = tolerance
         self.friction_along: np.ndarray | None = None
+
+    def demand_box(self, layout: "Layout") -> None:
+        layout.expect_lengths(repr(self.name), "link", self.link_lengths)
 
     @property
     def n_filaments(self) -> int:
@@ -130,6 +124,8 @@ class Filaments(Chains, Beads):
         TopologyError, ParameterError
             As `Topology.add_filaments`; a topology in use outside of an edit.
         """
+        from medyanpy.beads.adding_filaments import FilamentSpec, expect_nodes
+
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
         for name, given, own in (
@@ -153,12 +149,14 @@ class Filaments(Chains, Beads):
             node_friction_along = self._number_for(what, "friction_along", node_friction_along, "node_")
         elif node_friction_along is not None:
             raise ParameterError(f"{what}: the nodes of {self.name!r} have one friction, along and across")
-        other, its_directors = _filaments(
-            self.topology, what, x, starts, self._number_for(what, "mass", node_mass, "node_"),
-            self._number_for(what, "friction", node_friction, "node_"), node_friction_along, self.constrained,
-            self.closed, link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, along_links,
-            director_mass, director_friction,
+        spec = FilamentSpec(
+            what, x, starts, self._number_for(what, "mass", node_mass, "node_"),
+            self._number_for(what, "friction", node_friction, "node_"), node_friction_along,
+            constrained=self.constrained, closed=self.closed, link_lengths=link_lengths,
+            fixed=expect_nodes(what, fixed_nodes, len(x), 0), tolerance=self.tolerance, directors=along_links,
+            director_mass=director_mass, director_friction=director_friction,
         )  # fmt: skip
+        other, its_directors = spec.make(self.topology)
         new = np.arange(self.n_filaments, self.n_filaments + other.n_filaments)
         self.topology._grow(self, other)
         if turning is not None and its_directors is not None:
@@ -413,6 +411,7 @@ class Directors(Beads):
     and a force on it in pN nm.
     """
 
+    block = Block.DIRECTORS
     kind = "directors"
     in_space = False
     _is_from_elsewhere = False
@@ -458,289 +457,3 @@ class Directors(Beads):
 
     def describe(self, bead: int) -> str:
         return self.filaments.describe_link(int(np.flatnonzero(self.beads == bead)[0]))
-
-
-def add_filament(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
-    """Add one filament: a chain or ring of beads with links of constant length.
-
-    Parameters
-    ----------
-    nodes : (n, 3) float, nm
-        n >= 2; for a ring n >= 3.
-    node_mass : float or (n,) float, pN s²/nm, > 0
-    node_friction : float or (n,) float, pN s/nm, >= 0; or a tuple (along, across) of two such
-        Against motion along the tangent and across it: of a slender rod about 1 to 2.
-    constrained : bool
-        Keep the lengths of links. Otherwise the filament is a row of beads that a force must hold together.
-    closed : bool
-        Join the last node to the first.
-    directors : (l, 3) float, not zero, or "parallel", optional
-        Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are made
-        unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start; of a ring,
-        with the twist needed to close it spread evenly.
-    director_mass : float or (l,) float, pN s² nm, > 0
-        The moment of inertia of each link about its axis; needed with `directors`.
-    director_friction : float or (l,) float, pN nm s, >= 0, optional
-        Against rotation of each link about its axis, 0 where none is given; of a rod of radius a in a fluid of
-        viscosity η, 4πηa² a length.
-    node_friction_along : float or (n,) float, pN s/nm, >= 0, optional
-        Alternative to the tuple: `node_friction` is then that across.
-    link_lengths : float or (l,) float, nm, > 0, optional
-        l = n - 1 links, n of a ring. By default the distances of nodes, which may deviate from given lengths by 1e-3.
-    fixed_nodes : (k,) int
-        Nodes that do not move; -1 is the last.
-    tolerance : float, > 0
-        Of lengths, relative.
-    name : str, optional
-    capacity : int, >= n, optional
-        Rows for so many nodes in all, which filaments that are added later take; of twistable ones for as many links.
-
-    Raises
-    ------
-    TopologyError
-        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have. Both ends of a link
-        fixed, or fixed nodes that hold links straight between them. A director of no length or not perpendicular to its
-        link, or directors of filaments that are not constrained. A name in use, or a topology in use.
-    ParameterError
-        A number outside its domain.
-    """
-    x = positions_of("add_filament: nodes", nodes)
-    fixed = _fixed_nodes("add_filament", fixed_nodes, len(x), -len(x))
-    return _add_filaments(
-        topology, "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along,
-        constrained, closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name, directors,
-        director_mass, director_friction, capacity,
-    )  # fmt: skip
-
-
-def add_filaments(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    starts: Numbers | None = None,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
-    """Add many filaments at once, with one handle; see `add_filament`.
-
-    Parameters
-    ----------
-    nodes : list of (n_i, 3) float, or (n, 3) float, nm
-        Of each filament; or of all together, with `starts`.
-    node_mass : float or (n,) float, pN s²/nm, > 0
-        Of all nodes, filament after filament.
-    node_friction, node_friction_along : float or (n,) float, pN s/nm, >= 0
-        As `add_filament`, of all nodes.
-    constrained, closed : bool
-        Of all.
-    directors : list of (l_i, 3) float, or (l, 3) float, not zero, or "parallel", optional
-        Of the links of each filament, or of all together.
-    director_mass, director_friction : float or (l,) float, pN s² nm, > 0, and pN nm s, >= 0, optional
-        Of all links, filament after filament.
-    starts : (f + 1,) int, optional
-        Where the nodes of each filament start, and the number of all nodes.
-    link_lengths : float or (l,) float, nm, > 0, optional
-        Of all links, filament after filament.
-    fixed_nodes : (k,) int
-        Numbered through all nodes.
-    tolerance, name, capacity
-        As `add_filament`.
-
-    Raises
-    ------
-    TopologyError, ParameterError
-        As `add_filament`; the message names the filament.
-    """
-    what = "add_filaments"
-    x, starts = chains_of(what, nodes, starts)
-    fixed = _fixed_nodes(what, fixed_nodes, len(x), 0)
-    directors = joined(f"{what}: directors", directors, 3)
-    return _add_filaments(
-        topology, what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths,
-        fixed, tolerance, name, directors, director_mass, director_friction, capacity,
-    )  # fmt: skip
-
-
-def _add_filaments(
-    topology: "Topology", what: str, x: np.ndarray, starts: np.ndarray, mass: Any, friction: Any, along: Any,
-    constrained: bool, closed: bool, link_lengths: Any, fixed: np.ndarray, tolerance: float, name: str | None,
-    directors: Any, director_mass: Any, director_friction: Any, capacity: int | None,
-) -> Filaments:  # fmt: skip
-    if isinstance(friction, tuple) and len(friction) == 2:
-        if along is not None:
-            raise ParameterError(f"{what}: give node_friction=(along, across) or node_friction_along=, not both")
-        along, friction = friction
-    handle, turning = _filaments(
-        topology, what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
-        directors, director_mass, director_friction,
-    )  # fmt: skip
-    room = topology._capacity(what, len(x), capacity)
-    # More filaments have at most as many links as nodes.
-    n_links, links_room = len(handle.links), len(handle.links) if capacity is None else room
-    first, own_name = topology._room(
-        what, room if turning is None else room + links_room, name, "filament" if len(starts) == 2 else "filaments"
-    )
-    handle._complete(_first=first, name=own_name)
-    topology._keep(handle, room, mass=mass, friction=friction, friction_along=along)
-    if turning is not None:
-        first, own_name = topology._room(what, links_room, None, f"directors of {handle.name}")
-        made = Directors(handle, own_name, first, *turning)
-        friction = 0.0 if director_friction is None else director_friction
-        handle._complete(
-            directors=topology._keep(made, max(n_links, links_room), mass=director_mass, friction=friction)
-        )
-    return handle
-
-
-def _filaments(
-    topology: "Topology", what: str, x: np.ndarray, starts: np.ndarray, mass: Any, friction: Any, along: Any,
-    constrained: bool, closed: bool, link_lengths: Any, fixed: np.ndarray, tolerance: float, directors: Any,
-    director_mass: Any, director_friction: Any,
-) -> tuple[Filaments, tuple[np.ndarray, np.ndarray, np.ndarray] | None]:  # fmt: skip
-    """Make a handle in no topology of filaments from user input, checked.
-
-    Also returns positions, masses and frictions of their directors.
-    """
-    closed, constrained = bool(closed), bool(constrained)
-    if along is not None:
-        along = per_item(f"{what}: node_friction along the filament", along, len(x), at_least=0.0)
-    inertia = inertia_of(what, "node_", len(x), mass, friction)
-    fixed = np.unique(fixed)
-    handle = Filaments(
-        topology, "", 0, x, *inertia, starts.copy(), closed, constrained, np.empty(0), fixed,
-        number(f"{what}: tolerance", tolerance, above=0.0),
-    )  # fmt: skip
-
-    def of(link: int) -> str:
-        return f"{what}: {handle.describe_link(link)}"
-
-    enough_nodes(what, "filament", starts, closed)
-    links = handle.links
-    actual = np.linalg.norm(x[links[:, 1]] - x[links[:, 0]], axis=1)
-    if not actual.all():
-        raise TopologyError(f"{of(int(np.argmin(actual)))} has both nodes in one place")
-    if link_lengths is None:
-        lengths = actual
-    else:
-        lengths = np.array(per_item(f"{what}: link_lengths", link_lengths, len(links), above=0.0))
-        off = np.abs(actual / lengths - 1.0)
-        if constrained and (off > _LENGTH_TOLERANCE).any():
-            worst = int(np.argmax(off))
-            raise TopologyError(
-                f"{of(worst)} is {actual[worst]:g} nm long in the nodes given, but its length shall be "
-                f"{lengths[worst]:g} nm: nodes may miss it by {_LENGTH_TOLERANCE:g} of it"
-            )
-    if constrained and len(fixed):
-        both = np.isin(links, fixed).all(axis=1)
-        if both.any():
-            raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
-        _refuse_taut(what, handle, lengths)
-    handle._complete(link_lengths=lengths, friction_along=along)
-    turning = None
-    if directors is not None:
-        if not constrained:
-            raise TopologyError(
-                f"{what}: directors stay perpendicular to links that keep their lengths: they need constrained=True"
-            )
-        if director_mass is None:
-            raise ParameterError(f"{what}: directors need director_mass=, the moment of inertia of a link")
-        if isinstance(directors, str):
-            if directors != "parallel":
-                raise ParameterError(f'{what}: directors must be an array or "parallel", not {directors!r}')
-            directors = parallel_directors(handle)
-        if director_friction is None:
-            director_friction = 0.0
-        turning = (
-            _perpendicular(f"{what}: directors", directors, x[links[:, 1]] - x[links[:, 0]], of),
-            *inertia_of(what, "director_", len(links), director_mass, director_friction),
-        )
-    elif director_mass is not None:
-        raise ParameterError(f"{what}: director_mass is given, but no directors")
-    return handle, turning
-
-
-def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
-    """Return numbers of nodes from `lowest` to n - 1."""
-    fixed = array(f"{what}: fixed_nodes", nodes, (None,), dtype=np.int64, error=TopologyError)
-    bad = (fixed < lowest) | (fixed >= n)
-    if bad.any():
-        raise TopologyError(f"{what}: node {fixed[bad][0]} is fixed, but nodes are 0 to {n - 1}")
-    return fixed
-
-
-def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[int], str]) -> np.ndarray:
-    """Return unit vectors (l, 3) perpendicular to links.
-
-    TopologyError for directors that are too far from that.
-    """
-    given = array(what, directors, (len(links), 3), error=TopologyError)
-    size = np.linalg.norm(given, axis=1)
-    if not size.all():
-        raise TopologyError(f"{of(int(np.argmin(size)))} has a director of length 0")
-    along = links / np.linalg.norm(links, axis=1)[:, None]
-    p = given / size[:, None]
-    cosine = np.einsum("ij,ij->i", p, along)
-    if (np.abs(cosine) > _PERPENDICULAR_TOLERANCE).any():
-        worst = int(np.argmax(np.abs(cosine)))
-        raise TopologyError(
-            f"{of(worst)} has a director that is not perpendicular to it: the cosine of the angle between them is "
-            f"{cosine[worst]:g}, but must be within {_PERPENDICULAR_TOLERANCE:g} of 0"
-        )
-    # Values that are right already keep their bits.
-    off = np.maximum(np.abs(cosine), np.abs(size - 1.0)) > 1e-14
-    projected = p - cosine[:, None] * along
-    out = np.where(off[:, None], projected / np.linalg.norm(projected, axis=1)[:, None], given)
-    out.flags.writeable = False
-    return out
-
-
-def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
-    """Refuse fixed nodes that hold the links between them straight.
-
-    No impulse along the links could keep their lengths.
-    """
-    x, fixed = filaments.positions, filaments.fixed_nodes
-    owner = np.searchsorted(filaments.starts, fixed, side="right") - 1
-    for i in np.unique(owner).tolist():
-        start, stop = filaments.starts[i : i + 2]
-        n = stop - start
-        nodes = (fixed[owner == i] - start).tolist()
-        pairs = list(pairwise(nodes))
-        if filaments.closed and len(nodes) > 1:
-            pairs.append((nodes[-1], nodes[0] + n))
-        along = np.tile(lengths[filaments.link_starts[i] : filaments.link_starts[i + 1]], 2)
-        for a, b in pairs:
-            if np.linalg.norm(x[start + b % n] - x[start + a]) > (1.0 - 1e-9) * along[a:b].sum():
-                raise TopologyError(
-                    f"{what}: filament {i} is held straight at its full length between its fixed nodes {a} and "
-                    f"{b % n}: its links cannot keep their lengths if anything pushes a node between them. Give it "
-                    "some slack, or fix one node only"
-                )

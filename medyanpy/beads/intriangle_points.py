@@ -9,18 +9,14 @@ from medyanpy._tools.validation import array, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_of
 from medyanpy.beads.membranes import Membrane
-from medyanpy.columns import Column
+from medyanpy.columns import BARYCENTRIC, TRIANGLES, Column
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import MAX_BEADS, Handle
+from medyanpy.handles import MAX_BEADS, Block, Handle
 from medyanpy.mesh import TriangleMesh
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
-TRIANGLES = Column("triangles", "intriangle", dtype=np.int32, array="triangle", entry="triangle", shown=())
-BARYCENTRIC = Column(
-    "barycentric", "intriangle", (2,), array="barycentric", entry="barycentric", shown=(3,)
-)
 
 # The largest deviation of given barycentric coordinates from "inside, sum 1" without an error (they are corrected): a
 # few roundings of a coordinate of order 1.
@@ -41,6 +37,7 @@ class InTrianglePoints(Handle):
         Rows among all in-triangle points of the topology: ``state.intriangle.triangles[handle.points]``.
     """
 
+    block = Block.POINTS
     kind = "points"
     degrees_of_freedom_per_bead = 2
     added_by = "add_intriangle_points"

@@ -7,11 +7,12 @@ import numpy as np
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy.beads.adding import fixed_of, inertia_of
-from medyanpy.errors import TopologyError
-from medyanpy.handles import Handle
-from medyanpy.mesh import TriangleMesh
+from medyanpy.errors import TimestepWarning, TopologyError
+from medyanpy.handles import Block, Handle
+from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.topology import Topology
 
 
@@ -24,6 +25,7 @@ class Membrane(Handle):
     """
 
     kind = "vertices"
+    block = Block.VERTICES
     added_by = "add_membrane"
 
     def __init__(
@@ -54,6 +56,35 @@ class Membrane(Handle):
     @property
     def joined(self) -> np.ndarray:
         return self.mesh.edges
+
+    def describe_start(self, bead: int) -> str:
+        vertex, mesh = int(np.flatnonzero(self.beads == bead)[0]), self.mesh
+        found = geometry.flattest(mesh.vertices, mesh.faces, vertex, mesh._lengths)
+        return "" if found is None else f", triangle {found[0]} (height {found[1]:.3g} nm)"
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return a remark on triangles so flat that heat turns them over in a few steps: forces and flights there are
+        not resolved."""
+        dt, kT = look.integrator.timestep, look.integrator.kT
+        if kT is None or look.integrator.overdamped:
+            return []
+        inverse_mass = np.divide(1.0, self.mass, out=np.zeros(len(self)), where=~self.fixed_beads)
+        height = geometry.heights(self.mesh.vertices, self.mesh.faces, self.mesh._lengths)
+        speed = np.sqrt(kT * inverse_mass)[self.mesh.faces].max(axis=1)
+        enough = np.full(len(height), np.inf)
+        longest = np.divide(height, geometry.NEEDLE_STEPS * speed, out=enough, where=speed > 0.0)
+        needles = int(np.count_nonzero(longest < dt))
+        if not needles:
+            return []
+        i = int(np.argmin(longest))
+        others = f" (and {needles - 1} more)" if needles > 1 else ""
+        return [(
+            TimestepWarning,
+            f"{self.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of {dt:g} s "
+            f"heat moves its vertices by {speed[i] * dt:.3g} nm: it will be turned over, and the run gets hot or runs "
+            f"away. A timestep of {longest[i]:.3g} s would do, larger vertex masses, or a mesh without needles (see "
+            "mesh.quality): mesh.remesh(edge_length=...) makes one",
+        )]  # fmt: skip
 
     def beside_frames(self) -> dict[str, Any]:
         return {**super().beside_frames(), "faces": self.mesh.faces}

@@ -9,10 +9,10 @@ from medyanpy._kernels.selected import brownian, rotation
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, number, vector
 from medyanpy.beads.free import Beads
-from medyanpy.columns import Column
+from medyanpy.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
-from medyanpy.handles import Handle
+from medyanpy.handles import Block, Handle
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
 from medyanpy.sites import Sites
 
@@ -31,11 +31,6 @@ __all__ = [
     "unit_quaternions",
 ]
 
-ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
-ANGULAR_MOMENTA = Column(
-    "angular_momenta", "oriented", (3,), "pN nm s", "momentum", mass="inertia", drive="torques", array="spin",
-    entry="angular_momentum",
-)  # fmt: skip
 
 # The largest deviation of the length of a given quaternion from 1 without an error (it is corrected).
 _UNIT_TOLERANCE = 1e-6
@@ -128,6 +123,7 @@ class OrientedBeads(Beads):
         Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
     """
 
+    block = Block.ORIENTED
     kind = "oriented beads"
     per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "held")
     columns: tuple[Column, ...] = (*Beads.columns, ORIENTATIONS, ANGULAR_MOMENTA)

@@ -16,6 +16,7 @@ from medyanpy.beads.oriented import OrientedBeads, rod_friction, unit_quaternion
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
+    from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
 #: Supports of the ends of a rod.
@@ -130,6 +131,9 @@ class Rods(Chains, OrientedBeads):
         new = np.arange(self.n_rods, self.n_rods + other.n_rods)
         self.topology._grow(self, other)
         return new
+
+    def demand_box(self, layout: "Layout") -> None:
+        layout.expect_lengths(repr(self.name), "the segment of rod", self.segment_length)
 
     def beside_frames(self) -> dict[str, Any]:
         return {**super().beside_frames(), "radius": (round_section(self.mass, self.inertia), "nm")}

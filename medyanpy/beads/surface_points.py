@@ -85,6 +85,7 @@ class SurfacePoints(Beads):
         Tolerance of the distance of beads from the surface, relative to its size.
     """
 
+    is_on_surface = True
     kind = "surface points"
     degrees_of_freedom_per_bead = 2
     added_by = "add_surface_points"

@@ -162,7 +162,7 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
     integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 20)
     context = at_temperature(system, integrator, threads)
     context.step(SIDE_START)
-    listener = context._schedule.jumping.listen()
+    listener = context.events()
     per_well = len(PLACES) * RODS
     bound = np.zeros(WELLS)
     for _ in range(SIDE_LOOKS):
@@ -171,8 +171,8 @@ def _bound_and_heat(seed: int, threads: int) -> list[Line]:
         bound += np.bincount(rows[:, 0] // per_well, minlength=WELLS)
     events = listener.heard()
     heat, number = np.zeros(WELLS), np.zeros(WELLS)
-    well = np.array([event[4] for event in events]) // per_well
-    np.add.at(heat, well, [event[6] for event in events])
+    well = np.array([event.a for event in events]) // per_well
+    np.add.at(heat, well, [event.energy for event in events])
     np.add.at(number, well, 1.0)
     weight = ON_RATE / OFF_RATE * _overlap(2.0 * WIDTH**2, kT)
     return [

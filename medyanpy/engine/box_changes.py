@@ -1,20 +1,21 @@
 """The space that a system is in: whether its beads can be in its box."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, checked_box, displacement, expect_near, images_between, in_words
-from medyanpy.beads import Constraints, Filaments, Membrane, Rods
 from medyanpy.beads.units import units_of
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Handle
-from medyanpy.layout import Layout
+from medyanpy.handles import Block, Handle
 from medyanpy.system import System
 
+if TYPE_CHECKING:
+    from medyanpy.beads import Membrane
+
 __all__ = [
-    "check_images", "check_links", "check_sheet", "check_sheets", "check_space", "expect_lengths", "expect_no_seam",
+    "check_images", "check_sheet", "check_sheets", "check_space", "expect_lengths", "expect_no_seam",
     "moved_with",
 ]  # fmt: skip
 
@@ -52,7 +53,7 @@ def check_space(system: System) -> None:
         )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
-        if isinstance(handle, Constraints):
+        if handle.block is Block.NONE:
             for one in handle.constraint_rows():
                 x = system.topology.start_positions(one.beads)
                 expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
@@ -68,7 +69,7 @@ def check_sheets(what: str, store: Store, x: np.ndarray, lengths: np.ndarray) ->
         check_sheet(what, membrane, faces, x[store.layout.slice_of(membrane)], lengths)
 
 
-def check_sheet(what: str, membrane: Membrane, faces: np.ndarray, x: np.ndarray, lengths: np.ndarray) -> None:
+def check_sheet(what: str, membrane: "Membrane", faces: np.ndarray, x: np.ndarray, lengths: np.ndarray) -> None:
     """Refuse positions (V, 3) of the vertices of a membrane at which an edge of a triangle (F, 3) is longer than half
     of the box: it would be taken for another one; TopologyError.
 
@@ -98,7 +99,7 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
     """Refuse positions (n, 3) of beads of a handle of which two are joined and not next to each other: what is not
     meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
     joined = handle.joined
-    if not len(joined) or isinstance(handle, Membrane):
+    if not len(joined) or handle.block is Block.VERTICES:
         # Membranes, whose edges may have flipped, are checked by `check_sheet`.
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]
@@ -111,16 +112,6 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
             f"{'xyz'[c]}, more than half the box of {lengths[c]:.6g} nm: give images that are next to each other, not "
             "positions wrapped into the box (a mesh that closes through its sides is made with box=)"
         )
-
-
-def check_links(layout: Layout) -> None:
-    """Refuse a box, now and from now on, of which half is shorter than a link of filaments or a segment of rods;
-    ParameterError."""
-    for handle in layout.handles:
-        if isinstance(handle, Filaments):
-            layout.expect_lengths(repr(handle.name), "link", handle.link_lengths)
-        elif isinstance(handle, Rods):
-            layout.expect_lengths(repr(handle.name), "the segment of rod", handle.segment_length)
 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:

@@ -10,11 +10,12 @@ from medyanpy._kernels.core.program import ProgramFault
 from medyanpy._kernels.core.program import Sequence as Operations
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._tools.locking import Turn
-from medyanpy.engine.mesh_quality import flattest, heights, keepers_at
+from medyanpy.engine.mesh_quality import keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
+from medyanpy.mesh.geometry import flattest, heights
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle

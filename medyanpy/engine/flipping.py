@@ -9,11 +9,12 @@ import numpy as np
 from medyanpy._kernels.core.changes import Proposal
 from medyanpy._kernels.jumps.edge_flips import Ask, can_mend
 from medyanpy._tools.validation import array
-from medyanpy.beads import Membrane
 from medyanpy.engine.box_changes import check_sheets
 from medyanpy.errors import TopologyError
+from medyanpy.handles import Block
 
 if TYPE_CHECKING:
+    from medyanpy.beads import Membrane
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
 
@@ -30,17 +31,17 @@ class Flipping:
         self._schedule = schedule
         self._triangulation = schedule.layout.triangulation
 
-    def proposal(self, what: str, membrane: Membrane, edges: np.ndarray, *moved: np.ndarray) -> Proposal:
+    def proposal(self, what: str, membrane: "Membrane", edges: np.ndarray, *moved: np.ndarray) -> Proposal:
         """Make a `Triangulation.proposal`."""
         store = self._schedule.store
         return self._triangulation.proposal(what, membrane, edges, store.program, store.triangle, *moved)
 
-    def swap(self, membrane: Membrane, change: Proposal) -> None:
+    def swap(self, membrane: "Membrane", change: Proposal) -> None:
         """Make a change that flips edges of a membrane, or take it back; forces have yet to follow."""
         change.swap()
         self._triangulation.changed(membrane)
 
-    def difference(self, number: int, membrane: Membrane, change: Proposal) -> float:
+    def difference(self, number: int, membrane: "Membrane", change: Proposal) -> float:
         """Return what the energy of a force, by number, gains by a change that flips edges of a membrane, if any; pN
         nm.
 
@@ -60,7 +61,7 @@ class Flipping:
                 change.mended(operation)
             return float(change.difference(operation) if after is None else after - change.energy(operation))
 
-    def flip(self, what: str, membrane: Membrane, edges: np.ndarray) -> np.ndarray:
+    def flip(self, what: str, membrane: "Membrane", edges: np.ndarray) -> np.ndarray:
         """Flip edges of a membrane, (k, 2) of its vertices; returns those in their places. See `Context.flip_edges`."""
         change = self.proposal(what, membrane, edges)
         self.swap(membrane, change)
@@ -75,7 +76,7 @@ class Flipping:
         made: np.ndarray = change.made - self._schedule.layout.slice_of(membrane).start
         return made
 
-    def follow(self, membranes: Collection[Membrane], change: Proposal | None = None) -> None:
+    def follow(self, membranes: "Collection[Membrane]", change: Proposal | None = None) -> None:
         """Let forces follow triangles of membranes that join other vertices than before, by a change if one is
         given."""
         schedule = self._schedule
@@ -129,10 +130,10 @@ class Flipping:
 
     def follows(self, force: "Force", operation: Any) -> bool:
         """Tell whether the operation of a force stays right whatever edges are flipped."""
-        named = any(isinstance(handle, Membrane) for handle in force.handles)
+        named = any(handle.block is Block.VERTICES for handle in force.handles)
         return not named or force.of_positions_alone or can_mend(self._schedule.store.program, operation)
 
-    def ask_of(self, membrane: Membrane, force: "Force", operation: Any) -> Ask:
+    def ask_of(self, membrane: "Membrane", force: "Force", operation: Any) -> Ask:
         """Return what has to be asked of a force for each flip that is tried."""
         if force.of_positions_alone:
             return Ask.OF_POINTS if operation.acts_on_points else Ask.NOTHING

@@ -2,14 +2,13 @@
 
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from medyanpy._kernels.jumps.jump import Jumps
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces import Force
-from medyanpy.forces.links import LinkEnds, Links
+from medyanpy.forces._base import Force
 from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
@@ -17,12 +16,41 @@ from medyanpy.letters import LETTERS
 if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.flows import Stage
+    from medyanpy.forces.links import LinkEnds
     from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
     from medyanpy.layout import Layout
     from medyanpy.system import System
 
-__all__ = ["Jumping", "Listener"]
+__all__ = ["Event", "Jumping", "Listener"]
+
+
+class Event(NamedTuple):
+    """Event of a jump.
+
+    Attributes
+    ----------
+    step : int
+        The step that it happened in, counted from 1.
+    time : float, s
+    jump, kind : str
+        Name of the jump in the system, and one of its `kinds`.
+    a, b : int
+        Its place; of `LinkBinding` the rows of the sites `a` and `b`.
+    energy : float, pN nm
+        Change of the energy.
+    chemical_energy : float, pN nm
+        kT times the logarithm of the rates there and back, plus `energy`; inf of an irreversible event.
+    """
+
+    step: int
+    time: float
+    jump: str
+    kind: str
+    a: int
+    b: int
+    energy: float
+    chemical_energy: float
 
 
 class Jumping:
@@ -179,14 +207,14 @@ class Jumping:
 
     def gather(self) -> None:
         """Give listeners the events that have happened, in the order of time."""
-        events: list[tuple[Any, ...]] = []
+        events: list[Event] = []
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             taken = operation.taken()
             a, b = jump.ids(operation, taken["a"], taken["b"])
             kinds = [jump.kinds[kind] for kind in taken["kind"]]
             columns = ((taken["step"] + 1), taken["time"], a, b, taken["energy"], taken["chemical"])
             for kind, step, time, *numbers in zip(kinds, *(c.tolist() for c in columns), strict=True):
-                events.append((step, time, name, kind, *numbers))
+                events.append(Event(step, time, name, kind, *numbers))
         events.sort(key=lambda event: event[:2])
         for listener in self.audience.listeners:
             listener.events += events
@@ -210,16 +238,15 @@ class Jumping:
         """Return the name of the jump that an operation belongs to; None where it belongs to none."""
         return next((name for name, own in zip(self.names, self.operations, strict=True) if own is operation), None)
 
-    def links(self, forces: Iterable[Force], shown: Mapping[str, Mapping[str, Any]]) -> dict[Links, LinkEnds]:
+    def links(self, forces: Iterable[Force], shown: Mapping[str, Mapping[str, Any]]) -> "dict[Force, LinkEnds]":
         """Return, for all forces with links, the links that users gave and those that are bound according to
         `shown`."""
         found = {}
         for force in forces:
-            if isinstance(force, Links):
+            if force.has_links:
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
-                found[force] = LinkEnds(
-                    force, [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
-                )
+                bound = [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
+                found[force] = force.link_ends(bound)
         return found
 
 
@@ -285,20 +312,20 @@ class Audience:
 
 
 class Listener:
-    """Record of the events of jumps.
+    """Record of the events of jumps, made by `Context.events`.
 
     Attributes
     ----------
-    events : list of (step, time, jump, kind, a, b, energy, chemical energy)
-        Events recorded and not yet dropped; `step` is the step that an event happened in, counted from 1.
+    events : list of Event
+        Events read so far and not yet dropped.
     """
 
     def __init__(self, audience: Audience) -> None:
         self._audience = audience
-        self.events: list[tuple[Any, ...]] = []
+        self.events: list[Event] = []
 
-    def heard(self) -> list[tuple[Any, ...]]:
-        """Return all events until now."""
+    def heard(self) -> list[Event]:
+        """Return all events until now that have not been dropped, in the order of time."""
         self._audience.jumping.gather()
         return self.events
 

@@ -4,18 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.errors import MeshQualityWarning, warn_outside
-from medyanpy.forces import MembraneArea, MembraneEdgeSprings, MembraneTether
-from medyanpy.jumps import EdgeFlips
-from medyanpy.mesh.geometry import heights, radius_ratios
+from medyanpy.mesh.geometry import radius_ratios
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
     from medyanpy.system import System
 
-__all__ = ["Degradation", "flattest", "heights", "keepers_at"]
+__all__ = ["Degradation", "keepers_at"]
 
 #: The lowest quality of a triangle whose energies mean something. Vesicles that are held well stay above 0.14.
 _NEEDLE = 0.05
@@ -23,31 +20,12 @@ _NEEDLE = 0.05
 _EVERY = 10_000
 
 
-def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:
-    """Return the triangle of smallest height at a vertex, of triangles (F, 3), and that height; None where it has
-    none."""
-    at = np.flatnonzero((faces == vertex).any(axis=1))
-    if len(at) == 0:
-        return None
-    height = heights(x, faces[at], box)
-    return int(at[np.argmin(height)]), float(height.min())
-
-
-def keepers(system: "System", membrane: Membrane | None) -> str:
+def keepers(system: "System", membrane: "Handle | None") -> str:
     """Name forces, for messages, that would hold the triangles of a membrane in shape and that it does not have yet."""
-    own = [force for force in system.forces if membrane is None or getattr(force, "membrane", None) is membrane]
-    flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
-    if flows:
-        kinds = {"MembraneTether": any(isinstance(force, MembraneTether) for force in own)}
-    else:
-        kinds = {
-            "MembraneEdgeSprings": any(isinstance(force, MembraneEdgeSprings) for force in own),
-            "MembraneArea(per_triangle=True)": any(
-                isinstance(force, MembraneArea) and force.per_triangle for force in own
-            ),
-        }
-    lacking = [kind for kind, there in kinds.items() if not there]
-    if lacking:
+    there = {force.keeps_triangles for force in system.forces if membrane is None or membrane in force.handles}
+    flows = membrane is not None and any(jump.flips_edges_of is membrane for jump in system.jumps)
+    kinds = ("MembraneTether",) if flows else ("MembraneEdgeSprings", "MembraneArea(per_triangle=True)")
+    if lacking := [kind for kind in kinds if kind not in there]:
         return f"a force that keeps triangles in shape ({', '.join(lacking)})"
     narrower = ", a MembraneTether with a smaller l_max / l_min" if flows else ""
     return f"triangles held more tightly than by its {' and '.join(kinds)}{narrower}"
@@ -55,8 +33,8 @@ def keepers(system: "System", membrane: Membrane | None) -> str:
 
 def keepers_at(system: "System", handle: "Handle | None") -> str:
     """Return `keepers` of the membrane whose vertices these beads are, or on which they are."""
-    membrane = handle.membrane if isinstance(handle, InTrianglePoints) else handle
-    return keepers(system, membrane if isinstance(membrane, Membrane) else None)
+    membrane = getattr(handle, "membrane", handle)
+    return keepers(system, membrane if membrane in system.topology.membranes else None)
 
 
 class Degradation:

@@ -9,7 +9,6 @@ from medyanpy._kernels.core.kinetic import KineticEnergies
 from medyanpy._kernels.letters.metropolis import Copies, Metropolis, ThereAndBack
 from medyanpy.errors import ParameterError, TimestepWarning, warn_outside
 from medyanpy.flows import Flow, Stage
-from medyanpy.forces import PythonForce
 from medyanpy.letters import LETTERS
 from medyanpy.state import BlockCounts
 
@@ -73,7 +72,7 @@ class Proposing:
 
     def check_force(self, name: str, force: Any) -> None:
         """Refuse forces that are not those of their energy: blocks would take their work back; ParameterError."""
-        if self.blocks and not force.energy_tells_work and not isinstance(force, PythonForce):
+        if self.blocks and not force.energy_tells_work and not force.calls_python:
             raise ParameterError(
                 f"{name}: its energy does not tell the work of its couples or of what turns with the rod, and "
                 f"{self.blocks[0]} accepts by energies: use a word without M( )"

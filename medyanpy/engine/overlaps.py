@@ -12,7 +12,7 @@ from medyanpy._kernels.beads.points import Place
 from medyanpy._kernels.core.neighbors import near_pairs
 from medyanpy._tools.images import displacement
 from medyanpy._tools.quaternions import turned
-from medyanpy.beads.oriented import ORIENTATIONS
+from medyanpy.columns import ORIENTATIONS
 from medyanpy.forces._pair_force import PairForce, Profile
 from medyanpy.forces._stiffness import Start
 from medyanpy.sites import Sites

@@ -14,10 +14,9 @@ from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
-from medyanpy.beads import Constraints, InTrianglePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Handle
+from medyanpy.handles import Block, Handle
 from medyanpy.layout import Layout
 from medyanpy.topology import Topology
 
@@ -85,7 +84,7 @@ class Store:
         self.seed = seed
         self.layout: Layout = Layout(topology, threads, self.box)
         layout = self.layout
-        self.held: int = sum(handle.count for handle in layout.handles if isinstance(handle, Constraints))
+        self.held: int = sum(cast(Any, h).count for h in layout.handles if h.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.
@@ -279,7 +278,7 @@ class Store:
         """Put the beads that have positions of their own where they were when they were added; in a periodic box also
         points, whose images are known from there."""
         for handle in self.layout.handles:
-            if not isinstance(handle, InTrianglePoints) or self.is_periodic:
+            if handle.block is not Block.POINTS or self.is_periodic:
                 here = self.layout.in_order(handle, cast(Any, handle).positions)
                 self.x[self.layout.slice_of(handle)] = here
 

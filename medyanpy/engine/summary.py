@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING
 from medyanpy._tools.images import box_shown, in_words
 from medyanpy._tools.tables import Table, amount, named, quantity
 from medyanpy.errors import MedyanError
-from medyanpy.forces import PythonForce, PythonMembraneField
 from medyanpy.kicks import Explicit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from medyanpy.context import Context
     from medyanpy.handles import Handle
+    from medyanpy.reporters import Reporter
     from medyanpy.state import State
 
-__all__ = ["said_of", "tables_of"]
+__all__ = ["said_of", "table_of_reporters", "tables_of"]
 
 # Energies are taken of no more beads than this, which is a matter of milliseconds, and of pairs that all see each other
 # of some tenths of a second.
@@ -70,6 +72,15 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
     return tables, [why_not] if why_not else []
 
 
+def table_of_reporters(reporters: "Sequence[Reporter]") -> Table:
+    """Return the table of the reporters of a simulation."""
+    # Reporter classes of others may not have called the constructor of their base class.
+    rows = [
+        (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None))) for r in reporters
+    ]
+    return Table("reporters", rows, ("reporters", "writes to", "every (steps)"))
+
+
 def _look(context: "Context") -> "tuple[State | None, str]":
     """Return energies and temperatures, or why a display does not take them."""
     n, schedule = context.layout.n, context._schedule
@@ -79,7 +90,7 @@ def _look(context: "Context") -> "tuple[State | None, str]":
     own = [
         name
         for name, force in zip(context.system.force_names, context.system.forces, strict=True)
-        if isinstance(force, PythonForce | PythonMembraneField)
+        if force.calls_python
     ]
     if own:
         return None, f"Energies and temperatures are not taken here, since {own[0]} calls a function: get_state does."

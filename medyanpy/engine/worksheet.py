@@ -5,6 +5,7 @@ timestep each force bears, and what cannot have been meant. The same remarks are
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, isinf, nan
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
@@ -14,22 +15,17 @@ import numpy as np
 from medyanpy import units
 from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
-from medyanpy.beads import Constraints, Membrane
-from medyanpy.engine.mesh_quality import flattest
 from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
-    MeshQualityWarning,
     OverlapWarning,
     ThermostatWarning,
     TimestepWarning,
     UnitsWarning,
     warn_outside,
 )
-from medyanpy.forces import ExternalField, MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._stiffness import Start, longest_timestep
-from medyanpy.jumps import BoxArea, EdgeFlips
-from medyanpy.mesh.geometry import NEEDLE_STEPS, heights
+from medyanpy.handles import Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,12 +36,12 @@ if TYPE_CHECKING:
     from medyanpy.integrators import SplittingIntegrator
     from medyanpy.system import System
 
-__all__ = ["BeadRow", "ForceRow", "Worksheet"]
+__all__ = ["BeadRow", "ForceRow", "Look", "Remark", "Worksheet"]
 
 #: A force, and the squared frequencies that it has, 1/s²; see `Force.squared_frequencies`.
 _Rate: TypeAlias = "tuple[Force, np.ndarray | None]"
 #: A class of warnings, and a message.
-_Remark: TypeAlias = tuple[type[Warning], str]
+Remark: TypeAlias = tuple[type[Warning], str]
 
 # Bounds of what can be meant, each far beyond what is done on purpose. In units of a step: velocities that are never
 # forgotten within a run, or are forgotten at once.
@@ -54,11 +50,6 @@ _FORGOTTEN_AT_ONCE = 1e4
 # Thermal steps, in units of the lengths that are there.
 _TOO_FAR = 1.0
 _NOT_AT_ALL = 1e-10
-# Stars of triangles are crumpled by heat where their flatness is less than the first, and crumpled ones of the vertex
-# form are not resolved by more than the second part of the longest timestep; by the third they are.
-_SHARP = 0.7
-_CRUMPLED = 0.12
-_RESOLVED = 0.05
 # A place is worth naming if half of the beads bear so many times its squared frequency less.
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
@@ -70,12 +61,6 @@ _COLDEST = 1e-3
 _HOTTEST = 50.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
-# Rounding of an energy that is the same at both ends of a box.
-_ROUNDING = 1e-9
-# Text on fields that do not repeat with the box, after their names.
-_JUMPS = ": its energies differ by up to "
-# A length that a box may come to have, over that of now: with which no function repeats that does with the box.
-_ANOTHER = 1.0173
 
 
 @dataclass(frozen=True)
@@ -195,6 +180,62 @@ class Worksheet:
     __repr__ = __str__
 
 
+class Look:
+    """System under an integrator, for `remarks` of forces, jumps and kinds of beads.
+
+    Attributes
+    ----------
+    system : System
+    integrator : SplittingIntegrator
+    start : Start
+        Where its beads start, in the box of now.
+    boxes : list of ((3,) float array, str)
+        Lengths of the box, nm, and those that jumps may give it, with a text for messages; empty without a box.
+    """
+
+    def __init__(self, system: "System", integrator: "SplittingIntegrator", box: np.ndarray | None = None) -> None:
+        self.system: System = system
+        self.integrator: SplittingIntegrator = integrator
+        lengths = box_lengths(system.box) if box is None else box
+        self.start: Start = Start(system.topology, integrator.overdamped, box_shown(lengths))
+        self.boxes: list[tuple[np.ndarray, str]] = [(lengths, "")] if lengths.any() else []
+        for name, jump in zip(system.jump_names, system.jumps, strict=True) if self.boxes else ():
+            if (changed := jump.changed_box(lengths)) is not None:
+                self.boxes.append((changed, f" when {name} has changed the box so far"))
+
+    @cached_property
+    def rates(self) -> "list[np.ndarray | None]":
+        """Squared frequencies of all forces, 1/s²; see `Force.squared_frequencies`."""
+        return [force.squared_frequencies(self.start) for force in self.system.forces]
+
+    @cached_property
+    def rows(self) -> "tuple[ForceRow, ...]":
+        """Row of the worksheet of each force."""
+        everything = zip(self.system.force_names, self.system.forces, self.rates, strict=True)
+        return tuple(self.row_of(name, [(force, rate)]) for name, force, rate in everything)
+
+    def row(self, force: "Force") -> ForceRow:
+        """Return the row of a force of the system."""
+        return next(row for one, row in zip(self.system.forces, self.rows, strict=True) if one is force)
+
+    def row_of(self, name: str, parts: list[_Rate]) -> ForceRow:
+        """Return the timestep that some forces together bear: each by the way that beads go between its kicks."""
+        total: np.ndarray | None = None
+        overdamped = self.integrator.overdamped
+        for force, rate in parts:
+            if rate is None or self.integrator.kick.softens(force.name):
+                continue
+            way = 1.0 if overdamped else self.integrator.longest_flight(force.group) ** 2
+            total = rate * way if total is None else total + rate * way
+        limit = longest_timestep(total, overdamped)
+        if total is None or limit is None:
+            return ForceRow(name, None, None)
+        acts = total[total > 0.0]
+        alone = 2 * np.count_nonzero(acts < acts.max(initial=0.0) / _STIFFER) > len(acts)
+        stiffest = self.start.bead_of(int(np.argmax(total))) if alone else None
+        return ForceRow(name, limit, self.integrator.timestep / limit if limit > 0.0 else inf, stiffest)
+
+
 def look(
     system: "System",
     integrator: "SplittingIntegrator",
@@ -203,38 +244,32 @@ def look(
 ) -> Worksheet:
     """Return the worksheet of a system under an integrator, with what overlaps; of a box that has changed with its
     lengths now, (3,) nm."""
-    start = Start(system.topology, integrator.overdamped, system.box if box is None else box_shown(box))
-    rates = [force.squared_frequencies(start) for force in system.forces]
-    handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
+    own = Look(system, integrator, box)
+    handles = [handle for handle in system.topology.handles if handle.block is not Block.NONE]
     beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
-    forces = tuple(
-        _force_row(system, integrator, start, name, [(force, rate)])
-        for name, force, rate in zip(system.force_names, system.forces, rates, strict=True)
-    )
-    together = _force_row(system, integrator, start, "all together", list(zip(system.forces, rates, strict=True)))
+    together = own.row_of("all together", list(zip(system.forces, own.rates, strict=True)))
+    objects: tuple[Any, ...] = (*handles, *system.forces, *system.jumps)
     remarks = [
         *_remarks_of_overlaps(found),
         *(
-            _remarks_of_timesteps(system, integrator, system.forces, forces)
+            _remarks_of_timesteps(system, integrator, system.forces, own.rows)
             or _remarks_of_their_sum(system, integrator, together)
         ),
-        *_remarks_of_needles(system, integrator),
-        *_remarks_of_folds(system, integrator, forces),
-        *_remarks_of_fluids(system),
-        *_remarks_of_fields(system, start, box_lengths(system.box) if box is None else box),
+        *(remark for one in objects for remark in one.remarks(own)),
+        *_remarks_on_box(own),
         *_remarks_of_friction(system, integrator),
         *_remarks_of_temperatures(system, integrator),
-        *_remarks_of_units(system, integrator, start, rates, beads),
+        *_remarks_of_units(own, beads),
     ]
     return Worksheet(
-        integrator.timestep, integrator.kT, integrator.word, beads, forces, together, tuple(remarks)
+        integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks)
     )
 
 
 def warn(
     system: "System",
     integrator: "SplittingIntegrator",
-    said: set[str],
+    said: set[Remark],
     box: np.ndarray,
     found: "Sequence[Overlap]" = (),
 ) -> None:
@@ -242,22 +277,23 @@ def warn(
     _warn_once(look(system, integrator, box, found).remarks, said)
 
 
-def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
-    """Warn of what has not been reported yet: of a field that does not repeat with the box once, whatever the box was,
-    and of pairs that overlap once for each force."""
+def _warn_once(remarks: "Iterable[Remark]", said: set[Remark]) -> None:
+    """Warn of what has not been reported yet; of boxes and of pairs that overlap once for each force."""
     for kind, text in remarks:
-        field, jumps, _ = text.partition(_JUMPS)
-        about = text.partition(":")[0] if kind is OverlapWarning else field + jumps
-        if not any(before.startswith(about) for before in said):
-            said.add(about if kind is OverlapWarning else text)
+        about = text.partition(":")[0] if kind in (BoxWarning, OverlapWarning) else text
+        if (kind, about) not in said:
+            said.add((kind, about))
             warn_outside(text, kind)
 
 
-def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.ndarray) -> None:
-    """Warn of fields that do not repeat with a box, (3,) nm, that has changed; once of each."""
-    if not box.any() or not any(isinstance(force, ExternalField) for force in system.forces):
-        return
-    _warn_once(_remarks_of_fields(system, Start(system.topology, overdamped), box), said)
+def warn_of_box(system: "System", integrator: "SplittingIntegrator", said: set[Remark], box: np.ndarray) -> None:
+    """Warn of forces that do not suit a box, (3,) nm, that has changed; once of each."""
+    if box.any():
+        _warn_once(_remarks_on_box(Look(system, integrator, box)), said)
+
+
+def _remarks_on_box(own: Look) -> list[Remark]:
+    return [remark for force in own.system.forces for remark in force.remarks_on_box(own)]
 
 
 class Looked:
@@ -296,11 +332,8 @@ def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", force
     """Warn of forces that have become too stiff for the time between their kicks."""
     if not forces:
         return
-    start = Start(system.topology, integrator.overdamped, system.box)
-    rows = [
-        _force_row(system, integrator, start, force.name, [(force, force.squared_frequencies(start))])
-        for force in forces
-    ]
+    own = Look(system, integrator)
+    rows = [own.row_of(force.name, [(force, force.squared_frequencies(own.start))]) for force in forces]
     for kind, text in _remarks_of_timesteps(system, integrator, forces, rows):
         warn_outside(text, kind)
 
@@ -332,25 +365,6 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
     )  # fmt: skip
 
 
-def _force_row(
-    system: "System", integrator: "SplittingIntegrator", start: Start, name: str, parts: list[_Rate]
-) -> ForceRow:
-    """Return the timestep that some forces together bear: each by the way that beads go between its kicks."""
-    total: np.ndarray | None = None
-    for force, rate in parts:
-        if rate is None or integrator.kick.softens(force.name):
-            continue
-        way = 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
-        total = rate * way if total is None else total + rate * way
-    limit = longest_timestep(total, integrator.overdamped)
-    if total is None or limit is None:
-        return ForceRow(name, None, None)
-    acts = total[total > 0.0]
-    alone = 2 * np.count_nonzero(acts < acts.max(initial=0.0) / _STIFFER) > len(acts)
-    stiffest = start.bead_of(int(np.argmax(total))) if alone else None
-    return ForceRow(name, limit, integrator.timestep / limit if limit > 0.0 else inf, stiffest)
-
-
 def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if len(values) else (nan, nan)
 
@@ -358,13 +372,13 @@ def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
 # Remarks ----------------------------------------------------------------------------------------------------------
 
 
-def _remarks_of_overlaps(found: "Sequence[Overlap]") -> list[_Remark]:
+def _remarks_of_overlaps(found: "Sequence[Overlap]") -> list[Remark]:
     return [(OverlapWarning, f"{one.force}: {one.text}: {MINIMISE}") for one in found]
 
 
 def _remarks_of_timesteps(
     system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]", rows: "Sequence[ForceRow]"
-) -> list[_Remark]:
+) -> list[Remark]:
     return [
         (
             TimestepWarning,
@@ -382,7 +396,7 @@ def _remarks_of_timesteps(
     ]  # fmt: skip
 
 
-def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list[_Remark]:
+def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list[Remark]:
     """Return remarks on forces each of which bears the timestep alone, and which act on the same beads."""
     if together.limit is None or together.share is None or together.share <= 1.0:
         return []
@@ -401,132 +415,16 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
         return ""
     handle = system.topology.handle_of(row.stiffest)
     text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
-    if isinstance(handle, Membrane):
-        vertex = int(np.flatnonzero(handle.beads == row.stiffest)[0])
-        if (found := flattest(handle.mesh.vertices, handle.mesh.faces, vertex, handle.mesh._lengths)) is not None:
-            text += f", triangle {found[0]} (height {found[1]:.3g} nm)"
+    text += handle.describe_start(row.stiffest)
     return text + "; half of the others bear twice as long a timestep"
 
 
-def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
-    """Return remarks on triangles so flat that heat turns them over in a few steps: forces and flights there are not
-    resolved."""
-    if integrator.kT is None or integrator.overdamped:
-        return []
-    remarks: list[_Remark] = []
-    for membrane in system.topology.membranes:
-        mesh, moves = membrane.mesh, ~membrane.fixed_beads
-        inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
-        height = heights(mesh.vertices, mesh.faces, mesh._lengths)
-        speed = np.sqrt(integrator.kT * inverse_mass)[mesh.faces].max(axis=1)
-        longest = np.divide(height, NEEDLE_STEPS * speed, out=np.full(len(height), inf), where=speed > 0.0)
-        needles = int(np.count_nonzero(longest < integrator.timestep))
-        if needles:
-            i = int(np.argmin(longest))
-            others = f" (and {needles - 1} more)" if needles > 1 else ""
-            remarks.append((
-                TimestepWarning,
-                f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
-                f"{integrator.timestep:g} s heat moves its vertices by {speed[i] * integrator.timestep:.3g} nm: it "
-                f"will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s would do, "
-                "larger vertex masses, or a mesh without needles (see mesh.quality): mesh.remesh(edge_length=...) "
-                "makes one",
-            ))  # fmt: skip
-    return remarks
-
-
-def _remarks_of_folds(
-    system: "System", integrator: "SplittingIntegrator", rows: "Sequence[ForceRow]"
-) -> list[_Remark]:
-    """Return remarks on stars of triangles so sharply bent that heat crumples them, where bending energies are not
-    smooth."""
-    remarks: list[_Remark] = []
-    if integrator.kT is None or integrator.overdamped:
-        return []
-    for force, row in zip(system.forces, rows, strict=True):
-        if not isinstance(force, MembraneBending) or row.limit is None or row.share is None:
-            continue
-        membrane, flatness, vertex = force.membrane, force.flatness(), force.discretization == "vertex"
-        if vertex and not force.projected:
-            # It costs the more the sharper it is bent.
-            continue
-        i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
-        if not n or (vertex and row.share <= _CRUMPLED):
-            continue
-        if (found := flattest(membrane.mesh.vertices, membrane.mesh.faces, i, membrane.mesh._lengths)) is None:
-            continue
-        others = f" and {n - 1} more" if n > 1 else ""
-        remarks.append((
-            TimestepWarning,
-            f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
-            f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). "
-            "Heat crumples such places, and "
-            + (f"the projected form is stiffer there without bound: at {integrator.timestep:g} s single vertices get "
-               f"hot. A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
-               "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "
-               "A finer or smoother mesh would do"),
-        ))  # fmt: skip
-    return remarks
-
-
-def _remarks_of_fluids(system: "System") -> list[_Remark]:
-    """Return remarks on membranes that flow into folds whose bending energy is lower than that of a surface."""
-    kept = {force.membrane for force in system.forces if isinstance(force, MembraneFoldRepulsion)}
-    flow = [jump for jump in system.jumps if isinstance(jump, EdgeFlips) and jump.rate > 0.0]
-    return [
-        (
-            MeshQualityWarning,
-            f"{jump.name}: nothing keeps triangles of {jump.membrane.name!r} from folding onto each other as its edges "
-            f"flip, and {force.name} has less energy where they do: areas, volumes and spectra will be those of a "
-            "crumpled membrane, sooner or later. Add forces.MembraneFoldRepulsion(membrane, 20 * kT)",
-        )
-        for jump in flow
-        for force in system.forces
-        if isinstance(force, MembraneBending) and force.membrane is jump.membrane and jump.membrane not in kept
-    ]
-
-
-def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[_Remark]:
-    """Return remarks on energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
-    if not box.any():
-        return []
-    remarks: list[_Remark] = []
-    for force in system.forces:
-        if not isinstance(force, ExternalField):
-            continue
-        for own, when in _boxes(system, box):
-            jumps = force.jumps_at_sides(start, own)
-            c = int(np.argmax(jumps))
-            if jumps[c] > _ROUNDING:
-                x = "xyz"[c]
-                remarks.append((
-                    BoxWarning,
-                    f"{force.name}{_JUMPS}{jumps[c]:.2g} of themselves between {x} = {-0.5 * own[c]:.6g} and "
-                    f"{0.5 * own[c]:.6g} nm, one and the same place{when}: in a box {x} is that of the image nearest "
-                    "to the origin, and beads that cross there gain or lose the difference. Write a function that is "
-                    "the same at both ends, or take HarmonicTrap for beads that are held each at its place, and "
-                    "UniformField for a force that is the same everywhere",
-                ))  # fmt: skip
-                break
-    return remarks
-
-
-def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
-    """Return the lengths of a box, and others that jumps may give it, with how messages describe them."""
-    changed = [
-        (np.where(jump.directions, _ANOTHER * box, box), f" when {name} has changed the box so far")
-        for name, jump in zip(system.jump_names, system.jumps, strict=True)
-        if isinstance(jump, BoxArea)
-    ]
-    return [(box, ""), *changed]
-
-
-def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
+def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[Remark]:
     """Return remarks on handles that a thermostat does not reach. Beads that constraints join have one temperature."""
     handles = system.topology.handles
     if integrator.overdamped or not any(letter.kind == "O" for letter in integrator.letters):
         return []
-    remarks: list[_Remark] = []
+    remarks: list[Remark] = []
     for handle in handles:
         together = [h for h in handles if h.measured_with is handle]
         if sum(h.degrees_of_freedom for h in together) > 0 and not any(h.has_friction for h in together):
@@ -547,7 +445,7 @@ def _made_for(force: "Force") -> float | None:
     return None if kT is None or np.ndim(kT) else float(kT)
 
 
-def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
+def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list[Remark]:
     """Return remarks on forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
     kT = integrator.kT
     return [
@@ -561,15 +459,10 @@ def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator"
     ]
 
 
-def _remarks_of_units(
-    system: "System",
-    integrator: "SplittingIntegrator",
-    start: Start,
-    rates: "Sequence[np.ndarray | None]",
-    beads: tuple[BeadRow, ...],
-) -> list[_Remark]:
+def _remarks_of_units(own: Look, beads: tuple[BeadRow, ...]) -> list[Remark]:
     """Return remarks on slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was
     given, they are if masses and timesteps are as small as only pN s²/nm and s make them."""
+    system, integrator, start = own.system, own.integrator, own.start
     dt, kT = integrator.timestep, integrator.kT
     if kT is None:
         return []
@@ -618,7 +511,7 @@ def _remarks_of_units(
                 "timesteps: no run brings it to its temperature. Masses are in pN s²/nm, which is 1 g "
                 "(units.dalton), frictions in pN s/nm"
             )
-    for name, rate in zip(system.force_names, rates, strict=True):
+    for name, rate in zip(system.force_names, own.rates, strict=True):
         if rate is None or not rate.any() or not size > 0.0:
             continue
         acts = (rate > 0.0) & (start.lightness > 0.0)

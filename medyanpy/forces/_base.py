@@ -18,7 +18,10 @@ from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.engine.worksheet import Look, Remark
+    from medyanpy.forces.links import LinkEnds
     from medyanpy.layout import Layout
+    from medyanpy.sites import Sites
     from medyanpy.state import State
 
 __all__ = [
@@ -58,6 +61,10 @@ class Force(Parameterized):
     #: True if its energy is a function of 3D positions and orientations alone, not of the triangles of beads: then a
     #: flipped edge does not change it unless it moves a point.
     of_positions_alone = False
+    #: True if it calls a function of a user's, which may do anything.
+    calls_python = False
+    #: True if its terms are links, of which `link_ends` tells the ends.
+    has_links = False
     #: True if `squared_frequencies` are exact and not only bounds.
     exact_frequencies = False
 
@@ -164,6 +171,23 @@ class Force(Parameterized):
         for name in self._belong:
             if self._number_of_all(name) is None:
                 return f"its {name} is not the same for all"
+        return ""
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return what is wrong or unlikely about this force in a system, for `Simulation.check` and for warnings."""
+        return []
+
+    def remarks_on_box(self, look: "Look") -> "list[Remark]":
+        """Return remarks that depend on the box, made again whenever that changes; one warning is given of all."""
+        return []
+
+    def link_ends(self, bound: "list[tuple[Sites, Sites, np.ndarray]]") -> "LinkEnds":
+        """Return its links and those `bound` by jumps, pairs of sites and (k, 2) rows of these, if it `has_links`."""
+        raise NotImplementedError
+
+    @property
+    def keeps_triangles(self) -> str:
+        """Name of this force in advice on forces that keep triangles of a membrane in shape; empty of all others."""
         return ""
 
     @abstractmethod

@@ -306,6 +306,10 @@ class MembraneEdgeSprings(HarmonicBonds):
     def handles(self) -> "tuple[Handle, ...]":
         return (self._membrane,)
 
+    @property
+    def keeps_triangles(self) -> str:
+        return "MembraneEdgeSprings"
+
     def bind(self, layout: "Layout") -> Operation:
         edges = self._membrane.beads[layout.connectivity(self._membrane).edges]
         return bind_springs(self, layout, edges)

@@ -10,7 +10,7 @@ from medyanpy._kernels.selected import fields
 from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
-from medyanpy.errors import TopologyError
+from medyanpy.errors import BoxWarning, TopologyError
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Force, Given, argument, declared, number
 from medyanpy.forces._expressions import WrittenForce
@@ -20,10 +20,14 @@ from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
+
+# Rounding of an energy that is the same at both ends of a box.
+_ROUNDING = 1e-9
 
 _NOTHING = np.zeros((1, 3))
 
@@ -323,6 +327,23 @@ class ExternalField(WrittenForce, _SingleBeadForce):
             largest = max(here, np.abs([low, high, *between]).max(initial=0.0))
             out[c] = np.abs(high - low).max(initial=0.0) / largest if largest > 0.0 else 0.0
         return out
+
+    def remarks_on_box(self, look: "Look") -> "list[Remark]":
+        """Return a remark on an energy that jumps where a bead crosses from one end of the box to the other."""
+        for box, when in look.boxes:
+            jumps = self.jumps_at_sides(look.start, box)
+            c = int(np.argmax(jumps))
+            if jumps[c] > _ROUNDING:
+                x = "xyz"[c]
+                return [(
+                    BoxWarning,
+                    f"{self.name}: its energies differ by up to {jumps[c]:.2g} of themselves between {x} = "
+                    f"{-0.5 * box[c]:.6g} and {0.5 * box[c]:.6g} nm, one and the same place{when}: in a box {x} is "
+                    "that of the image nearest to the origin, and beads that cross there gain or lose the difference. "
+                    "Write a function that is the same at both ends, or take HarmonicTrap for beads that are held each "
+                    "at its place, and UniformField for a force that is the same everywhere",
+                )]  # fmt: skip
+        return []
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         coordinates = self._coordinates(start)

@@ -314,6 +314,8 @@ class Links(_SiteTerms):
     1.0
     """
 
+    has_links = True
+
     of_positions_alone = True
     domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
@@ -422,6 +424,9 @@ class Links(_SiteTerms):
         between = displacement(ends.a.positions(state), ends.b.positions(state), state.box)
         out: np.ndarray = np.linalg.norm(between, axis=1)
         return out
+
+    def link_ends(self, bound: list[tuple[Sites, Sites, np.ndarray]]) -> "LinkEnds":
+        return LinkEnds(self, bound)
 
     def tensions(self, state: "State") -> np.ndarray:
         """Return the tensions of the links in a state, in the order of ``state.links(self)``.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from medyanpy import errors
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
@@ -19,6 +20,7 @@ from medyanpy.mesh import geometry
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
@@ -36,6 +38,11 @@ __all__ = [
 _FLAT = 0.95
 # Also where a spontaneous curvature times the square root of the area of a vertex is more than this.
 _STRONG = 0.5
+# Stars of triangles are crumpled by heat where their flatness is less than the first, and crumpled ones of the vertex
+# form are not resolved by more than the second part of the longest timestep; by the third they are.
+_SHARP = 0.7
+_CRUMPLED = 0.12
+_RESOLVED = 0.05
 # The cost of an exact star grows with the square of its triangles. One of more is a fan of needles, stiff anyway.
 _MANY = 64
 
@@ -326,6 +333,33 @@ class MembraneBending(_OfCurvature):
         np.add.at(vectors, mesh.faces, (mesh.face_normals * own)[:, None])
         return np.where(free, np.linalg.norm(vectors, axis=1) / np.where(free, area, 1.0), 1.0)
 
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return a remark on stars of triangles so sharply bent that heat crumples them."""
+        row, integrator, membrane = look.row(self), look.integrator, self._membrane
+        vertex = self._discretization == "vertex"
+        # The plain vertex form costs the more the sharper it is bent.
+        smooth = vertex and not self.projected
+        if integrator.kT is None or integrator.overdamped or row.limit is None or row.share is None or smooth:
+            return []
+        flatness = self.flatness()
+        i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
+        mesh = membrane.mesh
+        if not n or (vertex and row.share <= _CRUMPLED):
+            return []
+        if (found := geometry.flattest(mesh.vertices, mesh.faces, i, mesh._lengths)) is None:
+            return []
+        others = f" and {n - 1} more" if n > 1 else ""
+        return [(
+            errors.TimestepWarning,
+            f"{self.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
+            f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). "
+            "Heat crumples such places, and "
+            + (f"the projected form is stiffer there without bound: at {integrator.timestep:g} s single vertices get "
+               f"hot. A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
+               "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "
+               "A finer or smoother mesh would do"),
+        )]  # fmt: skip
+
     def _folded(self, area: np.ndarray) -> np.ndarray:
         """Mark vertices (V,) that are not nearly flat, or not flat at rest.
 
@@ -458,6 +492,10 @@ class MembraneArea(_MembraneForce):
         growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
         found: np.ndarray = start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
         return found
+
+    @property
+    def keeps_triangles(self) -> str:
+        return "MembraneArea(per_triangle=True)" if self.per_triangle else ""
 
     def bind(self, layout: "Layout") -> "Operation":
         k, area = self._named("area_modulus", "area")

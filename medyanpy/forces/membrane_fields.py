@@ -427,6 +427,8 @@ class PythonMembraneField(_OnMembrane):
     PythonMembraneField(away_from_vertices)
     """
 
+    calls_python = True
+
     def __init__(
         self,
         points: InTrianglePoints,

@@ -115,6 +115,10 @@ class MembraneTether(_MembraneForce):
         out: np.ndarray = start.bonds(self._membrane.beads[mesh.edges], stiffness)
         return out
 
+    @property
+    def keeps_triangles(self) -> str:
+        return "MembraneTether"
+
     def bind(self, layout: "Layout") -> "Operation":
         # Edges do not get longer than this.
         layout.expect_width(self.name, self._numbers["length"] * self._numbers["l_max"])

@@ -81,6 +81,7 @@ class PythonForce(Force):
     # The energy cannot be trusted: forces alone, with an energy of zero, are common.
     of_positions_alone = True
     energy_tells_work = False
+    calls_python = True
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.context import Context
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
@@ -220,6 +221,19 @@ class Jump(Parameterized):
         for force in self.forces:
             if not any(force is one for one in forces):
                 raise ParameterError(f"{self.name}: {force!r} must be in the system first: system.add_force(...)")
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return what is wrong or unlikely about this jump in a system, for `Simulation.check` and for warnings."""
+        return []
+
+    def changed_box(self, box: np.ndarray) -> np.ndarray | None:
+        """Return lengths, (3,) nm, that it may give a box; None where it does not change boxes."""
+        return None
+
+    @property
+    def flips_edges_of(self) -> Handle | None:
+        """Membrane whose edges it flips."""
+        return None
 
     def _identity(self) -> dict[str, Any]:
         return {**super()._identity(), "every": self.every}

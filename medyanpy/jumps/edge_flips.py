@@ -8,13 +8,15 @@ import numpy as np
 from medyanpy._kernels.jumps.edge_flips import EdgeFlips as EdgeFlipsOperation
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError
+from medyanpy.forces import MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._base import expect_handle
 from medyanpy.jumps._base import Jump
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
@@ -141,6 +143,26 @@ class EdgeFlips(Jump):
     def _expect_to_flip(self, force: "Force") -> None:
         if self._membrane in force.handles and (obstacle := force.obstacle_to_flips()):
             raise ParameterError(f"{self.name}: {force.name} does not allow edges to flip: {obstacle}")
+
+    @property
+    def flips_edges_of(self) -> Membrane:
+        return self._membrane
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return remarks on a membrane that flows into folds, whose bending energy is lower than that of a surface."""
+        own = [force for force in look.system.forces if self._membrane in force.handles]
+        if not self.rate > 0.0 or any(isinstance(force, MembraneFoldRepulsion) for force in own):
+            return []
+        return [
+            (
+                MeshQualityWarning,
+                f"{self.name}: nothing keeps triangles of {self._membrane.name!r} from folding onto each other as its "
+                f"edges flip, and {force.name} has less energy where they do: areas, volumes and spectra will be those "
+                "of a crumpled membrane, sooner or later. Add forces.MembraneFoldRepulsion(membrane, 20 * kT)",
+            )
+            for force in own
+            if isinstance(force, MembraneBending)
+        ]
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         mesh = self._membrane.mesh

@@ -150,6 +150,16 @@ def _without_borders(values: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return values
 
 
+def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:
+    """Return the triangle of smallest height at a vertex, of triangles (F, 3), and that height; None where it has
+    none."""
+    at = np.flatnonzero((faces == vertex).any(axis=1))
+    if len(at) == 0:
+        return None
+    height = heights(x, faces[at], box)
+    return int(at[np.argmin(height)]), float(height.min())
+
+
 def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
     """Return the winding number of a closed surface round a point: about 0 outside, +1 or -1 inside.
 

@@ -96,6 +96,6 @@ class EventReporter(TableReporter):
     def _follow(self, simulation: "Simulation") -> None:
         if self._listener is None:
             self._begin(simulation.topology)
-            self._listener = simulation.context._schedule.jumping.listen()
+            self._listener = simulation.context.events()
         if self._last_step > simulation.current_step:
             self._cut(simulation.current_step)

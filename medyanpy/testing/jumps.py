@@ -190,7 +190,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
     h = 0.2 / _fastest(case)
     simulation = case.make(copies, 5, 1, h)
     simulation.report_work = True
-    heard = simulation.context._schedule.jumping.listen()
+    heard = simulation.context.events()
     start = _look(simulation)
     simulation.step(25)
     end = _look(simulation)
@@ -198,7 +198,7 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
     jumped = (energies[case.states(end)] - energies[case.states(start)]).sum()
     scale = max(np.abs(energies).max() * copies, 1e-300)
     events = heard.heard()
-    told = sum(event[6] for event in events)
+    told = sum(event.energy for event in events)
     booked = parts["chemical"] if case.driven else parts["heat"]
     # Where beads do not move, all other heat is that of the thermostat, on beads that nothing pulls.
     still = start.kinetic_energy == end.kinetic_energy == 0.0
@@ -206,12 +206,13 @@ def check_books(case: JumpCase, copies: int = 200) -> None:
     if case.driven or still:
         assert abs(booked - told) <= 1e-9 * scale, f"{case.name}: {booked} pN nm are booked, events tell of {told}"
     assert len(events) == sum(accepted for _, accepted in end.counts.values()) > 0, f"{case.name}: events are missing"
-    steps, times = (np.array([event[i] for event in events]) for i in (0, 1))
+    steps, times = (np.array(column) for column in list(zip(*events, strict=True))[:2])
     assert (np.diff(times) >= 0.0).all(), f"{case.name}: events are not in the order of time"
     inside = ((steps - 1) * h <= times * (1.0 + 1e-12)) & (times <= steps * h * (1.0 + 1e-12))
     assert inside.all(), f"{case.name}: an event is outside of its step"
     if not case.driven:
-        assert np.isfinite([event[7] for event in events]).all(), f"{case.name}: a balanced event has no way back"
+        chemical = [event.chemical_energy for event in events]
+        assert np.isfinite(chemical).all(), f"{case.name}: a balanced event has no way back"
 
 
 def check_bits(case: JumpCase, copies: int = 300) -> None:

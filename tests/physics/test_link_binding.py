@@ -232,7 +232,7 @@ def test_waiting_times_of_a_pair_are_exponential(timestep):
     u = energy([0.0, 0, 0], [r, 0, 0])
     k = {"unbind": off * math.exp(share * u), "bind": on * math.exp(-(1.0 - share) * u)}
     context = mp.Context(system, mp.BrownianIntegrator(timestep, kT=1.0, seed=5), threads=1)
-    heard = context._schedule.jumping.listen()
+    heard = context.events()
     context.step(round(9_000 / timestep))
     events = heard.heard()
     waited = np.diff([0.0, *(e[1] for e in events)])
@@ -262,7 +262,7 @@ def heat_of_events(events, rates=None, seed=1):
     simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.1, kT=1.0, seed=seed), threads=2)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed + 1)
     simulation.step(600)
-    heard = simulation.context._schedule.jumping.listen()
+    heard = simulation.context.events()
     stretches = []
     done = 0
     while done < events:

@@ -1,0 +1,451 @@
+"""The part of a Context that sets its state: positions, box, columns, triangles, velocities, or all of it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._tools.images import Box
+from medyanpy._tools.locking import Turn, one_at_a_time
+from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.validation import array, number, thermal_energy
+from medyanpy._tools.validation import seed as check_seed
+from medyanpy.columns import ANGULAR_MOMENTA, BARYCENTRIC, BEADS, ORIENTATIONS, TRIANGLES, Column
+from medyanpy.engine import worksheet
+from medyanpy.engine.box_changes import check_images, check_sheets, expect_lengths, expect_no_seam, moved_with
+from medyanpy.engine.faults import Faults
+from medyanpy.engine.measure import Measure
+from medyanpy.engine.schedule import Schedule
+from medyanpy.engine.store import Store
+from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
+from medyanpy.integrators import SplittingIntegrator
+from medyanpy.layout import Layout
+from medyanpy.state import State
+from medyanpy.system import System
+
+if TYPE_CHECKING:
+    from medyanpy.beads import Membrane
+
+__all__ = ["Settable"]
+
+
+class Settable(Guarded):
+    """Methods of a Context that set its state; each counts what it does to the energy as protocol work."""
+
+    turn: Turn
+    system: System
+    integrator: SplittingIntegrator
+    _store: Store
+    _faults: Faults
+    _schedule: Schedule
+    _measure: Measure
+    _said: set[worksheet.Remark]
+
+    @property
+    def layout(self) -> Layout:
+        """Place in memory of each bead."""
+        return self._store.layout
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps taken so far."""
+        return self._store.step
+
+    def _refresh(self) -> None:
+        """Follow changes of forces and of the integrator."""
+        raise NotImplementedError
+
+    @one_at_a_time
+    def set_positions(self, positions: Any) -> None:
+        """Move all Cartesian beads; in-triangle points follow their triangles. Rows of these points and inactive rows
+        are ignored.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+            In topology order.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a coordinate that is not finite; in a periodic box, beads that are joined and given as
+            images that are not next to each other, or edges of a membrane longer than half of the box.
+        SimulationError
+            Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
+            then as they were. (Small deviations are put right.)
+        """
+        x = self._store.awake(positions)
+        x = array("set_positions: positions", x, (self.layout.n, 3), error=TopologyError)
+        if self._store.is_periodic:
+            for handle in self.layout.handles:
+                check_images("set_positions", handle, x[handle.beads], self._store.box)
+        rows = slice(0, self.layout.n_cartesian)
+        places = self._store.x.copy()
+        places[rows] = x[self.layout.order[rows]]
+        check_sheets("set_positions", self._store, places, self._store.box)
+        self._place(places, self._store.box)
+
+    def _place(self, x: np.ndarray, box: np.ndarray) -> None:
+        """Put beads at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
+        before = self._store.x.copy(), self._store.box.copy()
+        with self._counted_as_protocol():
+            self._store.x[:], self._store.box[:] = x, box
+            self._store.program.changed()
+            try:
+                self._schedule.settle()
+                # Velocities belonged to the old triangles and links.
+                self._schedule.admit_velocities()
+            except SimulationError:
+                self._store.x[:], self._store.box[:] = before
+                raise
+            finally:
+                self._store.positions_changed()
+
+    @one_at_a_time
+    def set_box(self, box: Sequence[float | None], *, scale: bool = True) -> None:
+        """Change the lengths of the periodic box; the difference of energy is protocol work.
+
+        Parameters
+        ----------
+        box : (3,) of float, nm, > 0, or None
+            None in the directions that are open, which stay open.
+        scale : bool
+            Move beads with the box: free beads and vertices each; filaments, rods and bodies as they are, with the
+            centre of their mass. In-triangle points go with their triangles. Without, beads stay where they are,
+            but for those of meshes that close through the sides, which then no longer fit: refused.
+
+        Raises
+        ------
+        ParameterError
+            A value that is not a box; directions that were open and are not, or the other way round; a box smaller than
+            twice the range of what acts in it, or the length of what joins beads in it.
+        TopologyError
+            Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
+            or one with an edge longer than half of the new box, with ``scale=False``.
+        SimulationError
+            Beads that would be where they cannot be, as in `set_positions`.
+        """
+        self._refresh()
+        lengths, x = self._check_box("set_box", box, scale)
+        # First: warnings may be errors.
+        self._warn_of_box(lengths)
+        self._place(x, lengths)
+
+    def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Check a box and return its lengths (3,) and places in it (n, 3), as `set_box` takes them; nothing changes."""
+        lengths = expect_lengths(what, box, self._store)
+        self.layout.check_widths(lengths)
+        if scale:
+            return lengths, moved_with(what, self._store, lengths)
+        expect_no_seam(what, self._store)
+        # Scaled with the box, edges are the same part of it as before.
+        check_sheets(what, self._store, self._store.x, lengths)
+        return lengths, self._store.x.copy()
+
+    def _warn_of_box(self, lengths: np.ndarray | None = None) -> None:
+        """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
+        box = self._store.box if lengths is None else lengths
+        worksheet.warn_of_box(self.system, self.integrator, self._said, box)
+
+    def _take_box(self, what: str, box: Box | None) -> None:
+        """Take the box of a state."""
+        if box is not None or self._store.is_periodic:
+            lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
+            self.layout.check_widths(lengths)
+            self._store.box[:] = lengths
+            self._store.program.changed()
+
+    @one_at_a_time
+    def set_intriangle(self, triangles: Any, barycentric: Any) -> None:
+        """Move the in-triangle points.
+
+        Parameters
+        ----------
+        triangles : (n,) int
+            Faces, numbered as in the mesh of each point's own membrane; all points of the topology, in its order.
+        barycentric : (n, 3) float, >= 0, sum 1
+
+        Raises
+        ------
+        TopologyError
+            Wrong shapes, a triangle that does not exist, a point outside its triangle.
+        """
+        self._set_columns("set_intriangle", {TRIANGLES: triangles, BARYCENTRIC: barycentric})
+
+    @one_at_a_time(in_reports=False)
+    def flip_edges(self, membrane: "Membrane", edges: Any) -> np.ndarray:
+        """Flip edges of a membrane: each is taken out, and the corners across it are joined instead.
+
+        Vertices stay where they are, with their velocities. In-triangle points in the two triangles keep their place in
+        the quadrilateral, mapped to a square piece by piece, and the momentum that belongs to that place. The change of
+        the energy is protocol work. Triangles keep their numbers: those of one pair are given to the two that take
+        their place, and flipping the new edge brings back the old ones as they were.
+
+        Forces on the membrane, pictures and states follow (`State.faces`), and so do checkpoints; the mesh of the
+        handle, and documents, hold how it started. Other contexts of the same system do not see it. A `PythonForce` is
+        called with positions, and knows of no triangles.
+
+        Parameters
+        ----------
+        membrane : Membrane
+            Of the topology.
+        edges : (k, 2) int
+            Vertices of the membrane, numbered as in its mesh: the two ends of each edge. They are flipped one after the
+            other; all or none.
+
+        Returns
+        -------
+        (k, 2) int32 array
+            The edges that have come in their places, lower number first.
+
+        Raises
+        ------
+        TopologyError
+            A handle that is not a membrane of this topology, a vertex that does not exist. Two vertices without an
+            edge, an edge on a border, or one whose other corners have an edge already. An edge that would be longer
+            than half of the box.
+        ParameterError
+            A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
+        ContextInUseError
+            Called from inside a step or by a reporter.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, 1), vertex_mass=4e-12)
+        >>> context = mp.Context(mp.System(topology), mp.VerletIntegrator(1e-7))
+        >>> edge = vesicle.mesh.edges[0]
+        >>> made = context.flip_edges(vesicle, [edge])
+        >>> bool((context.flip_edges(vesicle, made) == edge).all())
+        True
+        """
+        what = "flip_edges"
+        if membrane not in self.system.topology.membranes:
+            raise TopologyError(f"{what}: membrane must be the handle of a membrane of this topology, not {membrane!r}")
+        ends = array(f"{what}: edges", edges, (None, 2), dtype=np.int64, error=TopologyError)
+        outside = (ends < 0) | (ends >= len(membrane))
+        if outside.any():
+            i, k = (int(a) for a in np.argwhere(outside)[0])
+            raise TopologyError(
+                f"{what}: edges[{i}, {k}] = {ends[i, k]} does not exist: {membrane.name!r} has vertices 0 to "
+                f"{len(membrane) - 1}"
+            )
+        for name, force in zip(self.system.force_names, self.system.forces, strict=True):
+            if membrane in force.handles and (obstacle := force.obstacle_to_flips()):
+                raise ParameterError(f"{what}: {name} does not allow it: {obstacle}")
+        self._refresh()
+        if not len(ends):
+            return np.empty((0, 2), np.int32)
+        with self._counted_as_protocol():
+            made = self._schedule.flipping.flip(what, membrane, ends)
+            self._store.positions_changed()
+        return made
+
+    @one_at_a_time
+    def set_velocities(self, velocities: Any) -> None:
+        """Set the velocity of every bead.
+
+        Rows of in-triangle points are velocities relative to their triangles and are projected into their planes; rows
+        of fixed beads are taken as zero, and inactive rows are ignored.
+
+        Parameters
+        ----------
+        velocities : (n, 3) float, nm/s
+            In topology order.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a number that is not finite.
+        """
+        v = self._store.awake(velocities)
+        v = array("set_velocities: velocities", v, (self.layout.n, 3), error=TopologyError)
+        with self._counted_as_protocol():
+            self._store.v[:] = v[self.layout.order]
+            self._schedule.admit_velocities()
+
+    @one_at_a_time
+    def set_orientations(self, orientations: Any) -> None:
+        """Turn the oriented beads.
+
+        Parameters
+        ----------
+        orientations : (m, 4) float, dimensionless
+            Unit quaternions to 1e-6, scalar first, body to space, of all oriented beads of the topology in its order.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a quaternion that is not of length 1.
+        """
+        self._set_columns("set_orientations", {ORIENTATIONS: orientations})
+
+    @one_at_a_time
+    def set_angular_momenta(self, angular_momenta: Any) -> None:
+        """Set the angular momenta of the oriented beads about their centres.
+
+        Parameters
+        ----------
+        angular_momenta : (m, 3) float, pN nm s
+            In the frame of each body, in topology order; rows of fixed beads are taken as zero.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a number that is not finite.
+        """
+        self._set_columns("set_angular_momenta", {ANGULAR_MOMENTA: angular_momenta})
+
+    @one_at_a_time
+    def set_column(self, name: str, values: Any) -> None:
+        """Set one of the columns that a kind of bead declares.
+
+        Parameters
+        ----------
+        name : str
+            Of one of ``topology.columns``, but for positions, velocities and those of in-triangle points, which have
+            methods of their own.
+        values : (m, ...) array
+            In its unit; of all beads that have a row, in topology order. Momenta of what does not move are
+            taken as zero.
+
+        Raises
+        ------
+        ParameterError
+            An unknown name.
+        TopologyError
+            Wrong shape, or a number that is not finite or that the kind refuses.
+        """
+        own = {c.name: c for c in self.layout.topology.columns if c.of not in (BEADS, TRIANGLES.of)}
+        self._set_columns("set_column", {look_up(own, name, "column to set", ParameterError): values})
+
+    def _set_columns(self, what: str, given: dict[Column, Any]) -> None:
+        """Set columns of one role and `of`, which not all beads have."""
+        rows = self._store.checked(what, given)
+        with self._counted_as_protocol():
+            for column, values in rows.items():
+                self._store.arrays[column.array][:] = values
+            if any(column.is_momentum for column in rows):
+                self._schedule.admit_velocities()
+                return
+            self._store.positions_changed()
+            if TRIANGLES in rows:
+                # Velocities belonged to the old ones.
+                self._schedule.flatten()
+
+    @one_at_a_time
+    def set_velocities_to_temperature(
+        self, temperature: float | None = None, seed: int = 0, *, kT: float | None = None
+    ) -> None:
+        """Draw velocities and angular momenta from the Maxwell distribution; of in-triangle points, in their planes.
+
+        Parameters
+        ----------
+        temperature : float, kelvin, > 0
+        seed : int
+        kT : float, pN nm, > 0
+            Instead of `temperature`.
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain, or neither or both of temperature and kT.
+        """
+        energy = thermal_energy(temperature, kT)
+        if energy is None:
+            raise ParameterError("set_velocities_to_temperature: give temperature= (kelvin) or kT= (pN nm)")
+        seed = check_seed("seed", seed)
+        with self._counted_as_protocol():
+            self._store.draw_momenta(energy, seed)
+            self._schedule.admit_velocities()
+
+    @one_at_a_time
+    def scale_velocities(self, factor: float) -> None:
+        """Multiply all velocities, angular momenta and other momenta by a number; their kinetic energy changes by its
+        square, which is protocol work.
+
+        Parameters
+        ----------
+        factor : float, > 0
+            √(T'/T) takes a Maxwell distribution of temperature T to one of T', as replica exchange does.
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain.
+        """
+        factor = number("scale_velocities: factor", factor, above=0.0)
+        with self._counted_as_protocol():
+            self._store.v *= factor
+            for momenta in self._store.momenta.values():
+                p = momenta.p
+                p *= factor
+            self._schedule.admit_velocities()
+
+    @one_at_a_time(in_reports=False)
+    def set_state(self, state: State) -> None:
+        """Take over the content of a state, which must hold positions and velocities. It has orientations and angular
+        momenta, the triangles of membranes, and its step and time. It has which beads are there, where jumps add and
+        remove them; what jumps of the same names have bound, and how often; how often blocks M( ) of the same word were
+        accepted.
+
+        Jumps that the state does not know stay as they are.
+
+        Raises
+        ------
+        ParameterError
+            A value that is not a State, or one without positions or velocities.
+        TopologyError
+            A state of another topology, or of a jump of the same name between other sites.
+
+        Notes
+        -----
+        Whatever it is that fails, all is then as it was.
+        """
+        if not isinstance(state, State):
+            made = "a State, as get_state(positions=True, velocities=True) gives"
+            raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
+        x, v = state.positions, state.velocities
+        self._store.check_living("set_state", state.ids, state.alive)
+        groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
+        discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
+        self._schedule.jumping.check_shown("set_state", discrete)
+        schedule, step = self._schedule, self.step_count
+        before, since = {name: array.copy() for name, array in schedule.dynamical_arrays().items()}, schedule.since
+        try:
+            with self._counted_as_protocol(), schedule.flipping.joined_as("set_state", state.faces):
+                self._store.take_living(state.ids, state.alive, state.next_id)
+                self._take_box("set_state", state.box)
+                self.set_positions(x)
+                if self._store.is_periodic:
+                    # The images that points are to be next to.
+                    points = slice(self.layout.n_cartesian, None)
+                    self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
+                for given in groups:
+                    self._set_columns("set_state", given)
+                self.set_velocities(v)
+                schedule.jumping.take(discrete)
+                schedule.proposing.take(state.blocks)
+                self._store.program.changed()
+        except BaseException:
+            schedule.take_arrays(before, step, since)
+            raise
+        self._store.program.step = state.step
+        self._schedule.set_time(state.time)
+        self._warn_of_box()
+
+    @contextmanager
+    def _counted_as_protocol(self) -> Iterator[None]:
+        """Count what the block does to the energy as protocol work; steps start from another account of it."""
+        self._schedule.account.close()
+        self._faults.overlapping = None
+        if self._schedule.meter is None:
+            yield
+            return
+        before = self._measure.energies()
+        try:
+            yield
+        finally:
+            self._schedule.meter.intervene(before, self._measure.energies())
