@@ -1,5 +1,6 @@
-"""State: what a Context looked like at one step."""
+"""Snapshots: a Context, or a frame of a file, at one step."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.jumps._base import Counts
 
-__all__ = ["BlockCounts", "InTriangle", "State"]
+__all__ = ["BlockCounts", "InTriangle", "Snapshot", "State"]
 
 _WORK = ("heat", "shadow_work", "protocol_work", "chemical_work")
 
@@ -50,8 +51,72 @@ class InTriangle:
     barycentric: np.ndarray
 
 
+class Snapshot(Named, ABC):
+    """Beads at one step: base class of `State` and of `Frame`, and the attributes that they share."""
+
+    step: int
+    time: float
+
+    @property
+    @abstractmethod
+    def ids(self) -> np.ndarray: ...
+
+    @property
+    @abstractmethod
+    def box(self) -> Box | None: ...
+
+    @property
+    def next_id(self) -> int | None:
+        """Id of the next bead that is added; None where it is not known."""
+        return None
+
+    @abstractmethod
+    def _array(self, name: str, keyword: str) -> np.ndarray:
+        """Return what kinds of beads declare under a name, and `Context.get_state` gives for a keyword."""
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self._array("positions", "positions")
+
+    @property
+    def wrapped_positions(self) -> np.ndarray:
+        return wrapped(self.positions, self.box)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        return self._array("velocities", "velocities")
+
+    @property
+    def orientations(self) -> np.ndarray:
+        return self._array("orientations", "positions")
+
+    @property
+    def angular_momenta(self) -> np.ndarray:
+        return self._array("angular_momenta", "velocities")
+
+    def rows_of_ids(self, ids: Any) -> np.ndarray:
+        """Return rows of beads by their permanent ids.
+
+        Parameters
+        ----------
+        ids : (k,) int or int
+
+        Returns
+        -------
+        (k,) int array
+
+        Raises
+        ------
+        TopologyError
+            An id that no bead has had, or whose bead is gone.
+        """
+        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
+        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
+        return rows
+
+
 @dataclass(frozen=True)
-class State(Displayed, Named):
+class State(Displayed, Snapshot):
     """Snapshot of a context; its arrays are read-only and have a row per bead, in topology order.
 
     What `Context.get_state` was not asked for raises ParameterError when it is looked at.
@@ -178,26 +243,6 @@ class State(Displayed, Named):
         rows = rows[rows < self._who[0]]
         return np.asarray(rows[self.alive[rows]])
 
-    def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Return rows of beads by their permanent ids.
-
-        Parameters
-        ----------
-        ids : (k,) int or int
-
-        Returns
-        -------
-        (k,) int array
-
-        Raises
-        ------
-        TopologyError
-            An id that no bead has had, or whose bead is gone.
-        """
-        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
-        return rows
-
     def column(self, name: str) -> np.ndarray:
         """Return what a kind of bead declares under a name, a row for each bead that has it, in topology order.
 
@@ -216,17 +261,13 @@ class State(Displayed, Named):
         return held
 
     @property
-    def positions(self) -> np.ndarray:
-        return self._array("positions", "positions")
-
-    @property
     def box(self) -> Box | None:
         box: Box | None = self._parts.get("box")
         return box
 
     @property
     def wrapped_positions(self) -> np.ndarray:
-        return _frozen(wrapped(self.positions, self.box))
+        return _frozen(super().wrapped_positions)
 
     @property
     def intriangle(self) -> InTriangle:
@@ -235,20 +276,8 @@ class State(Displayed, Named):
         return InTriangle(self._parts["triangles"], self._parts["barycentric"])
 
     @property
-    def velocities(self) -> np.ndarray:
-        return self._array("velocities", "velocities")
-
-    @property
     def forces(self) -> np.ndarray:
         return self._array("forces", "forces")
-
-    @property
-    def orientations(self) -> np.ndarray:
-        return self._array("orientations", "positions")
-
-    @property
-    def angular_momenta(self) -> np.ndarray:
-        return self._array("angular_momenta", "velocities")
 
     @property
     def torques(self) -> np.ndarray:

@@ -9,11 +9,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_shown, in_words, wrapped
+from medyanpy._tools.images import Box, box_shown, in_words
 from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
-from medyanpy._tools.validation import array, file_path, one_or_many
+from medyanpy._tools.validation import array, file_path
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, TopologyError, TrajectoryWarning, foreign_errors, shown, warn_outside
@@ -21,10 +21,9 @@ from medyanpy.files import hdf5
 from medyanpy.files.documents import text_of
 from medyanpy.files.embedded import rebuilt
 from medyanpy.files.segments import Segment, TrajectoryHandle
-from medyanpy.handles import found_ids
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.sites import Sites
-from medyanpy.state import State
+from medyanpy.state import Snapshot, State
 from medyanpy.system import System
 
 __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
@@ -36,7 +35,7 @@ _PATIENCE = 2.0
 _ALL = slice(None)
 
 
-class Frame:
+class Frame(Snapshot):
     """One frame of a trajectory; what is asked for is read then.
 
     Arrays have a row for each bead of all frames; in rows without a bead in this frame they hold nan, or -1.
@@ -47,25 +46,13 @@ class Frame:
     time : float, s
     handles : dict of str to TrajectoryHandle
         As they were then: an edit changes them.
-    ids : (n,) int64 array
-        Permanent ids of beads; -1 in rows without a bead.
-    alive : (n,) bool array
-        Which rows have a bead.
-    box : (3,) tuple of float, nm, or None; or None
-        Lengths of the periodic box, as of `State`.
-    positions : (n, 3) float array, nm
-    wrapped_positions : (n, 3) float array, nm
-        The images in the box.
-    velocities : (n, 3) float array, nm/s
-        ParameterError if they were not written.
+    ids, alive, box, positions, wrapped_positions, orientations
+        As of `State`, and `rows_of_ids`.
+    velocities, angular_momenta
+        Likewise; ParameterError if they were not written.
     triangles : (p,) int32 array
         Of all in-triangle points, numbered as the faces of each point's membrane.
     barycentric : (p, 3) float array
-    orientations : (m, 4) float array
-        Of all oriented beads: unit quaternions, scalar first, that turn vectors of the body frame into space. Rows of
-        one handle: ``frame.orientations[handle.rows]``.
-    angular_momenta : (m, 3) float array, pN nm s
-        Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
     energies : dict of str to float, pN nm
@@ -111,26 +98,6 @@ class Frame:
             raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
-    def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Return rows of beads by their permanent ids, as `State.rows_of_ids`.
-
-        Parameters
-        ----------
-        ids : (k,) int or int
-
-        Returns
-        -------
-        (k,) int array
-
-        Raises
-        ------
-        TopologyError
-            An id of no bead that is there in this frame.
-        """
-        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
-        return rows
-
     def column(self, name: str) -> np.ndarray:
         """Return what a kind of bead declares under a name, as `State.column`.
 
@@ -140,6 +107,9 @@ class Frame:
             A name that the file does not hold.
         """
         return self._trajectory._read(name, self._index)
+
+    def _array(self, name: str, keyword: str) -> np.ndarray:
+        return self.column(name)
 
     def drawn_of(self, handle: TrajectoryHandle) -> dict[str, str]:
         """Return the use in pictures of the columns of a handle, by their names."""
@@ -390,32 +360,12 @@ class Frame:
         return box_shown(self.column("box")) if self._segment.holds("box") else None
 
     @property
-    def positions(self) -> np.ndarray:
-        return self.column("positions")
-
-    @property
-    def wrapped_positions(self) -> np.ndarray:
-        return wrapped(self.positions, self.box)
-
-    @property
-    def velocities(self) -> np.ndarray:
-        return self.column("velocities")
-
-    @property
     def triangles(self) -> np.ndarray:
         return self.column("triangles")
 
     @property
     def barycentric(self) -> np.ndarray:
         return self.column("barycentric")
-
-    @property
-    def orientations(self) -> np.ndarray:
-        return self.column("orientations")
-
-    @property
-    def angular_momenta(self) -> np.ndarray:
-        return self.column("angular_momenta")
 
     @property
     def potential_energy(self) -> float:
