@@ -116,7 +116,7 @@ def is_a_letter(letter):
 
 def test_shapes_of_surfaces():
     rows = [row[0].partition("(")[0] for row in table(text_of("docs", "surfaces.md"), "| class | surface |")]
-    assert sorted([*rows, "Surface"]) == sorted(surfaces.__all__)
+    assert sorted([*rows, "Boundary", "Surface"]) == sorted(surfaces.__all__)
 
 
 def test_reporters():
