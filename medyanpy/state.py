@@ -339,7 +339,9 @@ class State(Displayed, Snapshot):
             if one is force:
                 return ends
         known = ", ".join(one.name for one in found) or "none"
-        raise ParameterError(f"links: {force!r} is no force with links of the system of this State; there are: {known}")
+        raise ParameterError(
+            f"links: {force!r} is not a force with links of the system of this State; there are: {known}"
+        )
 
     @property
     def chemical_work(self) -> float:

@@ -203,7 +203,7 @@ class Source:
         if isinstance(handle, str):
             handle = look_up(self._handles(what), handle, "handle", TopologyError)
         if not isinstance(handle, Handle | TrajectoryHandle):
-            raise TopologyError(f"{what}: {handle!r} is no handle")
+            raise TopologyError(f"{what}: {handle!r} is not a handle")
         if not handle.in_space:
             raise TopologyError(f"{what}: {handle.name!r} are {handle.kind}, which have no places in space")
         if isinstance(handle, TrajectoryHandle):

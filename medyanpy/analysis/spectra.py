@@ -377,7 +377,7 @@ def fit_spectrum(
     """
     what = "fit_spectrum"
     if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):
-        raise ParameterError(f"{what}: {spectrum!r} is no PatchSpectrum or VesicleSpectrum")
+        raise ParameterError(f"{what}: {spectrum!r} is not a PatchSpectrum or VesicleSpectrum")
     energy = required_thermal_energy(what, temperature, kT)
     groups = spectrum._groups()
     longest = np.inf if q_max is None else number(f"{what}: q_max", q_max, above=0.0)

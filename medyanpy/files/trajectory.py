@@ -209,7 +209,7 @@ class Frame(Snapshot):
             known = ", ".join(sites) or "none"
             forces = f", and forces with links: {', '.join(self._segment.links)}" if self._segment.links else ""
             raise ParameterError(
-                f"{self._segment.path}: {jump!r} is no jump that binds links; those are: {known}{forces}"
+                f"{self._segment.path}: {jump!r} is not a jump that binds links; those are: {known}{forces}"
             )
         return sites[jump]
 
@@ -239,7 +239,7 @@ class Frame(Snapshot):
         """
         links = self.beside(handle).get("links")
         if links is None:
-            raise ParameterError(f"chains: the {handle.kind} of {handle.name!r} are no filaments or rods")
+            raise ParameterError(f"chains: the {handle.kind} of {handle.name!r} are not filaments or rods")
         following = np.full(len(handle), -1)
         following[links[:, 0]] = links[:, 1]
         starts = np.setdiff1d(links[:, 0], links[:, 1])
