@@ -135,6 +135,10 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         numbers = ", ".join(f"{k}={_short(v)}" for k, v in self._numbers.items())
         return f"{type(self).__name__}({numbers})"
 
+    def __str__(self) -> str:
+        # In print, one line among others; notebooks show the table.
+        return repr(self)
+
     # For authors -------------------------------------------------------------------------------------------
 
     def _declare(self, **numbers: Any) -> None:
