@@ -36,7 +36,7 @@ _ALL = slice(None)
 
 
 class Frame(Snapshot):
-    """One frame of a trajectory; what is asked for is read then.
+    """One frame of a trajectory; attributes are read from the file when they are used.
 
     Arrays have a row for each bead of all frames; in rows without a bead in this frame they hold nan, or -1.
 
@@ -68,7 +68,7 @@ class Frame(Snapshot):
     link_forces : list of str
         The forces with links that users gave: their names, likewise.
 
-    What else kinds of beads have is under its name: ``frame.column(name)``.
+    Further columns of kinds of beads: ``frame.column(name)``.
     """
 
     def __init__(self, trajectory: "Trajectory", index: int) -> None:
@@ -392,7 +392,7 @@ def _as_held(name: str, values: np.ndarray) -> np.ndarray:
 
 
 class Frames(Sequence[Frame]):
-    """Some frames of a trajectory, as a slice gives them; what is asked for is read then.
+    """Some frames of a trajectory, as a slice gives them; read from the file when they are used.
 
     Attributes
     ----------

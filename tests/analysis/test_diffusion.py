@@ -155,7 +155,7 @@ def test_sources(tmp_path, rng):
             np.testing.assert_allclose(found.time, wanted.time, rtol=1e-12)
         with pytest.raises(mp.TopologyError, match="did you mean 'movers'"):
             analysis.mean_square_displacement(trajectory, "mover")
-    with pytest.raises(mp.TopologyError, match="only trajectories know beads by name"):
+    with pytest.raises(mp.TopologyError, match="beads have names in trajectories only"):
         analysis.mean_square_displacement(states, "movers")
 
 

@@ -266,7 +266,7 @@ def test_spectrum_of_a_vesicle_of_known_shape(rng):
     # To the first order in u, whose middle and volume are of the second.
     np.testing.assert_allclose(found.power, [expected, expected], rtol=5e-3)
     assert found.radius == pytest.approx(250.0, rel=2e-3)
-    with pytest.raises(mp.ParameterError, match="l_max = 90 but 2562 vertices tell degrees up to 18"):
+    with pytest.raises(mp.ParameterError, match="l_max = 90 but must be at most 18 with 2562 vertices"):
         analysis.vesicle_spectrum(places, faces=mesh.faces, l_max=90)
     with pytest.raises(mp.ParameterError, match="the membrane has borders"):
         analysis.vesicle_spectrum(places, faces=mesh.faces[1:])
