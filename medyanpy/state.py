@@ -1,5 +1,6 @@
-"""State: what a Context looked like at one step."""
+"""Snapshots: a Context, or a frame of a file, at one step."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.jumps._base import Counts
 
-__all__ = ["BlockCounts", "InTriangle", "State"]
+__all__ = ["BlockCounts", "InTriangle", "Snapshot", "State"]
 
 _WORK = ("heat", "shadow_work", "protocol_work", "chemical_work")
 
@@ -50,11 +51,75 @@ class InTriangle:
     barycentric: np.ndarray
 
 
+class Snapshot(Named, ABC):
+    """Beads at one step: base class of `State` and of `Frame`, and the attributes that they share."""
+
+    step: int
+    time: float
+
+    @property
+    @abstractmethod
+    def ids(self) -> np.ndarray: ...
+
+    @property
+    @abstractmethod
+    def box(self) -> Box | None: ...
+
+    @property
+    def next_id(self) -> int | None:
+        """Id of the next bead that is added; None where it is not known."""
+        return None
+
+    @abstractmethod
+    def _array(self, name: str, keyword: str) -> np.ndarray:
+        """Return what kinds of beads declare under a name, and `Context.get_state` gives for a keyword."""
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self._array("positions", "positions")
+
+    @property
+    def wrapped_positions(self) -> np.ndarray:
+        return wrapped(self.positions, self.box)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        return self._array("velocities", "velocities")
+
+    @property
+    def orientations(self) -> np.ndarray:
+        return self._array("orientations", "positions")
+
+    @property
+    def angular_momenta(self) -> np.ndarray:
+        return self._array("angular_momenta", "velocities")
+
+    def rows_of_ids(self, ids: Any) -> np.ndarray:
+        """Return rows of beads by their permanent ids.
+
+        Parameters
+        ----------
+        ids : (k,) int or int
+
+        Returns
+        -------
+        (k,) int array
+
+        Raises
+        ------
+        TopologyError
+            An id that no bead has had, or whose bead is gone.
+        """
+        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
+        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
+        return rows
+
+
 @dataclass(frozen=True)
-class State(Displayed, Named):
+class State(Displayed, Snapshot):
     """Snapshot of a context; its arrays are read-only and have a row per bead, in topology order.
 
-    What `Context.get_state` was not asked for raises ParameterError when it is looked at.
+    Reading an attribute that `Context.get_state` was not asked for raises ParameterError.
 
     Attributes
     ----------
@@ -63,16 +128,16 @@ class State(Displayed, Named):
     ids : (n,) int64 array
         Permanent ids of beads; -1 in rows without a bead. `rows_of_ids` is the inverse.
     alive : (n,) bool array
-        Which rows have a bead; the others are inactive, and nan in all arrays of numbers.
+        True in rows with a bead; other rows are inactive, and nan in all arrays of numbers.
     box : (3,) tuple of float, nm, or None; or None
         Lengths of the periodic box, None in open directions; None where space is open.
     positions : (n, 3) float array, nm
-        Of one and the same image of each bead for ever, wherever it has gone.
+        Unwrapped: they do not jump where a bead crosses the box.
     wrapped_positions : (n, 3) float array, nm
         The images in the box, from 0 to its length; in open directions as they are.
     physical_positions : (n, 3) float array, nm
-        Where particles are: positions, but with linearly implicit kicks x + β h² a(x), with h of the first kick of a
-        step.
+        Positions of the particles: `positions`, but with linearly implicit kicks x + β h² a(x), with h of the first
+        kick of a step.
     velocities : (n, 3) float array, nm/s
         Of in-triangle points: in-plane, relative to the triangle.
     orientations : (m, 4) float array, dimensionless
@@ -102,18 +167,18 @@ class State(Displayed, Named):
         there, from differences of energies (to 1e-9 of these). Other elements with that direction are nan, and all are
         where beads are on surfaces, which no box strains.
     virial : (3, 3) float array, pN nm
-        Their sum.
+        Sum of `virials`.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
         Lagrange multipliers λ of constraints g = 0, by handle name. With these velocities and forces, -λ ∇g are the
         forces that keep beads on a surface (one each) and links at their lengths. For links g = r² - ℓ² (one for each
         link of filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one
         for each row and text.
     counts : dict of str to (int, int)
-        Of every jump, by its name: how often it was tried, and how often something happened.
+        Numbers of tries and of events of every jump, by its name.
     blocks : tuple of BlockCounts
-        Of every block M( ) of the word: block, tried, accepted, failed; see :doc:`/theory/metropolis`.
+        Counts of every block M( ) of the word; see :doc:`/theory/metropolis`.
     acceptance : float, 0 to 1
-        Of all tries of blocks so far those accepted; nan before the first.
+        Fraction of accepted tries of blocks so far; nan before the first.
     jumps : dict of str to dict
         With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)
         rows of its sites.
@@ -123,14 +188,13 @@ class State(Displayed, Named):
     heat, shadow_work, protocol_work, chemical_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.
     kT : float, pN nm
-        The same as an energy: 2 KE / degrees of freedom, for work without units.
+        Temperature as an energy: 2 KE / degrees of freedom, for work without units.
     temperatures : dict of str to float, kelvin
         The temperature by handle name; handles that cannot move are left out.
     intriangle : InTriangle
         With `positions`.
 
-    What else the kinds of beads of the topology have is under its name: ``state.column(name)``; ``topology.columns``
-    lists all.
+    Further columns of kinds of beads: ``state.column(name)``; ``topology.columns`` lists all.
     """
 
     step: int
@@ -178,26 +242,6 @@ class State(Displayed, Named):
         rows = rows[rows < self._who[0]]
         return np.asarray(rows[self.alive[rows]])
 
-    def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Return rows of beads by their permanent ids.
-
-        Parameters
-        ----------
-        ids : (k,) int or int
-
-        Returns
-        -------
-        (k,) int array
-
-        Raises
-        ------
-        TopologyError
-            An id that no bead has had, or whose bead is gone.
-        """
-        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
-        return rows
-
     def column(self, name: str) -> np.ndarray:
         """Return what a kind of bead declares under a name, a row for each bead that has it, in topology order.
 
@@ -216,17 +260,13 @@ class State(Displayed, Named):
         return held
 
     @property
-    def positions(self) -> np.ndarray:
-        return self._array("positions", "positions")
-
-    @property
     def box(self) -> Box | None:
         box: Box | None = self._parts.get("box")
         return box
 
     @property
     def wrapped_positions(self) -> np.ndarray:
-        return _frozen(wrapped(self.positions, self.box))
+        return _frozen(super().wrapped_positions)
 
     @property
     def intriangle(self) -> InTriangle:
@@ -235,20 +275,8 @@ class State(Displayed, Named):
         return InTriangle(self._parts["triangles"], self._parts["barycentric"])
 
     @property
-    def velocities(self) -> np.ndarray:
-        return self._array("velocities", "velocities")
-
-    @property
     def forces(self) -> np.ndarray:
         return self._array("forces", "forces")
-
-    @property
-    def orientations(self) -> np.ndarray:
-        return self._array("orientations", "positions")
-
-    @property
-    def angular_momenta(self) -> np.ndarray:
-        return self._array("angular_momenta", "velocities")
 
     @property
     def torques(self) -> np.ndarray:
@@ -310,7 +338,9 @@ class State(Displayed, Named):
             if one is force:
                 return ends
         known = ", ".join(one.name for one in found) or "none"
-        raise ParameterError(f"links: {force!r} is no force with links of the system of this State; there are: {known}")
+        raise ParameterError(
+            f"links: {force!r} is not a force with links of the system of this State; there are: {known}"
+        )
 
     @property
     def chemical_work(self) -> float:

@@ -124,6 +124,16 @@ def bits_without_following(simulation):
     return {name: a.tobytes() for name, a in simulation.context._schedule.dynamical_arrays().items()}
 
 
+def test_forces_and_jumps_print_on_one_line(simulation):
+    """And notebooks show their numbers as tables."""
+    made = [*simulation.system.forces, *simulation.system.jumps, mp.forces.CustomBonds([[0, 1]], "k*r;\nk = 2")]
+    assert len(made) > 2
+    for one in made:
+        assert str(one) == repr(one)
+        assert "\n" not in str(one)
+        assert "<table" in one._repr_html_()
+
+
 def test_functions_of_users_are_not_called(simulation):
     calls = []
 

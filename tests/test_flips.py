@@ -841,7 +841,7 @@ def test_faces_of_another_surface_of_as_many_triangles_are_refused():
     )
     square = mp.TriangleMesh([[0.0, 0, 0], [9, 0, 0], [9, 9, 0], [0, 9, 0]], [[0, 1, 2], [0, 2, 3]])
     for mesh, faces, text in (
-        (sphere, np.concatenate([torus, corner + 9]), "joined to others than"),
+        (sphere, np.concatenate([torus, corner + 9]), "connected parts have other vertices"),
         (square, np.array([[0, 1, 2], [1, 0, 3]]), "on a border here or there only"),
     ):
         system, _ = built(mesh, points=0, forces=lambda sheet: (), before=False)

@@ -424,7 +424,7 @@ def test_where_filaments_begin_and_end(run):
         assert trajectory.handles["balls"].starts is None
         assert trajectory.handles["balls"].radius.tolist() == [1.0, 1.5, 0.8]
         assert trajectory.handles["bodies"].semi_axes.shape == (3, 3)
-        with pytest.raises(mp.ParameterError, match="the balls of 'balls' are no filaments or rods"):
+        with pytest.raises(mp.ParameterError, match="the balls of 'balls' are not filaments or rods"):
             trajectory[0].chains(trajectory.handles["balls"])
 
 

@@ -135,6 +135,10 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         numbers = ", ".join(f"{k}={_short(v)}" for k, v in self._numbers.items())
         return f"{type(self).__name__}({numbers})"
 
+    def __str__(self) -> str:
+        # In print, one line among others; notebooks show the table.
+        return repr(self)
+
     # For authors -------------------------------------------------------------------------------------------
 
     def _declare(self, **numbers: Any) -> None:
@@ -201,47 +205,48 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         return None
 
     def _follow(self, but: tuple[str, ...] = ()) -> None:
-        """Keep the numbers of items that stay, and give added ones the number that all have, but for numbers about to
-        be set.
+        """Realign numbers per item after items were added or removed, but for numbers about to be set.
 
         Raises
         ------
         ParameterError
-            Items do not all have one number.
+            Added items have no number, because the others do not all have the same.
         """
         values, belong = dict(self._values), dict(self._belong)
         for name, before in self._belong.items():
-            # Numbers that belonged to items still do.
-            keys, value = cast(np.ndarray, self._keys_of(name)), values[name]
-            if name in but or np.array_equal(before, keys):
-                continue
-            belong[name] = keys
-            if not isinstance(value, np.ndarray) or len(value) != len(before) or value.ndim < self._dimensions(name):
-                continue  # one for all
-            if name in self._of_all:
-                values[name] = np.broadcast_to(self._of_all[name], keys.shape)
-                continue
-            order = np.argsort(before, kind="stable")
-            at = np.minimum(np.searchsorted(before, keys, sorter=order), max(0, len(before) - 1))
-            old = order[at] if len(before) else np.zeros(len(keys), np.int64)
-            new: np.ndarray = before[old] != keys if len(before) else np.ones(len(keys), bool)
-            theirs = self._number_of_new(name) if new.any() else None
-            if theirs is None and new.any() and (not len(value) or (value != value[0]).any()):
-                i = int(np.argmax(new))
-                raise ParameterError(
-                    f"{self.name}: {name} is not the same for all, and {np.count_nonzero(new)} have come for which "
-                    f"there is none, the first of them number {i}: {self.name}.set({name}=...) with {len(keys)} rows"
-                )
-            shape = (len(keys), *value.shape[1:])
-            out = np.empty(shape)
-            out[~new] = value[old[~new]]
-            if new.any():
-                out[new] = value[0] if theirs is None else theirs[new]
-            values[name] = _unwritable(out)
-            values[name].flags.writeable = False
+            keys = cast(np.ndarray, self._keys_of(name))
+            if name not in but and not np.array_equal(before, keys):
+                belong[name], values[name] = keys, self._realigned(name, before, keys)
         self._values, self._belong = values, belong
         if not but:
             self._counted = self._count()
+
+    def _realigned(self, name: str, before: np.ndarray, keys: np.ndarray) -> Any:
+        """Return a number for items with these keys, (m,), from that of the items `before`, (n,)."""
+        value = self._values[name]
+        if not isinstance(value, np.ndarray) or len(value) != len(before) or value.ndim < self._dimensions(name):
+            return value  # one for all
+        if name in self._of_all:
+            return np.broadcast_to(self._of_all[name], keys.shape)
+        old, new = _places_of(keys, before)
+        out = np.empty((len(keys), *value.shape[1:]))
+        out[~new] = value[old[~new]]
+        if new.any():
+            out[new] = self._number_of_added(name, value, new)
+        out.flags.writeable = False
+        return out
+
+    def _number_of_added(self, name: str, value: np.ndarray, new: np.ndarray) -> Any:
+        """Return the number of added items, masked by `new`, or the one that all others have."""
+        known = self._number_of_new(name)
+        if known is not None:
+            return known[new]
+        if len(value) and (value == value[0]).all():
+            return value[0]
+        raise ParameterError(
+            f"{self.name}: {name} is not the same for all, and unknown for {np.count_nonzero(new)} added items, the "
+            f"first of them number {np.argmax(new)}: call {self.name}.set({name}=...) with {len(new)} rows"
+        )
 
     def _dimensions(self, name: str) -> int:
         """Return dimensions of an array with a row for each item."""
@@ -303,6 +308,15 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
     def _identity(self) -> dict[str, Any]:
         """Return arguments beside numbers that are attributes of the same name."""
         return {"name": self.name}
+
+
+def _places_of(keys: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where keys (m,) are among those of before (n,), and a mask (m,) of those that are not."""
+    if not len(before):
+        return np.zeros(len(keys), np.int64), np.ones(len(keys), bool)
+    order = np.argsort(before, kind="stable")
+    old = order[np.minimum(np.searchsorted(before, keys, sorter=order), len(before) - 1)]
+    return old, before[old] != keys
 
 
 def _to_the_bit(checked: Any, given: Any) -> Any:

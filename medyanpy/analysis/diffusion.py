@@ -295,7 +295,7 @@ def diffusion_coefficient(
     """
     what = "diffusion_coefficient"
     if not isinstance(moved, MeanSquareDisplacement):
-        raise ParameterError(f"{what}: {moved!r} is no MeanSquareDisplacement")
+        raise ParameterError(f"{what}: {moved!r} is not a MeanSquareDisplacement")
     first = number(f"{what}: shortest", shortest, at_least=0.0)
     last = np.inf if longest == np.inf else number(f"{what}: longest", longest, above=0.0)
     d = len(moved.axes) if dimensions is None else whole_number(f"{what}: dimensions", dimensions, at_least=1)

@@ -72,7 +72,7 @@ def mean_of(samples: Any, warn: bool = True) -> Estimate:
     """Average as `average`; `warn` of an error that is not a number."""
     values = array("average: samples", samples, (None,))
     if len(values) < 2:
-        raise ParameterError(f"average: {len(values)} samples tell no error: give two or more")
+        raise ParameterError(f"average: {len(values)} samples have no error: give two or more")
     inefficiency = statistical_inefficiency(values)
     share = inefficiency / len(values)
     known = inefficiency == 1.0 or share < 0.2
@@ -135,7 +135,7 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
     longest = n // 2 if max_lag is None else whole_number(f"{what}: max_lag", max_lag, at_most=n - 1)
     off = x - x.mean()
     if not off.any():
-        raise ParameterError(f"{what}: all samples are equal, so that there is nothing to remember")
+        raise ParameterError(f"{what}: all samples are equal: they have no correlation")
     length = fft.next_fast_len(n + longest, real=True)
     power = np.sum(np.abs(fft.rfft(off, length, axis=0)) ** 2, axis=1)
     sums = fft.irfft(power, length)[: longest + 1]

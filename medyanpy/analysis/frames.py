@@ -129,10 +129,10 @@ class Source:
         what, times = self.what, self.times
         if times is None:
             if given is None:
-                raise ParameterError(f"{what}: give interval= (s), because positions alone do not tell the time")
+                raise ParameterError(f"{what}: arrays of positions have no times: give interval= (s)")
             return number(f"{what}: interval", given, above=0.0)
         if given is not None:
-            raise ParameterError(f"{what}: interval is for arrays of positions: these frames know their times")
+            raise ParameterError(f"{what}: interval is for arrays of positions, but frames have times: leave it out")
         if len(times) < 2:
             raise ParameterError(f"{what}: one frame shows no motion: give two or more")
         mean = float(times[-1] - times[0]) / (len(times) - 1)
@@ -197,13 +197,13 @@ class Source:
             return self._trajectory._trajectory.handles
         if self._frames is not None and hasattr(self._frames[-1], "handles"):
             return dict(self._frames[-1].handles)
-        raise TopologyError(f"{what}: only trajectories know beads by name: give their handle, or their rows")
+        raise TopologyError(f"{what}: beads have names in trajectories only: give their handle, or their rows")
 
     def _rows_of(self, what: str, handle: Any) -> np.ndarray:
         if isinstance(handle, str):
             handle = look_up(self._handles(what), handle, "handle", TopologyError)
         if not isinstance(handle, Handle | TrajectoryHandle):
-            raise TopologyError(f"{what}: {handle!r} is no handle")
+            raise TopologyError(f"{what}: {handle!r} is not a handle")
         if not handle.in_space:
             raise TopologyError(f"{what}: {handle.name!r} are {handle.kind}, which have no places in space")
         if isinstance(handle, TrajectoryHandle):

@@ -320,7 +320,7 @@ def contact_times(
     reach = number(f"{what}: cutoff", cutoff, above=0.0)
     groups.expect_room("cutoff", reach)
     if frames.one:
-        raise ParameterError(f"{what}: one frame tells no times: give two or more")
+        raise ParameterError(f"{what}: one frame has no time between frames: give two or more")
     dt = frames.interval(interval)
     times = frames.times if frames.times is not None else dt * np.arange(len(frames))
     began: dict[tuple[int, int], int] = {}

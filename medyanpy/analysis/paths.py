@@ -199,7 +199,7 @@ class Points:
         self.frames: Source = self._surfaces.frames
         self.one: bool = self._surfaces.one
         if self.frames.times is None:
-            raise ParameterError(f"{what}: give states, frames or a trajectory: positions tell nothing of triangles")
+            raise ParameterError(f"{what}: positions have no triangles: give states, frames or a trajectory")
         # Also rows that points may get later.
         self.rows: np.ndarray = points.beads if isinstance(points, TrajectoryHandle) else points.all_rows
         rows: Any = points.points

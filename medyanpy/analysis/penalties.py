@@ -76,6 +76,6 @@ def constraint_multipliers(
     elif isinstance(penalty, LinkLengthPenalty | RigidTrianglePenalty):
         values = penalty.multipliers(x, box)
     else:
-        raise ParameterError(f"{what}: {penalty.name} is a function of positions as they are, and knows no box")
+        raise ParameterError(f"{what}: {penalty.name} is a function of unwrapped positions: leave the box out")
     means: np.ndarray = np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
     return means

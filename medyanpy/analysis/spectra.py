@@ -286,7 +286,7 @@ def vesicle_spectrum(
     along, n = int(np.ceil(_ALONG * top)), len(surfaces.rows)
     if 3 * (along + 1) ** 2 > n:
         most = int((np.sqrt(n / 3.0) - 1.0) / _ALONG)
-        raise ParameterError(f"{what}: l_max = {top} but {n} vertices tell degrees up to {most}")
+        raise ParameterError(f"{what}: l_max = {top} but must be at most {most} with {n} vertices")
     power, radii, areas = np.empty((len(surfaces), top - 1)), [], []
     for k, patch in enumerate(surfaces):
         patch.expect_closed()
@@ -377,7 +377,7 @@ def fit_spectrum(
     """
     what = "fit_spectrum"
     if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):
-        raise ParameterError(f"{what}: {spectrum!r} is no PatchSpectrum or VesicleSpectrum")
+        raise ParameterError(f"{what}: {spectrum!r} is not a PatchSpectrum or VesicleSpectrum")
     energy = required_thermal_energy(what, temperature, kT)
     groups = spectrum._groups()
     longest = np.inf if q_max is None else number(f"{what}: q_max", q_max, above=0.0)

@@ -366,7 +366,7 @@ class Surfaces:
         known = frames[k].faces
         if self._name not in known:
             there = ", ".join(map(repr, known)) or "none"
-            raise TopologyError(f"{self.what}: {self._name!r} is no membrane; there are: {there}")
+            raise TopologyError(f"{self.what}: {self._name!r} is not a membrane; there are: {there}")
         return np.asarray(known[self._name], dtype=np.int64)
 
     def stacked(self, found: list[np.ndarray]) -> np.ndarray:

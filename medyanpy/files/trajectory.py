@@ -9,11 +9,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_shown, in_words, wrapped
+from medyanpy._tools.images import Box, box_shown, in_words
 from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
-from medyanpy._tools.validation import array, file_path, one_or_many
+from medyanpy._tools.validation import array, file_path
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, TopologyError, TrajectoryWarning, foreign_errors, shown, warn_outside
@@ -21,10 +21,9 @@ from medyanpy.files import hdf5
 from medyanpy.files.documents import text_of
 from medyanpy.files.embedded import rebuilt
 from medyanpy.files.segments import Segment, TrajectoryHandle
-from medyanpy.handles import found_ids
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.sites import Sites
-from medyanpy.state import State
+from medyanpy.state import Snapshot, State
 from medyanpy.system import System
 
 __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
@@ -36,8 +35,8 @@ _PATIENCE = 2.0
 _ALL = slice(None)
 
 
-class Frame:
-    """One frame of a trajectory; what is asked for is read then.
+class Frame(Snapshot):
+    """One frame of a trajectory; attributes are read from the file when they are used.
 
     Arrays have a row for each bead of all frames; in rows without a bead in this frame they hold nan, or -1.
 
@@ -47,25 +46,13 @@ class Frame:
     time : float, s
     handles : dict of str to TrajectoryHandle
         As they were then: an edit changes them.
-    ids : (n,) int64 array
-        Permanent ids of beads; -1 in rows without a bead.
-    alive : (n,) bool array
-        Which rows have a bead.
-    box : (3,) tuple of float, nm, or None; or None
-        Lengths of the periodic box, as of `State`.
-    positions : (n, 3) float array, nm
-    wrapped_positions : (n, 3) float array, nm
-        The images in the box.
-    velocities : (n, 3) float array, nm/s
-        ParameterError if they were not written.
+    ids, alive, box, positions, wrapped_positions, orientations
+        As of `State`, and `rows_of_ids`.
+    velocities, angular_momenta
+        Likewise; ParameterError if they were not written.
     triangles : (p,) int32 array
         Of all in-triangle points, numbered as the faces of each point's membrane.
     barycentric : (p, 3) float array
-    orientations : (m, 4) float array
-        Of all oriented beads: unit quaternions, scalar first, that turn vectors of the body frame into space. Rows of
-        one handle: ``frame.orientations[handle.rows]``.
-    angular_momenta : (m, 3) float array, pN nm s
-        Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
     energies : dict of str to float, pN nm
@@ -81,7 +68,7 @@ class Frame:
     link_forces : list of str
         The forces with links that users gave: their names, likewise.
 
-    What else kinds of beads have is under its name: ``frame.column(name)``.
+    Further columns of kinds of beads: ``frame.column(name)``.
     """
 
     def __init__(self, trajectory: "Trajectory", index: int) -> None:
@@ -111,26 +98,6 @@ class Frame:
             raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
-    def rows_of_ids(self, ids: Any) -> np.ndarray:
-        """Return rows of beads by their permanent ids, as `State.rows_of_ids`.
-
-        Parameters
-        ----------
-        ids : (k,) int or int
-
-        Returns
-        -------
-        (k,) int array
-
-        Raises
-        ------
-        TopologyError
-            An id of no bead that is there in this frame.
-        """
-        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
-        return rows
-
     def column(self, name: str) -> np.ndarray:
         """Return what a kind of bead declares under a name, as `State.column`.
 
@@ -140,6 +107,9 @@ class Frame:
             A name that the file does not hold.
         """
         return self._trajectory._read(name, self._index)
+
+    def _array(self, name: str, keyword: str) -> np.ndarray:
+        return self.column(name)
 
     def drawn_of(self, handle: TrajectoryHandle) -> dict[str, str]:
         """Return the use in pictures of the columns of a handle, by their names."""
@@ -239,7 +209,7 @@ class Frame:
             known = ", ".join(sites) or "none"
             forces = f", and forces with links: {', '.join(self._segment.links)}" if self._segment.links else ""
             raise ParameterError(
-                f"{self._segment.path}: {jump!r} is no jump that binds links; those are: {known}{forces}"
+                f"{self._segment.path}: {jump!r} is not a jump that binds links; those are: {known}{forces}"
             )
         return sites[jump]
 
@@ -269,7 +239,7 @@ class Frame:
         """
         links = self.beside(handle).get("links")
         if links is None:
-            raise ParameterError(f"chains: the {handle.kind} of {handle.name!r} are no filaments or rods")
+            raise ParameterError(f"chains: the {handle.kind} of {handle.name!r} are not filaments or rods")
         following = np.full(len(handle), -1)
         following[links[:, 0]] = links[:, 1]
         starts = np.setdiff1d(links[:, 0], links[:, 1])
@@ -390,32 +360,12 @@ class Frame:
         return box_shown(self.column("box")) if self._segment.holds("box") else None
 
     @property
-    def positions(self) -> np.ndarray:
-        return self.column("positions")
-
-    @property
-    def wrapped_positions(self) -> np.ndarray:
-        return wrapped(self.positions, self.box)
-
-    @property
-    def velocities(self) -> np.ndarray:
-        return self.column("velocities")
-
-    @property
     def triangles(self) -> np.ndarray:
         return self.column("triangles")
 
     @property
     def barycentric(self) -> np.ndarray:
         return self.column("barycentric")
-
-    @property
-    def orientations(self) -> np.ndarray:
-        return self.column("orientations")
-
-    @property
-    def angular_momenta(self) -> np.ndarray:
-        return self.column("angular_momenta")
 
     @property
     def potential_energy(self) -> float:
@@ -442,7 +392,7 @@ def _as_held(name: str, values: np.ndarray) -> np.ndarray:
 
 
 class Frames(Sequence[Frame]):
-    """Some frames of a trajectory, as a slice gives them; what is asked for is read then.
+    """Some frames of a trajectory, as a slice gives them; read from the file when they are used.
 
     Attributes
     ----------

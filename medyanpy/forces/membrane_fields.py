@@ -16,6 +16,7 @@ from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Each, Force, argument, declared, expect_handle, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces.membrane import heights_over_rings, warn_inside_out
+from medyanpy.forces.python import CallsPython
 from medyanpy.surfaces.expressions import check_names
 
 if TYPE_CHECKING:
@@ -376,7 +377,7 @@ class DirectedPointCurvature(_CurvedPoints):
     kT: float = number("pN nm", "Of the thermostat.", above=0.0)  # noqa: N815
 
 
-class PythonMembraneField(_OnMembrane):
+class PythonMembraneField(CallsPython, _OnMembrane):
     """An energy of in-triangle points by their triangle and weights, from a Python function.
 
     Parameters
@@ -441,14 +442,7 @@ class PythonMembraneField(_OnMembrane):
     ) -> None:
         super().__init__(points, name=name, group=group)
         self._by_corners = bool(corners)
-        if not callable(function):
-            raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
-        self._function = function
-        self._replay = bool(replay)
-
-    @property
-    def function(self) -> Callable[..., tuple[Any, Any]]:
-        return self._function
+        self._take_function(function, replay)
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -463,22 +457,13 @@ class PythonMembraneField(_OnMembrane):
     def obstacle_to_flips(self) -> str:
         return "" if self._by_corners else "its function is given triangles by number: let it take corners=True"
 
-    @property
-    def replay(self) -> bool:
-        """True if evaluations may be repeated."""
-        return self._replay
-
     def _call(self, triangles: np.ndarray, barycentric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Call the function and check what it returns."""
-        result = self._function(triangles, barycentric)
-        if not isinstance(result, tuple | list) or len(result) != 2:
-            raise ParameterError(
-                f"{self.name}: the function must return (energies, derivatives), not {type(result).__name__}"
-            )
-        n = len(triangles)
+        parts, n = ("energies", "derivatives"), len(triangles)
+        result = self._returned(parts, triangles, barycentric)
         energies, derivatives = (
             np.ascontiguousarray(array(f"{self.name}: the {part} returned", value, shape))
-            for part, value, shape in zip(("energies", "derivatives"), result, ((n,), (n, 3)), strict=True)
+            for part, value, shape in zip(parts, result, ((n,), (n, 3)), strict=True)
         )
         return energies, derivatives
 
@@ -487,6 +472,3 @@ class PythonMembraneField(_OnMembrane):
             *self._place(layout), self._call, self._points.membrane.first_face,
             self._by_corners, self._replay,
         )  # fmt: skip
-
-    def __repr__(self) -> str:
-        return f"PythonMembraneField({getattr(self._function, '__name__', self._function)!s})"

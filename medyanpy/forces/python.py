@@ -17,10 +17,41 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-__all__ = ["PythonForce"]
+__all__ = ["CallsPython", "PythonForce"]
 
 
-class PythonForce(Force):
+class CallsPython(Force):
+    """Base class of forces that call a Python function inside every step."""
+
+    def _take_function(self, function: Callable[..., tuple[Any, ...]], replay: bool) -> None:
+        if not callable(function):
+            raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
+        self._function = function
+        self._replay = bool(replay)
+
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        return self._function
+
+    @property
+    def replay(self) -> bool:
+        """True if evaluations may be repeated."""
+        return self._replay
+
+    def _returned(self, parts: tuple[str, ...], *arguments: np.ndarray) -> tuple[Any, ...]:
+        """Call the function and return its results, one for each of these names."""
+        result = self._function(*arguments)
+        if not isinstance(result, tuple | list) or len(result) != len(parts):
+            raise ParameterError(
+                f"{self.name}: the function must return ({', '.join(parts)}), not {type(result).__name__}"
+            )
+        return tuple(result)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self._function, '__name__', self._function)!s})"
+
+
+class PythonForce(CallsPython):
     """An energy and its forces from a Python function: the way to try a force before writing a kernel.
 
     Parameters
@@ -94,16 +125,13 @@ class PythonForce(Force):
         group: int = 0,
     ) -> None:
         super().__init__(name=name, group=group)
-        if not callable(function):
-            raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
-        self._function = function
+        self._take_function(function, replay)
         self._handles = handles_in(beads)
         self._bead_numbers: np.ndarray | None = None
         if beads is not None and not self._handles:
             numbers = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
             self._bead_numbers = numbers
             numbers.flags.writeable = False
-        self._replay = bool(replay)
         self._orientations = bool(orientations)
 
     @property
@@ -123,28 +151,14 @@ class PythonForce(Force):
         return super()._arguments_now() | ({"beads": self._bead_numbers} if self._was_cut else {})
 
     @property
-    def function(self) -> Callable[..., tuple[Any, ...]]:
-        return self._function
-
-    @property
-    def replay(self) -> bool:
-        """True if evaluations may be repeated."""
-        return self._replay
-
-    @property
     def orientations(self) -> bool:
         """True if the function gets orientations and returns torques."""
         return self._orientations
 
     def _call(self, *arguments: np.ndarray) -> tuple[Any, ...]:
         """Call the function, check and return the energy, forces for positions, and torques for orientations."""
-        result = self._function(*arguments)
         parts = ("energy", "forces", "torques")[: 1 + len(arguments)]
-        if not isinstance(result, tuple | list) or len(result) != len(parts):
-            raise ParameterError(
-                f"{self.name}: the function must return ({', '.join(parts)}), not {type(result).__name__}"
-            )
-        energy, *arrays = result
+        energy, *arrays = self._returned(parts, *arguments)
         what = f"{self.name}: the energy returned"
         if np.ndim(energy):
             raise ParameterError(f"{what} must be one number, not an array of shape {np.shape(energy)}")
@@ -170,6 +184,3 @@ class PythonForce(Force):
         return PythonTerm(
             self.name, self._call, place.astype(np.int32), body.astype(np.int32), self._replay, self._orientations
         )
-
-    def __repr__(self) -> str:
-        return f"PythonForce({getattr(self._function, '__name__', self._function)!s})"

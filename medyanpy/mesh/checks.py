@@ -396,7 +396,7 @@ def check_joined_alike(faces: np.ndarray, vertices: np.ndarray, like: Connectivi
     if defects:
         raise MeshError(explain(defects, len(vertices), len(faces)), defects)
     if (parts_of_vertices(connectivity) != parts_of_vertices(like)).any():
-        raise MeshError("vertices are joined to others than those that they were joined to")
+        raise MeshError("connected parts have other vertices than before")
     there, here = (
         {(int(c.tails[h]), int(c.heads[h])) for h in c.border_half_edges} for c in (like, connectivity)
     )

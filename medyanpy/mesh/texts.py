@@ -88,7 +88,7 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
             words = []
         goes_on = goes_on if words else 0
     if words:
-        raise ValueError(f"its line {begun} goes on in a next one, which is missing: it may be cut short")
+        raise ValueError(f"its line {begun} continues in a next one, which is missing: it may be cut short")
 
 
 def read_obj(data: bytes) -> Surface:
@@ -164,7 +164,7 @@ def read_off(data: bytes) -> Surface:
         if not words:
             first, words = next(rows, (first, []))
     elif not words[0].isdigit():
-        raise ValueError(f"its line {first} is no header of an OFF file: {shortened(' '.join(words))!r}")
+        raise ValueError(f"its line {first} is not a header of an OFF file: {shortened(' '.join(words))!r}")
     # The number of edges is left out by some writers, and wrong by others.
     if len(words) not in (2, 3):
         raise ValueError(f"its line {first} does not hold how many vertices, faces and edges there are")

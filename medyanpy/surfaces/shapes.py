@@ -1,4 +1,4 @@
-"""Standard implicit surfaces."""
+"""Standard implicit surfaces that are not walls."""
 
 import math
 
@@ -10,19 +10,19 @@ from medyanpy.errors import ParameterError
 from medyanpy.surfaces.expressions import Graph
 from medyanpy.surfaces.surface import Surface
 
-__all__ = ["Cylinder", "Ellipsoid", "Gyroid", "Plane", "Sphere", "Torus"]
+__all__ = ["Cylinder", "Ellipsoid", "Gyroid", "Torus", "along", "frame_along", "from_point", "squares"]
 
 
-def _from(graph: Graph, center: np.ndarray) -> list[int]:
+def from_point(graph: Graph, center: np.ndarray) -> list[int]:
     """Return coordinates relative to a point."""
     return [graph.subtract(x, graph.number(c)) for x, c in zip(graph.coordinates, center, strict=True)]
 
 
-def _along(graph: Graph, direction: np.ndarray, at: list[int]) -> int:
+def along(graph: Graph, direction: np.ndarray, at: list[int]) -> int:
     return graph.add(*(graph.multiply(graph.number(d), x) for d, x in zip(direction, at, strict=True)))
 
 
-def _squares(graph: Graph, *nodes: int) -> int:
+def squares(graph: Graph, *nodes: int) -> int:
     return graph.add(*(graph.power(node, 2) for node in nodes))
 
 
@@ -37,34 +37,6 @@ def frame_along(what: str, axis: Numbers) -> np.ndarray:
     first = first - (first @ a) * a
     first /= np.linalg.norm(first)
     return np.stack([first, np.cross(a, first), a]) + 0.0
-
-
-class Sphere(Surface):
-    """Points at the distance radius from a center.
-
-    Parameters
-    ----------
-    radius : float, nm, > 0
-    center : (3,) float, nm
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.surfaces.Sphere(2.0).value([[3.0, 0.0, 0.0]]).tolist()
-    [5.0]
-    """
-
-    def __init__(self, radius: float, center: Numbers = (0.0, 0.0, 0.0)) -> None:
-        self.radius: float = number("Sphere: radius", radius, above=0.0)
-        self.length: float = self.radius
-        self.center: np.ndarray = vector("Sphere: center", center)
-
-    def _write(self, graph: Graph) -> int:
-        return graph.subtract(_squares(graph, *_from(graph, self.center)), graph.number(self.radius**2))
-
-    @property
-    def bounding_box(self) -> np.ndarray:
-        return np.stack([self.center - self.radius, self.center + self.radius])
 
 
 class Ellipsoid(Surface):
@@ -85,36 +57,13 @@ class Ellipsoid(Surface):
         self.length: float = float(self.semi_axes.max())
 
     def _write(self, graph: Graph) -> int:
-        at = _from(graph, self.center)
+        at = from_point(graph, self.center)
         scaled = (graph.multiply(graph.number(1.0 / a), x) for a, x in zip(self.semi_axes, at, strict=True))
-        return graph.subtract(_squares(graph, *scaled), graph.number(1.0))
+        return graph.subtract(squares(graph, *scaled), graph.number(1.0))
 
     @property
     def bounding_box(self) -> np.ndarray:
         return np.stack([self.center - self.semi_axes, self.center + self.semi_axes])
-
-
-class Plane(Surface):
-    """Plane normal·(x - point) = 0.
-
-    Parameters
-    ----------
-    point : (3,) float, nm
-    normal : (3,) float, not zero
-        Of any length.
-    length : float, nm, > 0
-        Scale of tolerances: a plane has no size.
-    """
-
-    def __init__(
-        self, point: Numbers = (0.0, 0.0, 0.0), normal: Numbers = (0.0, 0.0, 1.0), length: float = 1.0
-    ) -> None:
-        self.point: np.ndarray = vector("Plane: point", point)
-        self.normal: np.ndarray = frame_along("Plane: normal", normal)[2]
-        self.length: float = number("Plane: length", length, above=0.0)
-
-    def _write(self, graph: Graph) -> int:
-        return _along(graph, self.normal, _from(graph, self.point))
 
 
 class Cylinder(Surface):
@@ -137,9 +86,9 @@ class Cylinder(Surface):
         self.axis: np.ndarray = self._frame[2]
 
     def _write(self, graph: Graph) -> int:
-        at = _from(graph, self.point)
-        across = (_along(graph, e, at) for e in self._frame[:2])
-        return graph.subtract(_squares(graph, *across), graph.number(self.radius**2))
+        at = from_point(graph, self.point)
+        across = (along(graph, e, at) for e in self._frame[:2])
+        return graph.subtract(squares(graph, *across), graph.number(self.radius**2))
 
     @property
     def bounding_box(self) -> np.ndarray:
@@ -179,9 +128,9 @@ class Torus(Surface):
         self.length: float = self.radius + self.tube_radius
 
     def _write(self, graph: Graph) -> int:
-        x, y, z = (_along(graph, e, _from(graph, self.center)) for e in self._frame)
-        outward = graph.subtract(graph.sqrt(_squares(graph, x, y)), graph.number(self.radius))
-        return graph.subtract(_squares(graph, outward, z), graph.number(self.tube_radius**2))
+        x, y, z = (along(graph, e, from_point(graph, self.center)) for e in self._frame)
+        outward = graph.subtract(graph.sqrt(squares(graph, x, y)), graph.number(self.radius))
+        return graph.subtract(squares(graph, outward, z), graph.number(self.tube_radius**2))
 
     @property
     def bounding_box(self) -> np.ndarray:

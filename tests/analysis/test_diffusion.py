@@ -155,7 +155,7 @@ def test_sources(tmp_path, rng):
             np.testing.assert_allclose(found.time, wanted.time, rtol=1e-12)
         with pytest.raises(mp.TopologyError, match="did you mean 'movers'"):
             analysis.mean_square_displacement(trajectory, "mover")
-    with pytest.raises(mp.TopologyError, match="only trajectories know beads by name"):
+    with pytest.raises(mp.TopologyError, match="beads have names in trajectories only"):
         analysis.mean_square_displacement(states, "movers")
 
 
@@ -335,7 +335,7 @@ def test_refused(rng):
         msd(looks[:1] * 3)
     moved = msd(x, interval=0.5)
     fit = analysis.diffusion_coefficient
-    with pytest.raises(mp.ParameterError, match="is no MeanSquareDisplacement"):
+    with pytest.raises(mp.ParameterError, match="is not a MeanSquareDisplacement"):
         fit(x)
     with pytest.raises(mp.ParameterError, match=r"1 of the times are from 1\.2 to inf s, and 2 are needed"):
         fit(moved, 1.2)

@@ -42,7 +42,7 @@ def test_averages_of_independent_samples(rng):
     # A drift tells no error.
     with pytest.warns(mp.StatisticsWarning):
         assert np.isnan(analysis.average(np.arange(100.0)).error)
-    with pytest.raises(mp.ParameterError, match="1 samples tell no error"):
+    with pytest.raises(mp.ParameterError, match="1 samples have no error"):
         analysis.average([1.0])
     with pytest.raises(mp.ParameterError, match=r"samples\[1\] = nan but must be finite"):
         analysis.average([1.0, np.nan])

@@ -111,7 +111,7 @@ def test_refused():
         analysis.surface_distances(state, simulation.topology.handles[1], reach=2.0)
     with pytest.raises(TopologyError, match="points must be the handle"):
         analysis.surface_distances(state, "points", reach=2.0)
-    with pytest.raises(mp.ParameterError, match="positions tell nothing of triangles"):
+    with pytest.raises(mp.ParameterError, match="positions have no triangles"):
         analysis.surface_distances(state.positions, points, reach=2.0)
     with pytest.raises(mp.ParameterError, match="reach = 0"):
         analysis.surface_distances(state, points, reach=0.0)

@@ -525,7 +525,7 @@ def test_refused(rng):
     for words, source, options in (
         ("one frame shows no motion", states[0], {}),
         ("one frame shows no motion", states[:1], {}),
-        ("positions tell nothing of triangles", np.zeros((3, len(states[0].positions), 3)), {}),
+        ("positions have no triangles", np.zeros((3, len(states[0].positions), 3)), {}),
         ("reach = 0", states, {"reach": 0.0}),
         ("reach = 5 but must be at most half of the box", states, {"reach": 5.0}),
         (r"lags\[0\] = 4 but must be >= 0 and < 4", states, {"lags": 4}),

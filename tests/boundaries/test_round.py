@@ -54,6 +54,49 @@ def test_they_are_written_down_to_the_bit(name):
     assert type(mp.deserialize(mp.serialize(surface))) is mp.surfaces.Sphere
 
 
+@pytest.mark.parametrize("name", WALLS)
+def test_walls_of_surfaces_are_the_same(name):
+    """Distances, forces of walls and adhesion to the bit, whichever module made the wall."""
+    wall, rng = WALLS[name], np.random.default_rng(5)
+    where = (3.0, [1.0, -2.0, 0.5]) if isinstance(wall, Sphere) else ([1.0, -2.0, 0.5], [3.0, 1.0, -2.0], 2.0)
+    kind = mp.surfaces.Sphere if isinstance(wall, Sphere) else mp.surfaces.Capsule
+    same = kind(*where, inside=wall.inside)
+    x = rng.normal(1.0, 3.0, (40, 3))
+    assert same.distance(x).tobytes() == wall.distance(x).tobytes()
+    found = []
+    for one in (wall, same):
+        topology = mp.Topology()
+        cell = topology.add_membrane(mp.TriangleMesh.icosphere(2.0, 1), vertex_mass=1.0)
+        system = mp.System(topology)
+        system.add_force(mp.forces.WallRepulsion(one, cell, 1.0, 1.0, form="soft"))
+        system.add_force(mp.forces.MembraneAdhesion(cell, one, 1.0, 2.0))
+        context = mp.Context(system, mp.VerletIntegrator(1e-3))
+        found.append(context.get_state(forces=True).forces.tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_beads_are_held_to_them(name):
+    """The function is zero where the distance is, and its derivatives are those of differences."""
+    wall = WALLS[name]
+    x = wall.sample(200, seed=1)
+    np.testing.assert_allclose(wall.distance(x), 0.0, atol=1e-11)
+    np.testing.assert_allclose(np.linalg.norm(wall.gradient(x), axis=1), 2.0 * wall.radius, rtol=1e-10)
+    h = 1e-6
+    slope = np.stack([(wall.gradient(x + h * e) - wall.gradient(x - h * e)) / (2.0 * h) for e in np.eye(3)], axis=1)
+    off = np.abs(slope - wall.hessian(x)).max(axis=(1, 2))
+    # Where the cylinder meets a hemisphere they jump.
+    assert np.count_nonzero(off > 1e-7) <= 1
+    topology = mp.Topology()
+    topology.add_surface_points(wall, x, mass=1.0)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(1e-2))
+    context.set_velocities(np.random.default_rng(1).normal(size=x.shape))
+    context.step(200)
+    state = context.get_state(positions=True, energy=True)
+    np.testing.assert_allclose(wall.distance(state.positions), 0.0, atol=1e-10)
+    assert np.linalg.norm(state.positions - x, axis=1).max() > 1.0
+
+
 def test_the_middle_has_no_direction_and_no_force():
     wall = Sphere([1.0, 2.0, 3.0], 2.0)
     assert wall.distance([[1.0, 2.0, 3.0]]).tolist() == [2.0]
@@ -101,7 +144,7 @@ def test_what_is_in_front_stays_there_and_keeps_its_energy(name):
         (lambda: Sphere([1.0, 2.0], 3.0), "Sphere: center"),
         (lambda: Sphere([1.0, 2.0, np.inf], 3.0), "Sphere: center"),
         (lambda: Sphere(radius=1.0, inside="no"), "Sphere: inside must be True or False, not 'no'"),
-        (lambda: Capsule([1.0, 2, 3], [1.0, 2, 3], 1.0), "must be different places.*boundaries.Sphere"),
+        (lambda: Capsule([1.0, 2, 3], [1.0, 2, 3], 1.0), "must be different places.*there is Sphere"),
         (lambda: Capsule([1.0, 2, 3], [1.0, 2, 4], -1.0), "Capsule: radius = -1.0 but must be"),
         (lambda: WALLS["cell"].distance([1.0, 2.0, 3.0]), "Sphere.distance: positions"),
         (lambda: WALLS["rod"].normals([[1.0, 2.0]]), "Capsule.normals: positions"),

@@ -91,7 +91,7 @@ def test_operators_bind_as_in_python():
         ("x + 1e-320**-1", "is inf, but must be finite"),
         ("x + 1e999", "'1e999' at column 5 .* is too large a number"),
         ("x + " + "9" * 5000, "is too large a number"),
-        ("x + 1__0", "'1__0' at column 5 .* is no number"),
+        ("x + 1__0", "'1__0' at column 5 .* is not a number"),
         ("x y", "'y' at column 3 of 'x y' is not part of an expression"),
         ("x // 2", "'/' at column 4 .* is not part of"),
         ("x*()", r"'\)' at column 4 .* is not part of"),

@@ -427,7 +427,7 @@ def test_membranes_that_will_not_do_are_refused(make, mesh, match):
         (lambda m: F.MembraneOsmoticPressure(m, 0.0, 1.0, kT=1.0), "particles = 0.0 but must be finite and > 0"),
         (lambda m: F.MembraneAreaDifference(m, 1.0, 1.0, discretization="edge"), 'must be "vertex" or "dihedral"'),
         (lambda m: F.MembraneLineTension(m, 2.0, 1.0), "phases = 2.0 but must be finite and >= 0 and <= 1"),
-        (lambda m: F.MembraneAdhesion(m, mp.surfaces.Plane(), 1.0, 1.0), "not a surfaces.Plane"),
+        (lambda m: F.MembraneAdhesion(m, mp.surfaces.Torus(3.0, 1.0), 1.0, 1.0), "not Torus"),
         (lambda m: F.MembraneAdhesion(m, "floor", 1.0, 1.0), "to must be a wall of boundaries"),
         (lambda m: F.MembraneAdhesion(m, mp.boundaries.Plane(), 1.0, 0.0), "range = 0.0 but must be finite and > 0"),
     ],

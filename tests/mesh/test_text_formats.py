@@ -63,7 +63,7 @@ def with_row(rows, k, row):
         ("off", with_row(OFF, 0, "nOFF"), "any number of coordinates"),
         ("off", with_row(OFF, 0, "OFF BINARY"), "binary OFF"),
         ("off", with_row(OFF, 0, "COFF"), "line 3 has 3 numbers"),
-        ("obj", [*OBJ[:-1], OBJ[-1] + " \\"], rf"line {len(OBJ)} goes on in a next one, which is missing"),
+        ("obj", [*OBJ[:-1], OBJ[-1] + " \\"], rf"line {len(OBJ)} continues in a next one, which is missing"),
         ("obj", [*OBJ, "face 1 2 3"], rf"line {len(OBJ) + 1} begins with 'face'"),
         ("obj", with_row(OBJ, 3, OBJ[3] + " 1 2"), "line 4 has 5 numbers of one vertex"),
         ("obj", with_row(OBJ, V, "f 1/a/2 2 3"), rf"line {V + 1} holds something else than numbers"),

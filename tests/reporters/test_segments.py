@@ -289,7 +289,7 @@ def test_a_jump_that_is_taken_away_is_in_frames_no_more(tmp_path):
     check(path, recorder.states, recorder.links, parts=2)
     with mp.Trajectory(path) as trajectory:
         assert [frame.jumps for frame in trajectory] == [["LinkBinding"]] * 2 + [[]] * 2
-        with pytest.raises(mp.ParameterError, match="'LinkBinding' is no jump that binds links; those are: none"):
+        with pytest.raises(mp.ParameterError, match="'LinkBinding' is not a jump that binds links; those are: none"):
             trajectory[-1].links("LinkBinding")
 
 
