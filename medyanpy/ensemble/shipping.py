@@ -11,7 +11,7 @@ import numpy as np
 
 from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, shortened, shown
-from medyanpy.files.documents import DTYPES
+from medyanpy.files.trees import DTYPES
 
 __all__ = ["Shipped", "name_of", "source_of", "text_of_values", "values_of_text"]
 

@@ -18,9 +18,9 @@ from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, TopologyError, TrajectoryWarning, foreign_errors, shown, warn_outside
 from medyanpy.files import hdf5
-from medyanpy.files.documents import text_of
 from medyanpy.files.embedded import rebuilt
 from medyanpy.files.segments import Segment, TrajectoryHandle
+from medyanpy.files.trees import text_of
 from medyanpy.handles import found_ids
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.sites import Sites

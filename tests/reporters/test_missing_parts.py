@@ -12,7 +12,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy.cli import main
-from medyanpy.files import hdf5
+from medyanpy.files import hdf5, writer
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
@@ -161,7 +161,7 @@ def test_a_run_that_goes_back_clears_the_note(tmp_path):
 def test_a_crash_between_file_and_note_is_healed(tmp_path, monkeypatch):
     """A file that has its name before the one ahead of it knows: whole for readers, and noted when the run goes on."""
     path, checkpoint = tmp_path / "run.h5", tmp_path / "run.checkpoint"
-    monkeypatch.setattr(hdf5.File, "tell_of_next", lambda self: None)
+    monkeypatch.setattr(writer.File, "tell_of_next", lambda self: None)
     simulation = simulation_of()
     simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 2))
     simulation.step(4)

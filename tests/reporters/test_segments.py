@@ -460,7 +460,7 @@ KILLED = """
     import os, signal, sys
     sys.path[:0] = {paths!r}
     import medyanpy as mp
-    from medyanpy.files import hdf5
+    from medyanpy.files import writer
     from test_segments import chains, run_on
     path = {path!r}
     simulation = chains(capacity=12)
@@ -485,7 +485,7 @@ KILLED = """
     ("owner", "name", "call"),
     [
         (owner, name, call)
-        for owner, name in (("hdf5.File", "__init__"), ("hdf5.File", "publish"), ("hdf5.Writer", "go_on_in"))
+        for owner, name in (("writer.File", "__init__"), ("writer.File", "publish"), ("writer.Writer", "go_on_in"))
         for call in (2, 3)
     ],
 )

@@ -530,7 +530,7 @@ def test_what_was_there_stays_where_it_fails(run, tmp_path, ending, monkeypatch)
     paths = mp.export(run.path, out).paths
     for path in paths:
         path.write_bytes(b"of before")
-    form = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending]}").FORMAT
+    form = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending].module}").FORMAT
     write = form.write
 
     def fails(self, made):
