@@ -480,7 +480,7 @@ def test_a_small_demo_of_rigid_bodies_writes_everything(tmp_path):
     assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
     summary = json.loads((out / "summary.json").read_text())
     assert summary == done.summary | {"shapes": {name: list(axes) for name, axes in rigid_demo.SHAPES.items()}}
-    assert (summary["bodies"], summary["free"], summary["steps"]) == (40, 240, 20)
+    assert (summary["bodies"], summary["free"], summary["steps"]) == (40, 120, 20)
     verdicts = {r["quantity"]: r["verdict"] for r in summary["results"]}
     # Twenty steps are too few for a temperature of the bodies in the trap.
     assert {q for q, v in verdicts.items() if v == "--"} == {"temperature of rods", "temperature of discs"}

@@ -276,7 +276,7 @@ class Workers:
                     continue
                 deaths += 1
                 if deaths == 2 * _TOGETHER:
-                    yield units[0], Died(f"its worker died {deaths} times: {type(failure).__name__}: {failure}")
+                    yield units[0], Died(f"its worker ended {deaths} times: {type(failure).__name__}: {failure}")
                 else:
                     (again if deaths < _TOGETHER else suspects).extend(([unit], deaths) for unit in units)
         finally:
@@ -295,8 +295,8 @@ class Workers:
     def _gone(self, cause: BaseException) -> ExecutorError:
         said = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
         return ExecutorError(
-            f"{self._what}: the executor has died or was shut down ({said}). What is done is kept in the directory, if "
-            "there is one: call again with another executor"
+            f"{self._what}: the executor has ended or was shut down ({said}). What is done is kept in the directory, "
+            "if there is one: call again with another executor"
         )
 
 

@@ -147,7 +147,7 @@ def _tree(what: str, value: Any) -> Any:
     if isinstance(value, dict) and all(isinstance(name, str) for name in value) and set(value) != _ARRAY:
         return {plain_name(what, name): _tree(what, part) for name, part in value.items()}
     raise ParameterError(
-        f"{what} {shown(value)}, which is no number, text or array of numbers, nor a list or dict of these"
+        f"{what} {shown(value)}, which is not a number, text or array of numbers, nor a list or dict of these"
     )
 
 

@@ -441,7 +441,7 @@ def missing_part(path: Path, number: int, has_next: bool) -> str:
     if os.path.exists(there):
         return ""
     if has_next:
-        return f"{there.name}, in which the run went on, is missing beside {part_of(path, number).name}"
+        return f"{there.name}, in which the run continues, is missing beside {part_of(path, number).name}"
     name = re.compile(re.escape(path.stem) + r"\.part(\d{4,})" + re.escape(path.suffix))
     with suppress(OSError):
         found = [m for m in map(name.fullmatch, os.listdir(path.parent)) if m and int(m[1]) > number + 1]
@@ -463,8 +463,8 @@ def remove_parts(path: Path, after: int) -> None:
     for part in parts:
         if part.stat().st_size and _segment(part) is None:
             raise ParameterError(
-                f"TrajectoryReporter: {part} is no segment of a trajectory, but has the name of one of {path}: move it "
-                "away"
+                f"TrajectoryReporter: {part} is not a segment of a trajectory, but has the name of one of {path}: move "
+                "it away"
             )
     for part in reversed(parts):
         part.unlink()
@@ -532,12 +532,12 @@ def check_follows(path: Path, segment: Before | None, before: Before) -> None:
         raise ParameterError(f"{path} has the name of a segment of a trajectory, and is a trajectory of its own")
     if segment[:2] != before[:2]:
         raise ParameterError(
-            f"{path} goes on from {segment.frames} frames, the last of step {segment.step}, but the segments before it "
-            f"hold {before.frames}, the last of step {before.step}: they are of different runs"
+            f"{path} continues from {segment.frames} frames, the last of step {segment.step}, but the segments before "
+            f"it hold {before.frames}, the last of step {before.step}: they are of different runs"
         )
     if segment.last and before.last and segment.last != before.last:
         raise ParameterError(
-            f"{path} goes on from a frame of step {segment.step} with other positions than the segments before it "
+            f"{path} continues from a frame of step {segment.step} with other positions than the segments before it "
             "hold: they are of different runs"
         )
 

@@ -544,8 +544,8 @@ class Trajectory(Displayed, Sequence[Frame]):
     seed : int or None
         Of its random numbers; None of a file that does not hold it.
     missing : str
-        What of the run is known to be missing, such as ``"run.part0002.h5, in which the run went on, is missing ..."``;
-        empty where nothing is. A `TrajectoryWarning` reports it when the file is opened.
+        What of the run is known to be missing, such as ``"run.part0002.h5, in which the run continues, is missing
+        ..."``; empty where nothing is. A `TrajectoryWarning` reports it when the file is opened.
     document : str
         What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun: beads, forces with their
         numbers of then, and integrator. ParameterError, with the reason, where that could not be written.

@@ -199,7 +199,7 @@ def check_shape(what: str, shape: list[Any]) -> None:
         or not all(type(n) is int and 0 <= n < 2**40 for n in shape)
         or (0 in shape and math.prod(n or 1 for n in shape) > MOST)
     ):
-        raise ParameterError(f"{what} = {shortened(str(shape))} is no shape of an array in a file")
+        raise ParameterError(f"{what} = {shortened(str(shape))} is not the shape of an array in a file")
 
 
 # Arrays beside the text --------------------------------------------------------------------------------------------

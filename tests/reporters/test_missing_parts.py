@@ -73,9 +73,9 @@ def test_whole_trajectories_are_silent(run):
 @pytest.mark.parametrize(
     ("gone", "frames", "text"),
     [
-        ((3,), 4, r"run\.part0003\.h5, in which the run went on, is missing beside run\.part0002\.h5"),
-        ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run went on, is missing"),
-        ((2, 3), 2, r"run\.part0002\.h5, in which the run went on, is missing beside run\.h5"),
+        ((3,), 4, r"run\.part0003\.h5, in which the run continues, is missing beside run\.part0002\.h5"),
+        ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run continues, is missing"),
+        ((2, 3), 2, r"run\.part0002\.h5, in which the run continues, is missing beside run\.h5"),
     ],
 )
 def test_missing_parts_are_named(run, gone, frames, text):
@@ -89,7 +89,7 @@ def test_a_copy_alone_and_one_renamed(run, tmp_path):
     shutil.copy(run, tmp_path / "elsewhere" / "run.h5")
     warned(tmp_path / "elsewhere" / "run.h5", r"run\.part0002\.h5, in which", 2)
     run.rename(tmp_path / "other.h5")
-    warned(tmp_path / "other.h5", r"other\.part0002\.h5, in which the run went on, is missing beside other\.h5", 2)
+    warned(tmp_path / "other.h5", r"other\.part0002\.h5, in which the run continues, is missing beside other\.h5", 2)
     hdf5.part_of(run, 2).rename(tmp_path / "second.h5")
     warned(tmp_path / "second.h5", r"the 2 frames before second\.h5, a later segment, are in another file", 2)
 

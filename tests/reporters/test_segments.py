@@ -544,7 +544,7 @@ def test_segments_of_another_run_are_refused(tmp_path, whole):
     with mp.Trajectory(tmp_path / FILES[2]) as trajectory:
         assert trajectory.steps.tolist() == [s.step for s in states[sum(ends[:2]) : sum(ends[:3])]]
     shutil.copy(folder / FILES[2], tmp_path / FILES[1])
-    wrong = rf"part0002.h5 goes on from {sum(ends[:2])} frames, the last of step {sum(ends[:2])}, but .* hold {ends[0]}"
+    wrong = rf"part0002.h5 continues from {sum(ends[:2])} frames, the last of step {sum(ends[:2])}, but .* {ends[0]}"
     with pytest.raises(mp.ParameterError, match=wrong):
         mp.Trajectory(tmp_path / "run.h5")
     simulation = mp.Simulation.resume(folder / f"{STEPS - 1}.checkpoint", reporters=False)

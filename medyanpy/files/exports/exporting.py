@@ -195,7 +195,7 @@ def _chosen(trajectory: Trajectory, frames: slice | None) -> range:
     try:
         chosen = range(len(trajectory))[frames or slice(None)]
     except (TypeError, ValueError) as cause:
-        raise ParameterError(f"export: frames = {frames} is no slice of frames: {cause}") from cause
+        raise ParameterError(f"export: frames = {frames} is not a slice of frames: {cause}") from cause
     if chosen.step < 0:
         raise ParameterError(f"export: frames = {frames} goes backwards; times go forwards")
     if not chosen:
