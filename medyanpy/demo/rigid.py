@@ -22,8 +22,7 @@ SHAPES = {"rods": (5.0, 2.0, 2.0), "discs": (1.0, 4.0, 4.0)}
 MASS, TIMESTEP = 5e-17, 2e-10
 # pN/nm, and the distance of the bodies at the start, nm.
 TRAP, SPACING = 0.05, 11.0
-# Rods in the field for each body in the trap; the field on their dipoles, in kT; steps until they have turned to it,
-# and between looks.
+# Rods in the field for each body in the trap; field on their dipoles, kT; steps until they have turned, between looks.
 FREE, FIELD, FIELD_START, FIELD_STEPS, FIELD_LOOKS = 3, 2.0, 3000, 600, 5
 # Principal moments of tops, and how far their axes lean from the angular momentum, radians.
 TOPS, LEAN = {"prolate": (3.0, 3.0, 1.0), "oblate": (1.0, 1.0, 1.8)}, 0.6
@@ -44,7 +43,7 @@ def run_rigid_demo(report: Report, bodies: int) -> Demo:
     temperatures, _ = report.run(system, integrator, semi_axes=SHAPES)
     report.say(f"free      {FREE * bodies} rods in a field; spinning tops")
     lines = [replace(line, quantity=f"temperature of {name}") for name, line in temperatures.items()]
-    lines.append(_field(FREE * bodies, report.seed + 20, report.threads))
+    lines += [_field(FREE * bodies, report.seed + 20, report.threads)]
     for name, inertia in TOPS.items():
         lines += _precession(name, np.array(inertia))
     return report.finish(None, system.topology, lines, shapes=SHAPES, bodies=bodies, free=FREE * bodies)
