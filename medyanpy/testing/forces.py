@@ -277,7 +277,7 @@ def check_domains(case: ForceCase) -> None:
     again = made_anew(type(force), force._arguments_now(), force._rest_now())
     for name, value in force.parameters.items():
         same = np.array_equal(np.broadcast_to(again.parameters[name], np.shape(value)), value)
-        assert same, f"{case.name}: made anew from its arguments it has another {name}"
+        assert same, f"{case.name}: made again from its arguments it has another {name}"
     unknown = _refusal(_set, force, "no_such_number", 1.0)
     assert "'no_such_number' cannot be set" in unknown, f"{case.name}: any name can be set"
     for name, domain in force.domains.items():

@@ -321,4 +321,4 @@ def _check_bits(
     again = Simulation(system, integrator, threads=1)
     again.context.set_state(_look(made(1)))
     again.step(steps)
-    same(name, "made anew from its document", whole, _look(again))
+    same(name, "made again from its document", whole, _look(again))

@@ -258,7 +258,7 @@ def tolerant(force, **numbers):
         ({"set": careless}, "stiffness = nan is refused and changes something"),
         (
             {"_arguments_now": lambda force: {**SPRING._arguments_now(force), "length": 3.0}},
-            "made anew from its arguments it has another length",
+            "made again from its arguments it has another length",
         ),
     ],
 )
