@@ -257,7 +257,7 @@ def resume(
     deadline = Deadline(None if walltime is None else seconds_of("resume: walltime", walltime))
     path = Path(os.path.abspath(file_path("resume: path", path)))
     if not is_checkpoint(path):
-        raise ParameterError(f"resume: {path} {'is no checkpoint' if path.exists() else 'does not exist'}")
+        raise ParameterError(f"resume: {path} {'is not a checkpoint' if path.exists() else 'does not exist'}")
 
     if _was_done("resume", path, until):
         return RunOutcome(True, until, path.parent, "was done")
@@ -314,7 +314,7 @@ def _folder(directory: Any) -> Path:
         raise ParameterError(f"run: the folder {folder} cannot be made: {cause.strerror}") from cause
     path = folder / CHECKPOINT
     if path.exists() and not is_checkpoint(path):
-        raise ParameterError(f"run: {path} is no checkpoint, or has lost its end, and is not replaced by one")
+        raise ParameterError(f"run: {path} is not a checkpoint, or has lost its end, and is not replaced by one")
     return folder
 
 

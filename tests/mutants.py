@@ -397,7 +397,7 @@ LAWS = [
     ("points of one membrane", "_kernels/core/accumulate.pyx", "__cinit__", "if self.n_groups > 1:", "if False:"),
     ("inactive rows take no part", "_kernels/core/neighbors.pyx", "_find_living", "near.all_there = world.alive == NULL", "near.all_there = True"),
     ("creates and removes", "_kernels/core/capacity.pyx", "put_to_sleep", "self.settle(world, place)", "pass"),
-    ("trajectories tell who is there", "files/trajectory.py", "_segment_of", 'side="right"', 'side="left"'),
+    ("trajectories tell who is there", "files/series.py", "_segment_of", 'side="right"', 'side="left"'),
     ("edges that are flipped", "_kernels/core/triangles.pyx", "enter", "while s > self.rings.starts[vertex] and corners[s - 1] > corner:", "while False:"),
     ("its place in the square", "_kernels/core/changes.pyx", "carry", "p = dot(by_x, v)", "p = 1.01 * dot(by_x, v)"),
     ("what `difference` says", "_kernels/beads/membrane.pyx", "touch", "self.touch_vertex(quad.b - m.first_bead)", "pass"),

@@ -224,7 +224,7 @@ def test_a_run_that_fails(here, capsys):
         (["run", "vesicle.json", "--until", 5, "--table", 0], "interval = 0"),
         (["run", "vesicle.json", "--until", 5, "--dir", "cell.py"], "is a file, not the folder"),
         (["run", "none.py", "--until", 5], r"none\.py defines no make: write `def make\(directory\):`"),
-        (["run", "broken.py", "--until", 5], r"broken\.py is no Python script: line 1"),
+        (["run", "broken.py", "--until", 5], r"broken\.py is not a Python script: line 1"),
         (["run", "needs.py", "--until", 5], "No module named 'no_such_module'"),
         (["run", "newer.json", "--until", 5], "has version 99 of the format"),
         (["run", "notes.txt", "--until", 5], r"notes\.txt is not a document"),

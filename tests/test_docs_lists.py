@@ -179,7 +179,7 @@ def test_formats_of_export():
     """One registry, `FORMATS`: the docstring, the command, and the pages name each of its endings, and no other."""
     endings = set(exporting.FORMATS)
     assert list(exporting.FORMATS) == sorted(exporting.FORMATS)
-    rows = set(re.findall(r"^    ``(\.\w+)`` ", medyanpy.export.__doc__, re.M))
+    rows = set(re.findall(r"^    ``(\.\w+)``$", medyanpy.export.__doc__, re.M))
     assert rows == endings
     parser = cli._parser()._subparsers._group_actions[0].choices["export"]
     assert set(re.findall(r"\.\w+(?=[,.] )", parser.description)) == endings
@@ -190,7 +190,7 @@ def test_formats_of_export():
     assert set(re.findall(r"\.\w+", opens)) - {".h5", ".h5md"} == endings
     listed = re.search(r"exports as ([^;]+);", text_of("README.md"))[1]
     for ending in endings:
-        module = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending]}")
+        module = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending].module}")
         title = module.FORMAT.title
         # That of ParaView is named as what opens it.
         assert title.lower() in listed.lower() or title == "VTKHDF", f"{title} is not in README"

@@ -372,7 +372,7 @@ def test_folders_that_hold_something_else(tmp_path):
         mp.run(tmp_path / "file", make, until=10)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / runs.CHECKPOINT).write_text("mine")
-    with pytest.raises(ParameterError, match="is no checkpoint"):
+    with pytest.raises(ParameterError, match="is not a checkpoint"):
         mp.run(tmp_path / "a", make, until=10)
     assert (tmp_path / "a" / runs.CHECKPOINT).read_text() == "mine"
     # Outputs of a run whose checkpoint is gone.

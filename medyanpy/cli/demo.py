@@ -8,7 +8,7 @@ from medyanpy.cli.codes import DONE, FAILED
 from medyanpy.errors import ParameterError
 
 if TYPE_CHECKING:
-    from medyanpy.demo.report import Entry
+    from medyanpy.demo.registry import Entry
 
 __all__ = ["add", "run"]
 

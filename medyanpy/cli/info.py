@@ -112,7 +112,8 @@ def _checkpoint(path: Path) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    from medyanpy.files.documents import content_of, tree_of
+    from medyanpy.files.documents import content_of
+    from medyanpy.files.trees import tree_of
 
     with open(path, encoding="utf-8") as file:
         content = content_of(tree_of(file.read(), str(path)), str(path))

@@ -18,8 +18,8 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     """Add the command and its options."""
     parser = commands.add_parser(
         "run",
-        help="run a script or document in a folder of its own: start, go on, or find it done",
-        description="Runs a simulation in a folder of its own, up to a step. The same words start it, go on with it "
+        help="run a script or document in a folder of its own: start, resume, or find it done",
+        description="Runs a simulation in a folder of its own, up to a step. The same words start it, resume it "
         "after it was stopped or killed, and find that it is done; its files are in the end those of a run that "
         "nothing happened to, bit for bit. Exit code 0: done; 3: time is up, call again.",
     )
@@ -46,7 +46,7 @@ def add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     """Add the command and its options."""
     parser = commands.add_parser(
         "resume",
-        help="go on from a checkpoint, with the reporters that are in it",
+        help="resume from a checkpoint, with the reporters that are in it",
         description="Goes on from a checkpoint up to a step, in the files of its reporters, and saves the last step in "
         "its place. Exit code 0: done; 3: time is up, call again.",
     )
@@ -135,7 +135,7 @@ def _script(path: Path) -> tuple[Any, Any]:
     try:
         names = runpy.run_path(str(path), run_name=path.stem)
     except SyntaxError as error:
-        raise ParameterError(f"{path} is no Python script: line {error.lineno}: {error.msg}") from error
+        raise ParameterError(f"{path} is not a Python script: line {error.lineno}: {error.msg}") from error
     if not callable(names.get("make")):
         raise ParameterError(
             f"{path} defines no make: write `def make(directory):`, which returns a Simulation whose reporters write "

@@ -4,7 +4,8 @@ from medyanpy.demo.filaments import run_filament_demo
 from medyanpy.demo.network import run_network_demo
 from medyanpy.demo.points import run_demo
 from medyanpy.demo.protein import run_protein_demo
-from medyanpy.demo.report import DEMOS, Demo, Line
+from medyanpy.demo.registry import DEMOS
+from medyanpy.demo.report import Demo, Line
 from medyanpy.demo.rigid import run_rigid_demo
 from medyanpy.demo.rod import run_rod_demo
 from medyanpy.demo.surface import run_surface_demo

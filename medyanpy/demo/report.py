@@ -1,4 +1,4 @@
-"""Shared parts of the demos: the registry, the run with its files, and the table of measured against expected."""
+"""Shared report of the demos: the run with its files, and the table of measured against expected."""
 
 import copy
 import json
@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import wraps
-from inspect import Parameter, Signature
 from math import sqrt
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,7 +15,6 @@ import numpy as np
 from medyanpy import units
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy._tools.validation import whole_number
 from medyanpy._version import __version__
 from medyanpy.beads import OrientedBeads
 from medyanpy.context import Context
@@ -26,8 +23,7 @@ from medyanpy.files.trajectory import Trajectory
 from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
-from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
-from medyanpy.reporters._base import new_file
+from medyanpy.reporters import Callback, CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
@@ -36,7 +32,9 @@ from medyanpy.visualize import draw, movie
 
 OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
 
+#: K, and pN nm.
 TEMPERATURE = 300.0
+KT = TEMPERATURE * units.boltzmann
 ENOUGH_FOR_SPEED = 1000
 # A deviation of five standard errors happens once in two million. Where the error is that of the samples themselves,
 # Student's t has longer tails: of 20 normal samples once in 12 000, of fewer there is no verdict.
@@ -76,150 +74,6 @@ class Demo:
     topology: Topology
     lines: list[Line]
     summary: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Option:
-    """Option of a demo, as its function, its docstring and the command line have it.
-
-    Attributes
-    ----------
-    default : int or None
-    about : str
-        What it is, in a few words.
-    at_least : int or None
-        The least of a whole number; None: a file.
-    at_most : int or None
-    usual : str
-        The default in words, where it is not a number.
-    """
-
-    default: Any
-    about: str
-    at_least: int | None = 1
-    at_most: int | None = None
-    usual: str = ""
-
-    def checked(self, name: str, value: Any) -> Any:
-        if self.at_least is None or (value is None and self.default is None):
-            return value
-        return whole_number(name, value, at_least=self.at_least, at_most=self.at_most)
-
-    def row(self, name: str) -> str:
-        """Return an entry of a Parameters section."""
-        kind = "path" if self.at_least is None else "int"
-        if self.at_least is not None:
-            kind += f", >= {self.at_least}" if self.at_most is None else f", {self.at_least} to {self.at_most}"
-        usual = f"; {self.usual} where none are given" if self.usual else ""
-        about = f"{self.about[0].upper()}{self.about[1:]}{usual}."
-        return f"{name} : {kind}{', optional' * (self.default is None)}\n    {about}"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Entry of the registry: a demo.
-
-    Attributes
-    ----------
-    about : str
-        What is simulated.
-    options : dict of str to Option
-        Its own, and the number of steps.
-    outputs : tuple of str
-        Names of its files.
-    run : callable
-    """
-
-    about: str
-    options: dict[str, Option]
-    outputs: tuple[str, ...]
-    run: Callable[..., Demo]
-
-
-#: All demos, by name.
-DEMOS: dict[str, Entry] = {}
-
-_DOC = """Simulate {about}; write files, and compare with theory.
-
-Parameters
-----------
-out : path
-    Folder for the files; made if need be.
-{own}
-threads : int, optional
-seed : int
-overwrite : bool
-    Replace files of an earlier demo.
-stream : text stream, optional
-    Where to print; standard output where none is given.
-
-Raises
-------
-ParameterError
-    Numbers outside their domain, or files that exist.
-MeshError
-    A mesh that cannot carry a membrane.
-SimulationError
-    The run failed.
-"""
-
-
-def demo(
-    name: str, about: str, *, steps: Option, more_outputs: Sequence[str] = (), **own: Option
-) -> Callable[[Callable[..., Demo]], Callable[..., Demo]]:
-    """Register a function ``f(report, **own options)`` as a demo; users call it with the options of all demos besides.
-
-    Parameters
-    ----------
-    name : str
-        As the command line has it.
-    about : str
-        What is simulated.
-    steps : Option
-    more_outputs : sequence of str
-        Names of files besides those of all demos.
-    **own : Option
-        Of this demo alone.
-    """
-    options, outputs = {**own, "steps": steps}, (*OUTPUTS, *more_outputs)
-    folder = "medyanpy-demo" + f"-{name}" * (name != "points")
-
-    def made(f: Callable[..., Demo]) -> Callable[..., Demo]:
-        def keyword(key: str, default: Any, kind: Any) -> Parameter:
-            return Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-        def kind(option: Option) -> Any:
-            return Any if option.at_least is None else int if option.default is not None else int | None
-
-        call = Signature(
-            [
-                Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=folder, annotation=Any),
-                *(keyword(key, option.default, kind(option)) for key, option in options.items()),
-                keyword("threads", None, int | None),
-                keyword("seed", 1, int),
-                keyword("overwrite", False, bool),
-                keyword("stream", None, TextIO | None),
-            ],
-            return_annotation=Demo,
-        )
-
-        @wraps(f)
-        def run(*args: Any, **given: Any) -> Demo:
-            bound = call.bind(*args, **given)
-            bound.apply_defaults()
-            mine = {key: bound.arguments.pop(key) for key in options}
-            report = Report(**bound.arguments, outputs=outputs)
-            mine = {key: option.checked(key, mine[key]) for key, option in options.items()}
-            report.steps = mine.pop("steps")
-            return f(report, **mine)
-
-        run.__doc__ = _DOC.format(about=about, own="\n".join(o.row(key) for key, o in options.items()))
-        # The signature is what help shows.
-        run.__dict__["__signature__"] = call
-        DEMOS[name] = Entry(about, options, outputs, run)
-        return run
-
-    return made
 
 
 class Report:
@@ -310,14 +164,19 @@ class Report:
             f"{self.threads} thread{'s' * (self.threads > 1)}{note}"
         )
         self._about = {"temperature": integrator.temperature if in_kelvin else None, "timestep": integrator.timestep}
-        samples = _Temperatures(sampling_interval(self.steps))
+        temperatures: dict[str, list[float]] = {handle.name: [] for handle in system.topology.handles}
+
+        def keep(simulation: Simulation, state: State) -> None:
+            for name, temperature in state.temperatures.items():
+                temperatures[name].append(temperature)
+
         interval = max(1, self.steps // frames)
         membranes = system.topology.membranes
         with Simulation(system, integrator, self.threads) as simulation:
             _place(simulation.context, start)
             if thermal:
                 simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=self.seed)
-                simulation.reporters.append(samples)
+                simulation.reporters.append(Callback(sampling_interval(self.steps), keep, include="energy"))
             simulation.reporters += [
                 *reporters,
                 StateDataReporter(
@@ -345,17 +204,16 @@ class Report:
             drawn_by(simulation, self.out / "picture.png", overwrite=True, **picture)
         self._per_second = self.steps / seconds
         self._per_bead = 1e9 * seconds / (self.steps * system.topology.n_beads)
-        spacing = samples.interval * integrator.timestep
+        spacing = sampling_interval(self.steps) * integrator.timestep
         lines: dict[str, Line] = {}
         if thermal:
             expected = integrator.temperature if in_kelvin else integrator.kT
             named = "K" if in_kelvin else "kT"
             assert expected is not None
             one = 1.0 if in_kelvin else units.boltzmann
-            lines = {
-                handle.name: temperature_line(handle, one * np.array(samples.of[handle.name]), spacing, expected, named)
-                for handle in system.topology.handles
-            }
+            for handle in system.topology.handles:
+                series = one * np.array(temperatures[handle.name])
+                lines[handle.name] = temperature_line(handle, series, spacing, expected, named)
         return lines, simulation.context.get_state(positions=True)
 
     def movie(self, choose: Callable[[Trajectory], Sequence[Any]], **looks: Any) -> None:
@@ -392,31 +250,6 @@ class Report:
         }
         (self.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         return Demo(mesh, topology, lines, summary)
-
-
-# The mesh, described ----------------------------------------------------------------------------------------
-
-
-def size_of(mesh: TriangleMesh) -> str:
-    parts = [f"{len(mesh.vertices)} vertices", f"{len(mesh.faces)} faces", f"{mesh.area * 1e-6:.3g} µm²"]
-    if mesh.is_closed:
-        parts.append(f"{mesh.volume * 1e-9:.3g} µm³")
-    else:
-        parts.append(f"{len(mesh.borders)} border{'s' * (len(mesh.borders) > 1)}")
-    return ", ".join(parts)
-
-
-def facts_of(mesh: TriangleMesh, name: str) -> dict[str, Any]:
-    """Return the facts of a mesh for the summary."""
-    return {
-        "name": name,
-        "vertices": len(mesh.vertices),
-        "faces": len(mesh.faces),
-        "closed": mesh.is_closed,
-        "genus": mesh.genus,
-        "area": mesh.area,
-        "volume": mesh.volume if mesh.is_closed else None,
-    }
 
 
 # The run ----------------------------------------------------------------------------------------------------
@@ -456,30 +289,9 @@ def at_temperature(system: System, integrator: SplittingIntegrator, threads: int
     return context
 
 
-def random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw unit quaternions (n, 4), uniform over rotations."""
-    q = rng.normal(size=(n, 4))
-    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
-    return turns
-
-
 def sampling_interval(steps: int) -> int:
     """Return the number of steps between samples of what the table needs."""
     return max(1, min(10, steps // 10))
-
-
-class _Temperatures(Reporter):
-    """Keeps the temperatures of all handles."""
-
-    include = ("energy",)
-
-    def __init__(self, interval: int) -> None:
-        super().__init__(interval)
-        self.of: dict[str, list[float]] = {}
-
-    def report(self, simulation: Simulation, state: State) -> None:
-        for name, temperature in state.temperatures.items():
-            self.of.setdefault(name, []).append(temperature)
 
 
 # Measured against expected ----------------------------------------------------------------------------------
@@ -584,48 +396,3 @@ def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
 def _decimals(error: float) -> int:
     """Return the decimals that show two digits of an error."""
     return max(0, 1 - int(np.floor(np.log10(error)))) if error > 0.0 else 3
-
-
-# Pictures with panels ---------------------------------------------------------------------------------------
-
-
-class Page:
-    """Picture by `draw` with room for panels beside or below it, in pixels.
-
-    Attributes
-    ----------
-    axes : matplotlib axes
-        Of the picture; its data are pixels.
-    """
-
-    def __init__(self, scene: Any, size: tuple[int, int], beside: int = 0, below: int = 0) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        scene.canvas.draw()
-        width, height = size[0] + beside, size[1] + below
-        self._figure = Figure(figsize=(width / 200.0, height / 200.0), dpi=200.0, facecolor="white")
-        FigureCanvasAgg(self._figure)
-        self.axes: Any = self._figure.add_axes((0.0, below / height, size[0] / width, size[1] / height))
-        self.axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
-        self.axes.set_axis_off()
-
-    def panel(self, place: tuple[float, float, float, float], x: str, y: str) -> Any:
-        """Make axes with these labels at a place of the page, (left, bottom, width, height) as shares."""
-        axes = self._figure.add_axes(place)
-        axes.set_xlabel(x, fontsize=6.0)
-        axes.set_ylabel(y, fontsize=6.0)
-        axes.tick_params(labelsize=5.5, width=0.5, length=2.0)
-        axes.spines[["top", "right"]].set_visible(False)
-        return axes
-
-    def save(self, path: Path) -> None:
-        """Write the page over what is there, with a legend above each panel that has labels."""
-        path = new_file("draw", path, overwrite=True)
-        for axes in self._figure.axes[1:]:
-            labels = axes.get_legend_handles_labels()[1]
-            if labels:
-                axes.legend(
-                    frameon=False, ncols=len(labels), loc="lower center", bbox_to_anchor=(0.5, 0.98), fontsize=6.0
-                )
-        self._figure.savefig(path, dpi=self._figure.dpi)

@@ -220,7 +220,7 @@ def replica_exchange(
                 "sets all numbers that another one does"
             )
         if "timestep" in numbers:
-            raise ParameterError(f"{_WHAT}: ladder[{k}] sets a timestep, which is no part of a distribution")
+            raise ParameterError(f"{_WHAT}: ladder[{k}] sets a timestep, which is not part of a distribution")
     if observe is not None and not callable(observe):
         raise ParameterError(f"{_WHAT}: observe must be a function, not {observe!r}")
     making, name = maker(_WHAT, make, functions, [{}])

@@ -29,7 +29,8 @@ __all__ = ["Died", "Workers"]
 _TOGETHER = 3
 # Times that workers may be killed while they start.
 _TRIES = 20
-# A worker whose parent is gone, or wants it to end, may save what it does for so long (s).
+# A worker whose parent is gone, or wants it to end, may save what it does for so long (s). When one worker ends, loky
+# 3.7 kills the others at once: of two that save on SIGTERM neither did; with `ProcessPoolExecutor` both did.
 _GRACE = 20.0
 
 
@@ -276,7 +277,7 @@ class Workers:
                     continue
                 deaths += 1
                 if deaths == 2 * _TOGETHER:
-                    yield units[0], Died(f"its worker died {deaths} times: {type(failure).__name__}: {failure}")
+                    yield units[0], Died(f"its worker ended {deaths} times: {type(failure).__name__}: {failure}")
                 else:
                     (again if deaths < _TOGETHER else suspects).extend(([unit], deaths) for unit in units)
         finally:
@@ -295,8 +296,8 @@ class Workers:
     def _gone(self, cause: BaseException) -> ExecutorError:
         said = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
         return ExecutorError(
-            f"{self._what}: the executor has died or was shut down ({said}). What is done is kept in the directory, if "
-            "there is one: call again with another executor"
+            f"{self._what}: the executor has ended or was shut down ({said}). What is done is kept in the directory, "
+            "if there is one: call again with another executor"
         )
 
 

@@ -128,7 +128,7 @@ def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any])
     unknown = [name for name in of_integrator if name not in integrator.changeable]
     if unknown:
         raise ParameterError(
-            f"{unknown[0]!r} is no number that can be set: {', '.join(integrator.changeable)} are, and "
+            f"{unknown[0]!r} is not a number that can be set: {', '.join(integrator.changeable)} are, and "
             "'FORCE.NUMBER', such as 'MembraneBending.bending_modulus'"
         )
     if of_integrator:

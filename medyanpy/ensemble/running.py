@@ -317,7 +317,7 @@ def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack
     place = folder / ENSEMBLE
     said = {"format": FORMAT, "version": VERSION, "kind": what, **said}
     if folder.exists() and not place.exists() and any(not name.startswith(".") for name in os.listdir(folder)):
-        raise ParameterError(f"{what}: {folder} exists and is no ensemble's: give an empty folder, or a new one")
+        raise ParameterError(f"{what}: {folder} exists and is not an ensemble's: give an empty folder, or a new one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:

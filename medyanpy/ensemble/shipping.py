@@ -11,7 +11,7 @@ import numpy as np
 
 from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, shortened, shown
-from medyanpy.files.documents import DTYPES
+from medyanpy.files.trees import DTYPES
 
 __all__ = ["Shipped", "name_of", "source_of", "text_of_values", "values_of_text"]
 
@@ -147,7 +147,7 @@ def _tree(what: str, value: Any) -> Any:
     if isinstance(value, dict) and all(isinstance(name, str) for name in value) and set(value) != _ARRAY:
         return {plain_name(what, name): _tree(what, part) for name, part in value.items()}
     raise ParameterError(
-        f"{what} {shown(value)}, which is no number, text or array of numbers, nor a list or dict of these"
+        f"{what} {shown(value)}, which is not a number, text or array of numbers, nor a list or dict of these"
     )
 
 

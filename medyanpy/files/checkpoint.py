@@ -21,19 +21,8 @@ from medyanpy._tools.outputs import remove_left_over, write_atomically
 from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
-from medyanpy.files.documents import (
-    DTYPES,
-    arrays_apart,
-    arrays_together,
-    check_format,
-    check_shape,
-    content_of,
-    describe,
-    document,
-    rebuild,
-    text_of,
-    tree_of,
-)
+from medyanpy.files.documents import content_of, describe, document, rebuild
+from medyanpy.files.trees import DTYPES, arrays_apart, arrays_together, check_format, check_shape, text_of, tree_of
 from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
@@ -177,7 +166,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     import zipfile
 
     if not os.path.isfile(path):
-        raise ParameterError(f"checkpoint {path} {'is no file' if os.path.exists(path) else 'does not exist'}")
+        raise ParameterError(f"checkpoint {path} {'is not a file' if os.path.exists(path) else 'does not exist'}")
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
         size = _check_sum(file, path)
         with zipfile.ZipFile(file) as archive:
@@ -224,7 +213,7 @@ def read_head(path: Path) -> dict[str, Any]:
             head = tree_of(archive.read(_HEAD).decode(), str(path))
         check_format(head, str(path), FORMAT, VERSION)
         if type(head["step"]) is not int or not isinstance(head.get("reporters", []), list):
-            raise ValueError("its step is none, or its reporters are no list")
+            raise ValueError("its step is missing, or its reporters are not a list")
         return dict(head)
 
 

@@ -11,12 +11,9 @@ argument}``.
 """
 
 import inspect
-import json
 import math
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +24,18 @@ from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
-from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
+from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shortened, shown
+from medyanpy.files.trees import (
+    DTYPES,
+    MOST,
+    array_of,
+    check_format,
+    errors_at,
+    expect,
+    members_of,
+    text_of,
+    tree_of,
+)
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
 from medyanpy.hydrodynamics import RotnePrager
@@ -42,15 +50,6 @@ __all__ = ["deserialize", "serialize"]
 
 FORMAT = "medyanpy document"
 VERSION = 2
-# Most items that take no room in a file, but memory and time of its reader: rows of an array without numbers, and
-# points of which only the number is given.
-_MOST = 2**20
-# Bytes that the tree of any text may take, and not only of one that is long itself.
-_ROOM = 4_000_000
-# Texts up to this length stay on one line.
-_LINE = 110
-#: Types of the arrays in files.
-DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -166,23 +165,7 @@ def document(what: Any) -> dict[str, Any]:
 def content_of(tree: Any, source: str) -> Any:
     """Return the content of a document's tree, after a check of format and version."""
     check_format(tree, source, FORMAT, VERSION)
-    return _members(tree, source, ("format", "version", "content"), optional=("medyanpy",))["content"]
-
-
-def check_format(tree: Any, source: str, form: str, version: int) -> None:
-    """Refuse other formats and other versions."""
-    if not isinstance(tree, dict) or tree.get("format") != form:
-        found = repr(tree["format"]) if isinstance(tree, dict) and "format" in tree else "none"
-        raise ParameterError(f"{source} is not a {form}: its format must be {form!r}, not {found}")
-    theirs = tree.get("version")
-    if isinstance(theirs, bool) or not isinstance(theirs, int) or theirs < 1:
-        raise ParameterError(f"{source}: version must be a whole number from 1 to {version}, not {theirs!r}")
-    if theirs != version:
-        raise ParameterError(
-            f"{source} has version {theirs} of the format, written by medyanpy {tree.get('medyanpy', 'of later')}; "
-            f"medyanpy {__version__} reads version {version} alone: "
-            f"{'install a newer one' if theirs > version else 'write the file again'}"
-        )
+    return members_of(tree, source, ("format", "version", "content"), optional=("medyanpy",))["content"]
 
 
 # Objects to trees --------------------------------------------------------------------------------------------------
@@ -368,9 +351,9 @@ class _Rebuilder:
                 raise ParameterError(f"{where}: functions names {name!r}; those that call a function: {known}")
 
     def anything(self, tree: Any, where: str) -> Any:
-        kind = _members(tree, where, ("type",), more=True)["type"]
+        kind = members_of(tree, where, ("type",), more=True)["type"]
         if kind == "Simulation":
-            parts = _members(tree, where, ("type", "system", "integrator"))
+            parts = members_of(tree, where, ("type", "system", "integrator"))
             return self.system(parts["system"], f"{where}.system"), self.described(
                 parts["integrator"], f"{where}.integrator", SplittingIntegrator
             )
@@ -386,63 +369,63 @@ class _Rebuilder:
         return self.described(tree, where, Described)
 
     def topology_of(self, tree: Any, where: str) -> Topology:
-        parts = _members(tree, where, ("type", "objects"), optional=("numbering",))
-        _expect(parts["type"] == "Topology", f"{where}.type", 'must be "Topology"', parts["type"])
-        _expect(isinstance(parts["objects"], list), f"{where}.objects", "must be a list", parts["objects"])
+        parts = members_of(tree, where, ("type", "objects"), optional=("numbering",))
+        expect(parts["type"] == "Topology", f"{where}.type", 'must be "Topology"', parts["type"])
+        expect(isinstance(parts["objects"], list), f"{where}.objects", "must be a list", parts["objects"])
         self.topology = topology = Topology()
         for i, item in enumerate(parts["objects"]):
             here = f"{where}.objects[{i}]"
-            thing = _members(item, here, ("type", "arguments"))
+            thing = members_of(item, here, ("type", "arguments"))
             kind = find_type(thing["type"], Handle, f"{here}.type")
             given = thing["arguments"]
             name = given.get("name") if isinstance(given, dict) else None
             arguments = self._arguments(given, f"{here}.arguments", name if isinstance(name, str) else "")
             add = kind.adder(topology)
             _check_plain(inspect.signature(add), arguments, f"{here}.arguments")
-            few = type(arguments.get("n")) is not int or arguments["n"] <= _MOST
-            bound = f"must be <= {_MOST}: more points are given by triangles and barycentric"
-            _expect(few, f"{here}.arguments.n", bound, arguments.get("n"))
-            with _errors_at(here):
+            few = type(arguments.get("n")) is not int or arguments["n"] <= MOST
+            bound = f"must be <= {MOST}: more points are given by triangles and barycentric"
+            expect(few, f"{here}.arguments.n", bound, arguments.get("n"))
+            with errors_at(here):
                 add(**arguments)
         if "numbering" in parts:
             here = f"{where}.numbering"
-            numbering = _members(parts["numbering"], here, ("n_beads", "next_id", "handles"))
+            numbering = members_of(parts["numbering"], here, ("n_beads", "next_id", "handles"))
             rows_of = numbering["handles"]
-            _expect(isinstance(rows_of, dict), f"{here}.handles", "must be an object", rows_of)
+            expect(isinstance(rows_of, dict), f"{here}.handles", "must be an object", rows_of)
             own = {
-                name: _members(rows, f"{here}.handles.{name}", ("beads", "ids", "asleep"))
+                name: members_of(rows, f"{here}.handles.{name}", ("beads", "ids", "asleep"))
                 for name, rows in rows_of.items()
             }
-            with _errors_at(here):
+            with errors_at(here):
                 topology.number({**numbering, "handles": own})
         return topology
 
     def system(self, tree: Any, where: str) -> System:
-        parts = _members(tree, where, ("type", "topology", "forces"), optional=("jumps", "hydrodynamics", "box"))
-        _expect(parts["type"] == "System", f"{where}.type", 'must be "System"', parts["type"])
+        parts = members_of(tree, where, ("type", "topology", "forces"), optional=("jumps", "hydrodynamics", "box"))
+        expect(parts["type"] == "System", f"{where}.type", 'must be "System"', parts["type"])
         topology = self.topology_of(parts["topology"], f"{where}.topology")
-        with _errors_at(where):
+        with errors_at(where):
             self.made = system = System(topology, parts.get("box"))
         for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add_jump)):
             given = parts.get(key, [])
-            _expect(isinstance(given, list), f"{where}.{key}", "must be a list", given)
+            expect(isinstance(given, list), f"{where}.{key}", "must be a list", given)
             for i, item in enumerate(given):
                 here = f"{where}.{key}[{i}]"
-                item = dict(_members(item, here, ("type",), more=True))
+                item = dict(members_of(item, here, ("type",), more=True))
                 name = item.pop("name", None)
-                _expect(name is None or isinstance(name, str), f"{here}.name", "must be a string", name)
+                expect(name is None or isinstance(name, str), f"{here}.name", "must be a string", name)
                 made = self.described(item, here, base, name)
-                with _errors_at(here):
+                with errors_at(here):
                     add(made, name)
         if "hydrodynamics" in parts:
             here = f"{where}.hydrodynamics"
             made = self.described(parts["hydrodynamics"], here, RotnePrager)
-            with _errors_at(here):
+            with errors_at(here):
                 system.add_hydrodynamics(made)
         return system
 
     def described(self, tree: Any, where: str, base: type, name: str | None = None) -> Any:
-        parts = _members(tree, where, ("type", "arguments"), optional=("numbers",))
+        parts = members_of(tree, where, ("type", "arguments"), optional=("numbers",))
         cls = find_type(parts["type"], base, f"{where}.type")
         given = parts["arguments"]
         if name is None and isinstance(given, dict) and isinstance(given.get("name"), str):
@@ -451,17 +434,17 @@ class _Rebuilder:
         arguments = self._arguments(given, f"{where}.arguments", name)
         _check_plain(cls.__signature__, arguments, f"{where}.arguments")
         rest = self._arguments(parts.get("numbers", {}), f"{where}.numbers", name)
-        with _errors_at(where):
+        with errors_at(where):
             return made_anew(cls, arguments, rest)
 
     def _arguments(self, tree: Any, where: str, name: str) -> dict[str, Any]:
-        _expect(isinstance(tree, dict), where, "must be an object (names and values)", tree)
+        expect(isinstance(tree, dict), where, "must be an object (names and values)", tree)
         out: dict[str, Any] = {}
         for key, value in tree.items():
             if isinstance(value, dict) and "same_as" in value:
-                first = _members(value, f"{where}.{key}", ("same_as",))["same_as"]
+                first = members_of(value, f"{where}.{key}", ("same_as",))["same_as"]
                 known = isinstance(first, str) and first in out
-                _expect(known, f"{where}.{key}.same_as", "must be the name of an argument before it", first)
+                expect(known, f"{where}.{key}.same_as", "must be the name of an argument before it", first)
                 out[key] = out[first]
             else:
                 out[key] = self.value(value, f"{where}.{key}", name)
@@ -476,28 +459,28 @@ class _Rebuilder:
         if "values" in tree:
             return array_of(tree, where)
         if "handle" in tree:
-            return self._handle(_members(tree, where, ("handle",))["handle"], f"{where}.handle")
+            return self._handle(members_of(tree, where, ("handle",))["handle"], f"{where}.handle")
         if "force" in tree:
-            return self._force(_members(tree, where, ("force",))["force"], f"{where}.force")
+            return self._force(members_of(tree, where, ("force",))["force"], f"{where}.force")
         if "function" in tree:
-            return self._function(_members(tree, where, ("function",))["function"], where, name)
+            return self._function(members_of(tree, where, ("function",))["function"], where, name)
         if "dict" in tree:
-            return self._arguments(_members(tree, where, ("dict",))["dict"], f"{where}.dict", name)
+            return self._arguments(members_of(tree, where, ("dict",))["dict"], f"{where}.dict", name)
         if "type" in tree:
             if tree["type"] not in ("TriangleMesh", "Sites"):
                 return self.described(tree, where, Described, name or None)
-            given = _members(tree, where, ("type", "arguments"))["arguments"]
+            given = members_of(tree, where, ("type", "arguments"))["arguments"]
             of_mesh = tree["type"] == "TriangleMesh"
             wanted = ("vertices", "faces") if of_mesh else _SITES
-            _members(given, f"{where}.arguments", wanted, optional=("box",) if of_mesh else ())
+            members_of(given, f"{where}.arguments", wanted, optional=("box",) if of_mesh else ())
             parts = self._arguments(given, f"{where}.arguments", name)
-            with _errors_at(where):
+            with errors_at(where):
                 return TriangleMesh(**parts) if of_mesh else Sites.from_arrays(**parts)
         known = "values, handle, force, function, dict, type"
         raise ParameterError(f"{where} is an object without any of the keys {known}: what it means is not known")
 
     def _handle(self, name: Any, where: str) -> Handle:
-        _expect(isinstance(name, str), where, "must be a string", name)
+        expect(isinstance(name, str), where, "must be a string", name)
         handles = () if self.topology is None else self.topology.handles
         for handle in handles:
             if handle.name == name:
@@ -506,7 +489,7 @@ class _Rebuilder:
         raise ParameterError(f"{where} = {name!r}, but no object before it in the topology has this name: {known}")
 
     def _force(self, name: Any, where: str) -> Force:
-        _expect(isinstance(name, str), where, "must be a string", name)
+        expect(isinstance(name, str), where, "must be a string", name)
         names = () if self.made is None else self.made.force_names
         if self.made is None or name not in names:
             known = ", ".join(map(repr, names)) or "none"
@@ -514,7 +497,7 @@ class _Rebuilder:
         return self.made.forces[names.index(name)]
 
     def _function(self, function: Any, where: str, name: str) -> Callable[..., Any]:
-        _expect(isinstance(function, str), f"{where}.function", "must be a string", function)
+        expect(isinstance(function, str), f"{where}.function", "must be a string", function)
         for key in (f"{name}.{where.rpartition('.')[2]}", name):
             if key in self.functions:
                 self._called.add(key)
@@ -533,7 +516,7 @@ def type_name(cls: type) -> str:
 
 def find_type(name: Any, base: type, where: str) -> Any:
     """Return the class that a document names, among those that exist: nothing is imported."""
-    _expect(isinstance(name, str), where, "must be a string", name)
+    expect(isinstance(name, str), where, "must be a string", name)
     candidates = [
         c
         for c in _descendants(base)
@@ -579,221 +562,12 @@ def _descendants(cls: type[Any]) -> list[type[Any]]:
     return out
 
 
-def _expect(ok: bool, where: str, bound: str, value: Any) -> None:
-    if not ok:
-        text = repr(value)
-        raise ParameterError(f"{where} {bound}, not {text if len(text) <= 60 else text[:57] + '...'}")
-
-
 def _check_plain(signature: inspect.Signature, arguments: Mapping[str, Any], where: str) -> None:
     """Refuse what constructors would take without a word: "no" for a switch, a list for a name."""
     for key, value in arguments.items():
         if key in signature.parameters and isinstance(signature.parameters[key].default, bool):
             # Where the type is not bool alone, one for each of many may be given.
             each = signature.parameters[key].annotation is not bool and isinstance(value, np.ndarray)
-            _expect(each or isinstance(value, bool), f"{where}.{key}", "must be true or false", value)
+            expect(each or isinstance(value, bool), f"{where}.{key}", "must be true or false", value)
         elif key == "name":
-            _expect(value is None or isinstance(value, str), f"{where}.{key}", "must be a string", value)
-
-
-def _members(
-    tree: Any, where: str, required: tuple[str, ...], *, optional: tuple[str, ...] = (), more: bool = False
-) -> dict[str, Any]:
-    """Return a dict with the keys required and, unless `more` is allowed, no others than the optional ones."""
-    _expect(isinstance(tree, dict), where, "must be an object (names and values)", tree)
-    for key in required:
-        if key not in tree:
-            raise ParameterError(f"{where}: the key {key!r} is missing")
-    for key in tree:
-        if not more and key not in required and key not in optional:
-            known = ", ".join(map(repr, required + optional))
-            raise ParameterError(f"{where}: the key {key!r} is not known; {known} are")
-    members: dict[str, Any] = tree
-    return members
-
-
-@contextmanager
-def _errors_at(where: str) -> Iterator[None]:
-    """Turn errors inside into errors of the document, at this place."""
-    try:
-        # Constructors check numbers, but not every type that JSON can hold.
-        with foreign_errors("it cannot be made"):
-            yield
-    except MedyanError as cause:
-        # Where a value is wrong as a whole, messages show all of it.
-        message = f"{where}: {shortened(str(cause), 1000)}"
-        if isinstance(cause, MeshError):
-            raise MeshError(message, cause.defects) from cause
-        raise (TopologyError if isinstance(cause, TopologyError) else ParameterError)(message) from cause
-
-
-# Trees and text ----------------------------------------------------------------------------------------------------
-
-
-def text_of(tree: Any) -> str:
-    """Return a tree as JSON: short objects on one line, arrays filled into lines."""
-    return _text(tree, 0)
-
-
-def _text(node: Any, level: int) -> str:
-    if isinstance(node, np.ndarray):
-        head = f'{{"dtype": "{node.dtype.name}", "shape": {list(node.shape)}, "values": '
-        return head + _filled(node, level) + "}"
-    if isinstance(node, dict):
-        items = [f"{json.dumps(k, ensure_ascii=False)}: {_text(v, level + 1)}" for k, v in node.items()]
-        opening, closing = "{", "}"
-    elif isinstance(node, list):
-        items = [_text(v, level + 1) for v in node]
-        opening, closing = "[", "]"
-    else:
-        return json.dumps(node, ensure_ascii=False, allow_nan=False)
-    if sum(map(len, items)) + 2 * len(items) + 2 * level <= _LINE and not any("\n" in item for item in items):
-        return opening + ", ".join(items) + closing
-    space = "\n" + "  " * (level + 1)
-    return opening + space + ("," + space).join(items) + "\n" + "  " * level + closing
-
-
-def _filled(array: np.ndarray, level: int) -> str:
-    """Return nested lists as text, as many rows to a line as fit."""
-    whole = json.dumps(array.tolist(), allow_nan=False)
-    if len(whole) + 2 * level <= _LINE or array.size == 0:
-        return whole
-    if array.ndim == 1:
-        rows = whole[1:-1].split(", ")
-    elif array.ndim == 2:
-        rows = [f"[{row}]" for row in whole[2:-2].split("], [")]
-    else:
-        rows = [json.dumps(row) for row in array.tolist()]
-    lines: list[str] = []
-    line: list[str] = []
-    room = 0
-    for row in rows:
-        if room < len(row) + 2 and line:
-            lines.append(", ".join(line))
-            line = []
-        if not line:
-            room = _LINE - 2 * (level + 1)
-        line.append(row)
-        room -= len(row) + 2
-    lines.append(", ".join(line))
-    space = "\n" + "  " * (level + 1)
-    return "[" + space + ("," + space).join(lines) + "\n" + "  " * level + "]"
-
-
-def tree_of(text: str, source: str) -> Any:
-    """Return the tree of a text, arrays still as lists."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        out = dict(pairs)
-        if len(out) < len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    raise ParameterError(f"{source}: the key {key!r} occurs twice in one object")
-                seen.add(key)
-        return out
-
-    def finite(digits: str) -> float:
-        out = float(digits)
-        if not math.isfinite(out):
-            raise ParameterError(f"{source}: {digits} is not a finite number")
-        return out
-
-    # Counted before they are made: a list without entries takes thirty times its two characters.
-    takes = 72 * text.count("[") + 200 * text.count("{") + 30 * text.count('"')
-    if takes > max(10 * len(text), _ROOM):
-        raise ParameterError(f"{source} is not a document: lists, objects and strings of next to nothing")
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
-    except ParameterError:
-        raise
-    except RecursionError:
-        raise ParameterError(f"{source} is not a document: it is nested too deeply") from None
-    except ValueError as cause:
-        raise ParameterError(f"{source} is not a document: it is not JSON: {cause}") from cause
-
-
-def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
-    """Return the array of ``{"dtype": ..., "shape": ..., "values": ...}``, where the shape may be left out."""
-    parts = _members(tree, where, ("dtype", "values"), optional=("shape",))
-    name, shape = parts["dtype"], parts.get("shape")
-    _expect(name in DTYPES, f"{where}.dtype", f"must be one of {', '.join(DTYPES)}", name)
-    _expect(isinstance(parts["values"], list), f"{where}.values", "must be a list", parts["values"])
-    dtype = np.dtype(name)
-    with _errors_at(f"{where}.values"):
-        raw = np.array(parts["values"])
-        if name == "uint64" and raw.dtype.kind == "f":
-            # NumPy makes doubles of whole numbers on both sides of 2^63.
-            raw = np.array(parts["values"], dtype=object)
-            raw = raw.astype(dtype) if all(type(v) is int for v in raw.flat) else raw
-        if raw.size == 0:
-            raw = raw.astype(dtype)
-        if raw.dtype.kind not in {"f": "iuf", "i": "iu", "u": "iu", "b": "b"}[dtype.kind]:
-            raise ParameterError(f"they are not {name} numbers")
-        with np.errstate(over="ignore"):
-            out = raw.astype(dtype)
-        if not (out == raw).all():
-            raise ParameterError(f"they are not {name} numbers, or out of range")
-    if shape is not None and list(out.shape) != shape:
-        # Nested lists do not tell how wide an array without rows is.
-        empty = out.size == 0 and isinstance(shape, list) and 0 in shape
-        _expect(empty, f"{where}.shape", f"must be {list(out.shape)}, the shape of the values", shape)
-        check_shape(f"{where}.shape", shape)
-        out = np.zeros(shape, dtype)
-    return out
-
-
-def check_shape(what: str, shape: list[Any]) -> None:
-    """Refuse shapes that no array of a file has: too many dimensions, or an empty array that is long all the same."""
-    if (
-        len(shape) > 8
-        or not all(type(n) is int and 0 <= n < 2**40 for n in shape)
-        or (0 in shape and math.prod(n or 1 for n in shape) > _MOST)
-    ):
-        raise ParameterError(f"{what} = {shortened(str(shape))} is no shape of an array in a file")
-
-
-# Arrays beside the text --------------------------------------------------------------------------------------------
-
-_ODD = re.compile(r"[^\w.-]+")
-# In these keys of an object are names of the user's and values, not what the format means by them.
-_NAMES_AND_VALUES = ("arguments", "numbers", "dict")
-
-
-def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least: int = 32) -> Any:
-    """Return the tree with its large arrays put into `members`, under names that tell their places, and ``{"member":
-    name}`` in their stead."""
-    if isinstance(tree, np.ndarray) and tree.size >= at_least:
-        name = place
-        while name in members:
-            name += "_"
-        members[name] = tree
-        return {"member": name}
-    if isinstance(tree, dict):
-        return {k: arrays_apart(v, f"{place}/{_ODD.sub('_', k)}", members, at_least) for k, v in tree.items()}
-    if isinstance(tree, list):
-        return [arrays_apart(v, f"{place}/{i}", members, at_least) for i, v in enumerate(tree)]
-    return tree
-
-
-def arrays_together(tree: Any, members: Mapping[str, np.ndarray], where: str) -> Any:
-    """Return the tree with all its arrays as arrays: those in the text, and those in `members`."""
-    if isinstance(tree, list):
-        return [arrays_together(v, members, f"{where}[{i}]") for i, v in enumerate(tree)]
-    if not isinstance(tree, dict):
-        return tree
-    if "member" in tree:
-        name = _members(tree, where, ("member",))["member"]
-        known = isinstance(name, str) and name in members
-        _expect(known, f"{where}.member", "must be the name of an array in the file", name)
-        return members[name]
-    if "values" in tree:
-        return array_of(tree, where)
-    out = {}
-    for key, value in tree.items():
-        here = f"{where}.{key}"
-        if key in _NAMES_AND_VALUES and isinstance(value, dict):
-            out[key] = {name: arrays_together(v, members, f"{here}.{name}") for name, v in value.items()}
-        else:
-            out[key] = arrays_together(value, members, here)
-    return out
+            expect(value is None or isinstance(value, str), f"{where}.{key}", "must be a string", value)

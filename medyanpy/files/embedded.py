@@ -7,16 +7,8 @@ every bit, and a mesh of a million vertices does not become a text of a hundred 
 from typing import TYPE_CHECKING, Any
 
 from medyanpy.errors import ParameterError, foreign_errors
-from medyanpy.files.documents import (
-    DTYPES,
-    arrays_apart,
-    arrays_together,
-    content_of,
-    document,
-    rebuild,
-    text_of,
-    tree_of,
-)
+from medyanpy.files.documents import content_of, document, rebuild
+from medyanpy.files.trees import DTYPES, arrays_apart, arrays_together, text_of, tree_of
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.system import System
 

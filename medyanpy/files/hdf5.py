@@ -1,11 +1,4 @@
-"""Trajectories in HDF5: H5MD with what this package adds, safe against crashes, readable while being written.
-
-How the file stays whole (docs/output.md has the details): it is made under another name, with everything it will hold
-but frames, and then renamed. It is in HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any
-moment finds a consistent file. A file that is there is never opened to be written: a copy takes its place in the same
-way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes it
-again each time and leaks the space of its old copy. The step numbers are written last: frames without one do not count.
-Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
+"""Layout of trajectories in HDF5, H5MD with what this package adds; how they are opened, checked and divided.
 
 Nothing but frames can be added to such a file: where what stands beside them changes, since the topology has been
 edited, later frames are in another file, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name,
@@ -17,27 +10,16 @@ import io
 import os
 import re
 import struct
-import threading
-import time as clock
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from medyanpy._tools.interrupts import Interrupts
-from medyanpy._tools.outputs import (
-    Lock,
-    check_in_place,
-    in_place,
-    opened_beside,
-    reserve,
-    unwritable,
-    writing,
-)
+from medyanpy._tools.outputs import unwritable
 from medyanpy.columns import POSITIONS, VELOCITIES
-from medyanpy.errors import MedyanError, OutputError, ParameterError
+from medyanpy.errors import MedyanError, ParameterError
 
 if TYPE_CHECKING:
     import h5py
@@ -45,28 +27,20 @@ if TYPE_CHECKING:
 
 #: Raised when a file has something that an earlier reader would misunderstand.
 FORMAT = 3
-# Frames do not wait in memory for their chunk to fill for longer than this (s).
-_PATIENCE = 30.0
 #: The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
 #: programs, such as VTK, still carry libraries that cannot read what newer ones write by default.
 LIBRARIES = ("v110", "v110")
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
-# Indices of chunks that a writer keeps (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
-_INDICES = 2**18
 # The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
 # sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
 # root group, checksum.
-_SUPERBLOCK = struct.Struct("<8sB2sB16sQ8sI")
+SUPERBLOCK = struct.Struct("<8sB2sB16sQ8sI")
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SWMR = 5
-# Room that HDF5 needs beside frames (bytes, and share of the file): indices of chunks grow in jumps.
-_ASIDE = 2**16, 1e-3
 # Bytes that arrays of a file may take in memory: so many, and so many for each that is stored, which is what gzip can
 # pack at best.
 _ALWAYS_UNPACKED, _MOST_UNPACKED = 2**22, 1100
-# Files that HDF5 could not write to, and would not survive to close.
-_ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
 #: Names of the triangles of a membrane, and of the links of chains, in frames, before the name of the handle.
 FACES_OF = "faces of "
@@ -116,381 +90,6 @@ def open_hdf5(path: Path, mode: str, **options: Any) -> "h5py.File":
     return h5py.File(path, mode, locking=False, **options)
 
 
-class File:
-    """An HDF5 file that is written under a hidden name, until `publish` gives it its own, and others may read it.
-
-    Parameters
-    ----------
-    path : path
-    fill : callable
-        Writes to the HDF5 file it is given what it starts with.
-
-    Attributes
-    ----------
-    path : Path
-    hdf5 : h5py.File
-        Open for writing.
-    number : int
-        The file descriptor of the same file.
-    broken : bool
-        HDF5 has failed to write to it.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written.
-    """
-
-    def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:
-        h5py = import_h5py()
-        self.path = path
-        self._reserved = 0
-        self.broken: bool = False
-        #: The segment before, still open, which is to know of this one.
-        self.previous: File | None = None
-        # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
-        image = io.BytesIO()
-        with writing("TrajectoryReporter", path), ExitStack() as stack:
-            with h5py.File(image, "w", libver=LIBRARIES) as file:
-                fill(file)
-            self.number: int
-            self._beside, self.number = opened_beside(path)
-            stack.callback(self._beside.unlink, missing_ok=True)
-            stack.callback(os.close, self.number)
-            with open(self.number, "wb", closefd=False) as start:
-                start.write(image.getbuffer())
-            if path.exists():
-                os.fchmod(self.number, path.stat().st_mode & 0o777)
-            # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
-            # grows by half a kilobyte with every write to a part of one, until the file is closed.
-            self.hdf5: Any = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
-            bounds = self.hdf5.id.get_mdc_config()
-            bounds.set_initial_size = True
-            bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
-            self.hdf5.id.set_mdc_config(bounds)
-            stack.pop_all()
-
-    @classmethod
-    def copy(cls, path: Path, frames: int) -> "File":
-        """Copy everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left
-        behind.
-
-        Raises
-        ------
-        ParameterError
-            A file that is not a trajectory, or is damaged.
-        OutputError
-            There is no room for a copy.
-        """
-        new = None
-        try:
-            with looking_into(path) as old:
-                new = cls(path, lambda file: None)
-                new.reserve(path.stat().st_size)
-                # All at once, since datasets with several names stay one only within one copy; compressed chunks go
-                # as they are.
-                old.copy(old["/"], new.hdf5, name="all")
-            for name in list(new.hdf5["all"]):
-                new.hdf5.move(f"all/{name}", name)
-            del new.hdf5["all"]
-            # References of one file mean nothing in another.
-            refer_to_particles(new.hdf5)
-            # Frames whose step was not written any more do not count.
-            truncate(new.hdf5, min(frames, len(counted_steps(new.hdf5))))
-            new.hdf5[NEXT][0] = 0
-        except BaseException:
-            if new is not None:
-                new.close()
-            raise
-        return new
-
-    def reserve(self, more: int) -> None:
-        """Have the disk keep room for `more` bytes and what HDF5 writes beside them.
-
-        Raises
-        ------
-        OutputError
-        """
-        with writing("TrajectoryReporter", self.path, "frames wait in memory"):
-            end = self.hdf5.id.get_filesize()
-            end += more + _ASIDE[0] + int(_ASIDE[1] * end)
-            # HDF5 cuts off what it does not use yet whenever it is flushed.
-            reserve(self.number, min(self._reserved, os.fstat(self.number).st_size), end)
-            self._reserved = end
-
-    def share(self) -> None:
-        """Let readers in; from now on nothing changes but frames.
-
-        Raises
-        ------
-        OutputError
-        """
-        if self.hdf5.swmr_mode:
-            return
-        self.reserve(0)
-        with writing("TrajectoryReporter", self.path):
-            self.hdf5.swmr_mode = True
-            self.elements: dict[str, Any] = {path: self.hdf5[path]["value"] for path in element_paths(self.hdf5)}
-            self.step: Any = self.hdf5[POSITION]["step"]
-            self.time: Any = self.hdf5[POSITION]["time"]
-            self.frames: int = len(self.step)
-
-    def publish(self) -> None:
-        """Give the file its name.
-
-        Raises
-        ------
-        OutputError
-        """
-        with writing("TrajectoryReporter", self.path):
-            os.fsync(self.number)
-            try:
-                os.replace(self._beside, self.path)
-            except OSError:
-                # Network file systems may report this although it was done, when their answer was lost.
-                if not in_place(self.path, self.number):
-                    raise
-
-    def tell_of_next(self) -> None:
-        """Write that another segment follows, which has its name by now."""
-        # Without this note nothing is lost, and a disk that fails is noticed at the next frame.
-        with suppress(OSError, RuntimeError):
-            self.hdf5[NEXT][0] = 1
-            self.hdf5.flush()
-
-    def close(self) -> None:
-        """Let go of the file; of one without a name nothing is left.
-
-        Raises
-        ------
-        OutputError
-        """
-        with writing("TrajectoryReporter", self.path), ExitStack() as stack:
-            stack.callback(self._beside.unlink, missing_ok=True)
-            stack.callback(os.close, self.number)
-            try:
-                if not self.broken:
-                    self.broken = True
-                    self.hdf5.close()
-                    self.broken = False
-            finally:
-                if self.broken:
-                    # Closing it may end the process, at once or when its parts are freed. What counts has been written.
-                    _ABANDONED.append(self.hdf5)
-            if not self.broken:
-                # Room that was reserved and not used.
-                *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
-                if os.fstat(self.number).st_size > end:
-                    os.ftruncate(self.number, end)
-
-    def leave(self) -> None:
-        """Detach this file in a forked child: what HDF5 writes when it closes files must not get into that of the
-        parent."""
-        import tempfile
-
-        with tempfile.TemporaryFile() as nowhere:
-            os.dup2(nowhere.fileno(), self.hdf5.id.get_vfd_handle(), inheritable=False)
-
-
-class Waiting:
-    """Frames in memory: at first those of the last chunk of a file, if it is not full, as a chunk is written whole.
-
-    Attributes
-    ----------
-    start : int
-        The frame that the first row holds.
-    frames : int
-        Of file and memory.
-    last_step : int
-        Of the last of them; -1 without any.
-    values : dict of str to array, each with a row per frame
-    steps, times : arrays
-    """
-
-    def __init__(self, file: File) -> None:
-        self.frames: int = file.frames
-        self.chunk: int = file.elements[POSITION].chunks[0]
-        self.start: int = self.frames - self.frames % self.chunk
-        self.last_step: int = int(file.step[-1]) if self.frames else -1
-        self.values: dict[str, np.ndarray] = {
-            path: np.empty((self.chunk, *d.shape[1:]), d.dtype) for path, d in file.elements.items()
-        }
-        self.steps: np.ndarray = np.empty(self.chunk, np.int64)
-        self.times: np.ndarray = np.empty(self.chunk)
-        if self.start < self.frames:
-            for path, dataset in file.elements.items():
-                self.values[path][: self.frames - self.start] = dataset[self.start : self.frames]
-
-
-class Writer:
-    """An open trajectory: frames in memory, and when they go to the file."""
-
-    def __init__(self, file: File, lock: Lock) -> None:
-        self._lock = lock
-        self._process = os.getpid()
-        self._turn = threading.RLock()
-        self._file: File
-        self._take(file)
-
-    def _take(self, file: File, waiting: Waiting | None = None) -> None:
-        """Continue in this file, which takes the place of the one before, with frames that wait or those of its end."""
-        before: File | None = vars(self).get("_file")
-        previous, file.previous = file.previous, None
-        with ExitStack() as stack:
-            if previous is not None and previous is not before:
-                stack.callback(previous.close)
-            try:
-                file.share()
-                if waiting is None:
-                    waiting = Waiting(file)
-                file.publish()
-            except BaseException:
-                file.close()
-                raise
-            if previous is not None:
-                previous.tell_of_next()
-        self._file, self._waiting = file, waiting
-        self._unsure = False
-        self._written = file.frames
-        self._written_at = clock.monotonic()
-        if before is not None:
-            before.close()
-
-    @property
-    def last_step(self) -> int:
-        return self._waiting.last_step
-
-    @property
-    def frames(self) -> int:
-        """Number of frames in file and memory, without those of segments before."""
-        return self._waiting.frames
-
-    @property
-    def file(self) -> File:
-        return self._file
-
-    @property
-    def hdf5(self) -> "h5py.File":
-        return self._file.hdf5
-
-    @property
-    def path(self) -> Path:
-        return self._file.path
-
-    def go_on_in(self, file: File) -> None:
-        """Let frames that come go to another file; all have been written."""
-        with self._at_work():
-            self._take(file)
-
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            raise ParameterError(
-                f"TrajectoryReporter: {self._file.path} is written by process {self._process}, from which this one was "
-                "forked; take this reporter off the list and make one for another file"
-            )
-
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        """Work in one thread at a time, hold signals back, and make errors of the system ours."""
-        self._check_process()
-        with self._turn, Interrupts(), writing("TrajectoryReporter", self._file.path, "frames wait in memory"):
-            yield
-
-    def add(self, step: int, time: float, values: dict[str, Any]) -> None:
-        """Take a frame, or raise and do not."""
-        self._check_process()
-        with self._turn:
-            waiting, before = self._waiting, self.last_step
-            if step < before:
-                raise ParameterError(
-                    f"TrajectoryReporter: a frame of step {step} cannot follow that of step {before} in "
-                    f"{self._file.path}"
-                )
-            row = waiting.frames - waiting.start
-            for path, value in values.items():
-                try:
-                    with np.errstate(over="raise"):
-                        waiting.values[path][row] = value
-                except FloatingPointError as cause:
-                    raise OutputError(
-                        f"TrajectoryReporter: step {step}: {path} goes beyond 3.4e38, the largest number in "
-                        f"{self._file.path}; write with precision='double'",
-                        filename=str(self._file.path),
-                    ) from cause
-            waiting.steps[row], waiting.times[row] = step, time
-            try:
-                waiting.frames += 1
-                waiting.last_step = step
-                if row + 1 == waiting.chunk or clock.monotonic() - self._written_at > _PATIENCE:
-                    self.write()
-            except BaseException:
-                waiting.frames, waiting.last_step = waiting.start + row, before
-                raise
-
-    def write(self) -> None:
-        """Bring all frames to the file: first what they hold, and when that is there, that they exist.
-
-        Raises
-        ------
-        OutputError
-            They wait for the next time.
-        """
-        with self._at_work():
-            waiting = self._waiting
-            if waiting.frames == self._written:
-                return
-            check_in_place("TrajectoryReporter", self._file.path, self._file.number)
-            if self._unsure:
-                self._take(File.copy(self._file.path, self._written), waiting)
-            file, rows = self._file, waiting.frames - waiting.start
-            file.reserve(sum(values.nbytes for values in waiting.values.values()))
-            # After an exception in here, only a copy tells what is in the file.
-            self._unsure = True
-            try:
-                for path, dataset in file.elements.items():
-                    dataset.resize(waiting.frames, axis=0)
-                    dataset[waiting.start : waiting.frames] = waiting.values[path][:rows]
-                file.hdf5.flush()
-                file.reserve(0)
-                new = slice(self._written - waiting.start, rows)
-                for dataset, numbers in ((file.time, waiting.times), (file.step, waiting.steps)):
-                    dataset.resize(waiting.frames, axis=0)
-                    dataset[self._written : waiting.frames] = numbers[new]
-                file.hdf5.flush()
-            except OutputError:
-                raise
-            except (OSError, RuntimeError):
-                file.broken = True
-                raise
-            self._unsure = False
-            self._written = waiting.frames
-            if rows == waiting.chunk:
-                waiting.start = waiting.frames
-            self._written_at = clock.monotonic()
-
-    def flush(self) -> None:
-        with self._at_work():
-            check_in_place("TrajectoryReporter", self._file.path, self._file.number)
-            self.write()
-            # HDF5 hands everything to the operating system; this asks it to put it on the disk.
-            os.fsync(self._file.number)
-
-    def close(self) -> None:
-        """Let go of the file, whether frames that wait can be written or not; a forked child has no part in it."""
-        if self._process != os.getpid():
-            self._file.leave()
-            return
-        with Interrupts(), writing("TrajectoryReporter", self._file.path), ExitStack() as stack:
-            stack.callback(self._lock.release)
-            # Writing may make another the file.
-            stack.callback(lambda: self._file.close())
-            try:
-                self.write()
-            except OutputError as error:
-                error.add_note(f"{self._waiting.frames - self._written} frames are lost")
-                raise
-
-
 def has_no_frames(path: Path) -> bool:
     """Tell whether a file is empty, or a trajectory that has no frames."""
     if path.stat().st_size == 0:
@@ -503,7 +102,7 @@ def has_no_frames(path: Path) -> bool:
 def is_marked(path: Path) -> bool:
     """Tell whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
     with open(path, "rb") as file:
-        _, version, _, marks, *_ = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
+        _, version, _, marks, *_ = SUPERBLOCK.unpack(file.read(SUPERBLOCK.size))
     return bool(version >= 3 and marks != 0)
 
 
@@ -585,11 +184,11 @@ def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
     """
     while True:
         with open(path, "rb") as file:
-            block = file.read(_SUPERBLOCK.size)
+            block = file.read(SUPERBLOCK.size)
             size = file.seek(0, os.SEEK_END)
-        if len(block) < _SUPERBLOCK.size or not block.startswith(_SIGNATURE):
+        if len(block) < SUPERBLOCK.size or not block.startswith(_SIGNATURE):
             raise OSError("it does not start as HDF5 files do")
-        _, version, _, marks, _, end, _, _ = _SUPERBLOCK.unpack(block)
+        _, version, _, marks, _, end, _, _ = SUPERBLOCK.unpack(block)
         # Files that are finished are opened as such. The mode for others takes what it cannot make sense of as not
         # written yet, and waits for it: in a file that was cut short, for hours.
         if version >= 2 and size < end:
@@ -603,7 +202,7 @@ def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
         except OSError:
             # Its writer may have closed it in between, or put another in its place.
             with open(path, "rb") as file:
-                if file.read(_SUPERBLOCK.size) == block:
+                if file.read(SUPERBLOCK.size) == block:
                     raise
 
 
@@ -615,14 +214,14 @@ class _Unmarked(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        signature, version, sizes, _, base, _, root, _ = _SUPERBLOCK.unpack(
-            os.pread(self._number, _SUPERBLOCK.size, 0)
+        signature, version, sizes, _, base, _, root, _ = SUPERBLOCK.unpack(
+            os.pread(self._number, SUPERBLOCK.size, 0)
         )
         size = os.fstat(self._number).st_size
         self._head = b""
         # Files in the layout before 1.10, as other programs may have copied ours, have no marks.
         if version >= 2:
-            head = _SUPERBLOCK.pack(signature, version, sizes, 0, base, size, root, 0)[:-4]
+            head = SUPERBLOCK.pack(signature, version, sizes, 0, base, size, root, 0)[:-4]
             self._head = head + struct.pack("<I", _checksum(head))
         self._place = 0
 
@@ -842,7 +441,7 @@ def missing_part(path: Path, number: int, has_next: bool) -> str:
     if os.path.exists(there):
         return ""
     if has_next:
-        return f"{there.name}, in which the run went on, is missing beside {part_of(path, number).name}"
+        return f"{there.name}, in which the run continues, is missing beside {part_of(path, number).name}"
     name = re.compile(re.escape(path.stem) + r"\.part(\d{4,})" + re.escape(path.suffix))
     with suppress(OSError):
         found = [m for m in map(name.fullmatch, os.listdir(path.parent)) if m and int(m[1]) > number + 1]
@@ -864,8 +463,8 @@ def remove_parts(path: Path, after: int) -> None:
     for part in parts:
         if part.stat().st_size and _segment(part) is None:
             raise ParameterError(
-                f"TrajectoryReporter: {part} is no segment of a trajectory, but has the name of one of {path}: move it "
-                "away"
+                f"TrajectoryReporter: {part} is not a segment of a trajectory, but has the name of one of {path}: move "
+                "it away"
             )
     for part in reversed(parts):
         part.unlink()
@@ -933,12 +532,12 @@ def check_follows(path: Path, segment: Before | None, before: Before) -> None:
         raise ParameterError(f"{path} has the name of a segment of a trajectory, and is a trajectory of its own")
     if segment[:2] != before[:2]:
         raise ParameterError(
-            f"{path} goes on from {segment.frames} frames, the last of step {segment.step}, but the segments before it "
-            f"hold {before.frames}, the last of step {before.step}: they are of different runs"
+            f"{path} continues from {segment.frames} frames, the last of step {segment.step}, but the segments before "
+            f"it hold {before.frames}, the last of step {before.step}: they are of different runs"
         )
     if segment.last and before.last and segment.last != before.last:
         raise ParameterError(
-            f"{path} goes on from a frame of step {segment.step} with other positions than the segments before it "
+            f"{path} continues from a frame of step {segment.step} with other positions than the segments before it "
             "hold: they are of different runs"
         )
 

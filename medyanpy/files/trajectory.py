@@ -1,26 +1,24 @@
 """Reading back the files of TrajectoryReporter."""
 
-import re
-import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
 from medyanpy._tools.images import Box, box_shown, in_words
-from medyanpy._tools.names import look_up, plainly_called
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
-from medyanpy._tools.validation import array, file_path
+from medyanpy._tools.validation import file_path
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
-from medyanpy.errors import ParameterError, TopologyError, TrajectoryWarning, foreign_errors, shown, warn_outside
+from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.files import hdf5
-from medyanpy.files.documents import text_of
 from medyanpy.files.embedded import rebuilt
-from medyanpy.files.segments import Segment, TrajectoryHandle
+from medyanpy.files.segments import TrajectoryHandle
+from medyanpy.files.series import Segments
+from medyanpy.files.trees import text_of
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.sites import Sites
 from medyanpy.state import Snapshot, State
@@ -28,11 +26,6 @@ from medyanpy.system import System
 
 __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
 
-# In messages.
-_BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
-# Longest time of a writer between two segments (s).
-_PATIENCE = 2.0
-_ALL = slice(None)
 
 
 class Frame(Snapshot):
@@ -464,7 +457,7 @@ def _check_index(index: Any) -> None:
         raise ParameterError(f"frames are counted by whole numbers, and slices of these, not {shown(index)}")
 
 
-class Trajectory(Displayed, Sequence[Frame]):
+class Trajectory(Displayed, Segments, Sequence[Frame]):
     """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
 
     With those of its segments, ``run.part0002.h5`` and so on after ``run.h5``: arrays have the rows of the last, and
@@ -494,8 +487,8 @@ class Trajectory(Displayed, Sequence[Frame]):
     seed : int or None
         Of its random numbers; None of a file that does not hold it.
     missing : str
-        What of the run is known to be missing, such as ``"run.part0002.h5, in which the run went on, is missing ..."``;
-        empty where nothing is. A `TrajectoryWarning` reports it when the file is opened.
+        What of the run is known to be missing, such as ``"run.part0002.h5, in which the run continues, is missing
+        ..."``; empty where nothing is. A `TrajectoryWarning` reports it when the file is opened.
     document : str
         What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun: beads, forces with their
         numbers of then, and integrator. ParameterError, with the reason, where that could not be written.
@@ -525,22 +518,11 @@ class Trajectory(Displayed, Sequence[Frame]):
     @plainly_called
     def __init__(self, path: PathLike) -> None:
         hdf5.import_h5py()
-        self._path = file_path("Trajectory: path", path)
-        self._segments: list[Segment] = []
-        self.missing: str = ""
-        try:
-            self._look()
-        except BaseException:
-            self.close()
-            raise
+        self._open(file_path("Trajectory: path", path))
 
     @property
     def paths(self) -> list[Path]:
         return [segment.path for segment in self._segments]
-
-    @property
-    def _last(self) -> Segment:
-        return self._segments[-1]
 
     @property
     def timestep(self) -> float:
@@ -603,121 +585,6 @@ class Trajectory(Displayed, Sequence[Frame]):
         self._look()
         return len(self)
 
-    def _check_open(self) -> None:
-        if not self._segments or not self._last.is_open:
-            raise ParameterError(f"trajectory {self._path} is closed")
-
-    def _look(self) -> None:
-        """Find all segments, and count their frames."""
-        deadline = clock.monotonic() + _PATIENCE
-        while True:
-            segments = self._there_now()
-            try:
-                before = hdf5.Before()
-                for one, following in pairwise(segments):
-                    before = one.up_to_the_end(before)
-                    hdf5.check_follows(following.path, following.follows, before)
-                missing = self._missing_now()
-                # A writer that goes back removes segments a moment before it writes that they are gone.
-                if missing in ("", self.missing) or clock.monotonic() > deadline - 0.9 * _PATIENCE:
-                    break
-                clock.sleep(0.01)
-            except ParameterError:
-                # A writer may have been between two of them.
-                if clock.monotonic() > deadline:
-                    raise
-                clock.sleep(0.01)
-        if missing and missing != self.missing:
-            n = sum(map(len, segments))
-            warn_outside(f"{self._path} holds {n} frames, and not all of its run: {missing}", TrajectoryWarning)
-        self.missing = missing
-        self._ends: np.ndarray = np.cumsum([len(segment) for segment in segments])
-        self.steps: np.ndarray = np.concatenate([segment.steps for segment in segments])
-        self.times: np.ndarray = np.concatenate([segment.times for segment in segments])
-
-    def _missing_now(self) -> str:
-        follows = self._segments[0].follows
-        if follows is None:
-            return hdf5.missing_part(self._path, len(self._segments), self._last.has_next)
-        # Under the name of a segment it was meant to be read alone.
-        if re.search(r"\.part\d{4,}$", self._path.stem):
-            return ""
-        return f"the {follows.frames} frames before {self._path.name}, a later segment, are in another file"
-
-    def _there_now(self) -> list[Segment]:
-        """Return the segments that are there; those that are open already are looked at again."""
-        for k, path in enumerate([self._path, *hdf5.later_parts(self._path)]):
-            if k == len(self._segments):
-                self._segments.append(Segment(path))
-            elif self._segments[k].is_replaced:
-                # Where that fails, the one before stays.
-                new = Segment(path)
-                self._segments[k].close()
-                self._segments[k] = new
-            else:
-                self._segments[k].refresh()
-        for gone in self._segments[k + 1 :]:
-            gone.close()
-        del self._segments[k + 1 :]
-        return self._segments
-
-    def _segment_of(self, index: int) -> Segment:
-        """Return the segment that holds a frame."""
-        return self._segments[int(np.searchsorted(self._ends, index, side="right"))]
-
-    def _index_in(self, segment: Segment, index: int) -> int:
-        return index - int(self._ends[self._segments.index(segment)]) + len(segment)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of what a frame holds under a name: as wide as the widest.
-
-        Raises
-        ------
-        ParameterError
-            No frame holds it.
-        """
-        self._check_open()
-        shapes = [segment.shape(name) for segment in self._segments if segment.holds(name)]
-        if shapes:
-            return tuple(map(max, zip(*shapes, strict=True)))
-        element = self._last.elements.get(name)
-        if element is None:
-            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(self._last.elements)}")
-        if not element.of:
-            raise ParameterError(f"{self._path} is damaged: it holds no {name}")
-        there = element.of == BEADS or any(h.rows_of == element.of for h in self.handles.values())
-        why = "TrajectoryReporter was not asked to"
-        if not there:
-            why = f"there are no {_BEADS_OF.get(element.of, element.of)}"
-        raise ParameterError(f"{self._path} holds no {name}: {why}")
-
-    def _read(self, name: str, frames: int | slice, rows: slice = _ALL) -> np.ndarray:
-        """Read some rows of beads of a frame, or of a slice in ascending order: nan or -1 where a segment has fewer."""
-        shape = self._shape(name)
-        beads = () if rows is _ALL else (rows,)
-        if isinstance(frames, int):
-            segment = self._segment_of(frames)
-            k = self._index_in(segment, frames)
-            if segment.holds(name) and segment.shape(name) == shape:
-                return segment.read(name, (k, *beads))
-            return np.asarray(self._read(name, slice(frames, frames + 1), rows)[0])
-        index, step, parts = np.arange(len(self))[frames], frames.step or 1, []
-        for segment, end in zip(self._segments, self._ends, strict=True):
-            own = index[(index < end) & (index >= end - len(segment))] - (end - len(segment))
-            here = slice(int(own[0]), int(own[-1]) + 1, step) if len(own) else slice(0, 0)
-            if segment.holds(name) and segment.shape(name) == shape:
-                parts.append(segment.read(name, (here, *beads)))
-            else:
-                parts.append(self._widened(segment, name, here, (len(own), *shape))[(slice(None), *beads)])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _widened(self, segment: Segment, name: str, frames: slice, shape: tuple[int, ...]) -> np.ndarray:
-        dtype = next(one.read(name, slice(0, 0)).dtype for one in self._segments if one.holds(name))
-        out = np.full(shape, np.nan if dtype.kind == "f" else -1, dtype)
-        if segment.holds(name):
-            out[(slice(None), *map(slice, segment.shape(name)))] = segment.read(name, frames)
-        return out
-
     @plainly_called
     def read(
         self, name: str, frames: slice = slice(None), beads: "TrajectoryHandle | str | Any" = None
@@ -743,40 +610,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         """
         if not isinstance(frames, slice):
             raise ParameterError(f"read: frames = {frames!r} but must be a slice, such as slice(0, 100, 10)")
-        start, stop, step = frames.indices(len(self))
-        backwards = step < 0
-        if backwards:
-            # HDF5 reads forwards only.
-            index = range(start, stop, step)
-            start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
-        if beads is not None:
-            shape = self._shape(name)
-            if isinstance(beads, str):
-                beads = look_up(self.handles, beads, "handle", ParameterError)
-            if isinstance(beads, TrajectoryHandle):
-                beads = self._rows_of(name, beads)
-            rows = array("read: beads", beads, (None,), dtype=np.int64)
-            if not shape:
-                raise ParameterError(f"read: {name} has no rows of beads")
-            wrong = np.flatnonzero((rows < 0) | (rows >= shape[0]))
-            if len(wrong):
-                i = wrong[0]
-                raise ParameterError(f"read: beads[{i}] = {rows[i]} but {name} has {shape[0]} rows, counted from 0")
-            first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
-            out = self._read(name, slice(start, stop, step), slice(first, last))[:, rows - first]
-        else:
-            out = self._read(name, slice(start, stop, step))
-        return out[::-1] if backwards else out
-
-    def _rows_of(self, name: str, handle: TrajectoryHandle) -> np.ndarray:
-        """Return the rows of an element that are those of a handle."""
-        of = next(segment.elements[name].of for segment in self._segments if name in segment.elements)
-        if of == BEADS:
-            return handle.beads
-        if not of or handle.rows_of != of:
-            only = f", only of {_BEADS_OF.get(of, of)}" if of else ""
-            raise ParameterError(f"read: {name} has no rows of the {handle.kind} of {handle.name!r}{only}")
-        return handle.row_numbers
+        return self._read_chosen(name, frames, beads)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -803,8 +637,7 @@ class Trajectory(Displayed, Sequence[Frame]):
 
     def close(self) -> None:
         """Let go of the files; frames cannot be read afterwards."""
-        for segment in self._segments:
-            segment.close()
+        self._close()
 
     def __enter__(self) -> "Trajectory":
         return self

@@ -1,4 +1,4 @@
-"""Trajectories: what of a simulation goes into H5MD files, and when; the files themselves are `medyanpy.files.hdf5`."""
+"""Trajectories: what of a simulation goes into H5MD files, and when; `medyanpy.files.writer` writes them."""
 
 import weakref
 from collections.abc import Mapping
@@ -15,9 +15,7 @@ from medyanpy.errors import ParameterError, TrajectoryWarning, shown, warn_outsi
 from medyanpy.files.hdf5 import (
     NEXT,
     Before,
-    File,
     Part,
-    Writer,
     has_no_frames,
     import_h5py,
     later_parts,
@@ -30,6 +28,7 @@ from medyanpy.files.hdf5 import (
     steps_of,
     up_to_the_end,
 )
+from medyanpy.files.writer import File, Writer
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.reporters._content import Content
 

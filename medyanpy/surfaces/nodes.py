@@ -359,7 +359,7 @@ class Nodes:
         return surface_constraints.Evaluator(*self.program(results))
 
     def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Return instructions, constants, places of results, and number of registers (_kernels/core/expressions.pxd)."""
+        """Return instructions, constants, places of results, and number of registers (core/expressions.pxd)."""
         needed = self._within(*results)
         # Nodes within a node have lower numbers than it.
         order = sorted(needed)

@@ -110,7 +110,9 @@ def _source(what: Any) -> Path:
         return file_path("plot: what", what)
     paths = what._paths()
     if not paths:
-        raise ParameterError(f"plot: this {type(what).__name__} writes to a stream, which nobody can read again")
+        raise ParameterError(
+            f"plot: this {type(what).__name__} writes to a stream, which cannot be read again: give it a path"
+        )
     return paths[0]
 
 

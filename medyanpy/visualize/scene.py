@@ -227,7 +227,7 @@ def scene_of(
         n = len(bodies[name].beads)
         if n % len(models):
             raise ParameterError(
-                f"draw: spheres[{name!r}] has {len(models)} bead models, of which {n} bodies are no copies"
+                f"draw: spheres[{name!r}] has {len(models)} bead models, of which {n} bodies are not copies"
             )
         bodies[name] = bodies[name]._replace(spheres=models)
     for name, a in semi_axes.items():

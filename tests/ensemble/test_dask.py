@@ -99,5 +99,5 @@ def test_a_client_that_is_closed():
         executor = client.get_executor()
         with pytest.raises(ParameterError, match="asynchronous Client"):
             ensemble(type("Client", (), {"get_executor": None, "asynchronous": True})())
-    with pytest.raises(ExecutorError, match="the executor has died or was shut down"):
+    with pytest.raises(ExecutorError, match="the executor has ended or was shut down"):
         ensemble(executor)

@@ -285,7 +285,7 @@ def test_a_walker_that_cannot_go_on():
     with pytest.raises(SimulationError, match="walker 1 in state 1, before exchange 0: SimulationError") as caught:
         swapped(runs.fails_later)
     assert "Traceback" in caught.value.__notes__[0]
-    with pytest.raises(ExecutorError, match=r"walker 0.*its worker died"):
+    with pytest.raises(ExecutorError, match=r"walker 0.*its worker ended"):
         swapped(runs.always_killed, LADDER[:2], executor=1)
 
 

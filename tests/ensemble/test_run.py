@@ -320,15 +320,15 @@ def test_a_replica_that_kills_its_worker_is_told_and_the_others_are_done():
     )
     # Either of the deadly ones alone, in the end.
     assert table["status"].tolist() == ["failed", "failed", "done", "done"]
-    assert all("its worker died" in error for error in table["error"][:2])
+    assert all("its worker ended" in error for error in table["error"][:2])
 
 
 def test_an_executor_that_dies():
     executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-    with pytest.raises(ExecutorError, match=r"the executor has died or was shut down.*call again"):
+    with pytest.raises(ExecutorError, match=r"the executor has ended or was shut down.*call again"):
         mp.ensemble.run(runs.kills_its_worker, parameters=[{"deadly": True}], until=20, executor=executor)
     executor.shutdown()
-    with pytest.raises(ExecutorError, match="the executor has died or was shut down"):
+    with pytest.raises(ExecutorError, match="the executor has ended or was shut down"):
         mp.ensemble.run(runs.bead, until=20, executor=executor)
 
 
@@ -436,7 +436,7 @@ def test_refused_numbers_of_documents():
         ({"spring.stiffness": 1.0}, "spring"),
         ({"springs.stiffnes": 1.0}, "stiffnes"),
         ({"springs.stiffness": -1.0}, "stiffness = -1"),
-        ({"temperatur": 1.0}, "'temperatur' is no number that can be set: timestep, temperature, kT"),
+        ({"temperatur": 1.0}, "'temperatur' is not a number that can be set: timestep, temperature, kT"),
     ]:
         with pytest.raises(ParameterError, match=rf"parameters\[0\] .*{message}"):
             mp.ensemble.run(runs.document(), until=10, parameters=[numbers], executor=1)
@@ -448,7 +448,7 @@ def test_folders_of_others(tmp_path):
     options = {"until": 10, "executor": ThreadPoolExecutor(1)}
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "precious.txt").write_text("x")
-    with pytest.raises(ParameterError, match="exists and is no ensemble's"):
+    with pytest.raises(ParameterError, match="exists and is not an ensemble's"):
         mp.ensemble.run(runs.bead, directory=tmp_path / "data", **options)
     with pytest.raises(ParameterError, match="is a file, not a folder"):
         mp.ensemble.run(runs.bead, directory=tmp_path / "data" / "precious.txt", **options)
@@ -508,7 +508,7 @@ def test_sigterm_ends_the_worker_after_its_checkpoint(tmp_path):
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         ending = threading.Thread(target=end, args=(executor.submit(os.getpid).result(),))
         ending.start()
-        with pytest.raises(ExecutorError, match="has died"):
+        with pytest.raises(ExecutorError, match="has ended"):
             mp.ensemble.run(runs.lone_vesicle, until=10**8, directory=folder, walltime="1h", executor=executor)
         ending.join()
     with mp.Simulation.resume(folder / "0000-0000" / "run.checkpoint", reporters=False) as simulation:

@@ -15,9 +15,10 @@ from fault_runs import frames, make
 import medyanpy as mp
 from medyanpy._tools import outputs
 from medyanpy.files import hdf5 as layout
+from medyanpy.files import writer
 from medyanpy.reporters import _content, trajectory
 
-OURS = {outputs.__file__, layout.__file__, trajectory.__file__, _content.__file__}
+OURS = {outputs.__file__, layout.__file__, writer.__file__, trajectory.__file__, _content.__file__}
 HDF5 = os.path.dirname(h5py.__file__)
 NEVER_FAIL = ("getpid", "fspath")
 
@@ -106,7 +107,7 @@ def live(simulations, checkpoint):
 
 def handles():
     # An abandoned file holds its handle, but for one that was closed before the call was said to have failed.
-    return len(os.listdir("/proc/self/fd")) - sum(map(bool, layout._ABANDONED))
+    return len(os.listdir("/proc/self/fd")) - sum(map(bool, writer._ABANDONED))
 
 
 @pytest.fixture

@@ -292,8 +292,8 @@ def test_a_file_system_that_promises_room_and_has_none(disk):
     code, out = run(
         """
         import errno, subprocess
-        from medyanpy.files import hdf5 as layout
-        layout.reserve = lambda *_: None
+        from medyanpy.files import writer
+        writer.reserve = lambda *_: None
         simulation = make(path, n=290, velocities=True)
         for _ in range(3):
             try:

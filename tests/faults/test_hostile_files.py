@@ -198,7 +198,7 @@ def document(content):
 def test_documents_with_absurd_shapes_are_refused(shape):
     positions = {"dtype": "float64", "shape": shape, "values": []}
     beads = {"type": "Beads", "arguments": {"mass": 1.0, "positions": positions}}
-    with pytest.raises(mp.ParameterError, match=r"positions\.shape = \[.* is no shape of an array in a file"):
+    with pytest.raises(mp.ParameterError, match=r"positions\.shape = \[.* is not the shape of an array in a file"):
         mp.deserialize(document({"type": "Topology", "objects": [beads]}))
 
 

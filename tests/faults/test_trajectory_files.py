@@ -17,7 +17,7 @@ from hostile_files import simulation as of_all_kinds
 
 import medyanpy as mp
 from medyanpy.files import hdf5 as layout
-from medyanpy.files.hdf5 import _SUPERBLOCK, _checksum
+from medyanpy.files.hdf5 import SUPERBLOCK, _checksum
 
 # Files, and processes that are killed: no kernel that other tests do not reach.
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ def aim(path, place, *, append=True, load=None):
     """Kill a run when it comes to a function of the reporter's module, or leaves it."""
     code, _ = run(
         f"""
-        from medyanpy.files import hdf5 as layout
+        from medyanpy.files import writer
         from medyanpy.reporters import _content
         import h5py
         owner, name = {place}
@@ -127,7 +127,7 @@ def aim(path, place, *, append=True, load=None):
 
 PLACES = [
     '(_content.Content, "_describe")',
-    '(layout, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
+    '(writer, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
 ]  # fmt: skip
 
 
@@ -175,13 +175,13 @@ def test_a_kill_while_a_run_rewinds(tmp_path, place):
 
 def mark(path, marks):
     """As a writer that died leaves it: its marks, and the checksum with them."""
-    size = _SUPERBLOCK.size
+    size = SUPERBLOCK.size
     data = path.read_bytes()
-    fields = list(_SUPERBLOCK.unpack(data[:size]))
+    fields = list(SUPERBLOCK.unpack(data[:size]))
     assert fields[-1] == _checksum(data[: size - 4])
     fields[3] = marks
-    fields[-1] = _checksum(_SUPERBLOCK.pack(*fields)[:-4])
-    path.write_bytes(_SUPERBLOCK.pack(*fields) + data[size:])
+    fields[-1] = _checksum(SUPERBLOCK.pack(*fields)[:-4])
+    path.write_bytes(SUPERBLOCK.pack(*fields) + data[size:])
 
 
 @pytest.mark.parametrize("marks", [1, 4, 5])

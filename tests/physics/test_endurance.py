@@ -14,6 +14,7 @@ from medyanpy.demo import points as point_demo
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import rod as rod_demo
 from medyanpy.demo import surface as surface_demo
+from medyanpy.demo import vesicle as vesicle_demo
 from medyanpy.demo.report import TEMPERATURE
 from medyanpy.testing import check_chi_square, check_mean, statistical_inefficiency
 
@@ -292,12 +293,12 @@ def proteins_on_a_cell():
 def actin_in_a_vesicle():
     """180 triangles and 6 filaments of 12 links, 2 of them tied to one of 4 proteins. The inscribed sphere has the
     radius of the demo's vesicle."""
-    mesh = mp.TriangleMesh.icosphere(filament_demo.RADIUS, frequency=3)
+    mesh = mp.TriangleMesh.icosphere(vesicle_demo.RADIUS, frequency=3)
     inside = np.einsum("ij,ij->i", mesh.vertices[mesh.faces[:, 0]], mesh.face_normals).min()
-    mesh = mesh.scaled(filament_demo.RADIUS / inside)
+    mesh = mesh.scaled(vesicle_demo.RADIUS / inside)
     system, _ = filament_demo._build(mesh, 6, seed=1)
-    start, _ = filament_demo.relax(system, threads=1)
-    integrator = mp.BAGOGABIntegrator(filament_demo.TIMESTEP, temperature=TEMPERATURE, seed=1)
+    start, _ = vesicle_demo.relax(system, threads=1)
+    integrator = mp.BAGOGABIntegrator(vesicle_demo.TIMESTEP, temperature=TEMPERATURE, seed=1)
     vesicle, _, actin = system.topology.handles
     thermal = np.sqrt(integrator.kT / actin.mass.min())
 
@@ -318,7 +319,7 @@ def actin_in_a_vesicle():
         at_temperature(system, integrator, start),
         errors,
         {
-            "error of lengths": filament_demo.LENGTH_TOLERANCE,
+            "error of lengths": vesicle_demo.LENGTH_TOLERANCE,
             "velocity along links": 1e-12,
             "error of weights": ROUND_OFF,
             "nodes outside": 0,

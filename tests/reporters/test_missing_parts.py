@@ -12,7 +12,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy.cli import main
-from medyanpy.files import hdf5
+from medyanpy.files import hdf5, writer
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
@@ -73,9 +73,9 @@ def test_whole_trajectories_are_silent(run):
 @pytest.mark.parametrize(
     ("gone", "frames", "text"),
     [
-        ((3,), 4, r"run\.part0003\.h5, in which the run went on, is missing beside run\.part0002\.h5"),
-        ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run went on, is missing"),
-        ((2, 3), 2, r"run\.part0002\.h5, in which the run went on, is missing beside run\.h5"),
+        ((3,), 4, r"run\.part0003\.h5, in which the run continues, is missing beside run\.part0002\.h5"),
+        ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run continues, is missing"),
+        ((2, 3), 2, r"run\.part0002\.h5, in which the run continues, is missing beside run\.h5"),
     ],
 )
 def test_missing_parts_are_named(run, gone, frames, text):
@@ -89,7 +89,7 @@ def test_a_copy_alone_and_one_renamed(run, tmp_path):
     shutil.copy(run, tmp_path / "elsewhere" / "run.h5")
     warned(tmp_path / "elsewhere" / "run.h5", r"run\.part0002\.h5, in which", 2)
     run.rename(tmp_path / "other.h5")
-    warned(tmp_path / "other.h5", r"other\.part0002\.h5, in which the run went on, is missing beside other\.h5", 2)
+    warned(tmp_path / "other.h5", r"other\.part0002\.h5, in which the run continues, is missing beside other\.h5", 2)
     hdf5.part_of(run, 2).rename(tmp_path / "second.h5")
     warned(tmp_path / "second.h5", r"the 2 frames before second\.h5, a later segment, are in another file", 2)
 
@@ -161,7 +161,7 @@ def test_a_run_that_goes_back_clears_the_note(tmp_path):
 def test_a_crash_between_file_and_note_is_healed(tmp_path, monkeypatch):
     """A file that has its name before the one ahead of it knows: whole for readers, and noted when the run goes on."""
     path, checkpoint = tmp_path / "run.h5", tmp_path / "run.checkpoint"
-    monkeypatch.setattr(hdf5.File, "tell_of_next", lambda self: None)
+    monkeypatch.setattr(writer.File, "tell_of_next", lambda self: None)
     simulation = simulation_of()
     simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 2))
     simulation.step(4)

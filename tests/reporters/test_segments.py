@@ -460,7 +460,7 @@ KILLED = """
     import os, signal, sys
     sys.path[:0] = {paths!r}
     import medyanpy as mp
-    from medyanpy.files import hdf5
+    from medyanpy.files import writer
     from test_segments import chains, run_on
     path = {path!r}
     simulation = chains(capacity=12)
@@ -485,7 +485,7 @@ KILLED = """
     ("owner", "name", "call"),
     [
         (owner, name, call)
-        for owner, name in (("hdf5.File", "__init__"), ("hdf5.File", "publish"), ("hdf5.Writer", "go_on_in"))
+        for owner, name in (("writer.File", "__init__"), ("writer.File", "publish"), ("writer.Writer", "go_on_in"))
         for call in (2, 3)
     ],
 )
@@ -544,7 +544,7 @@ def test_segments_of_another_run_are_refused(tmp_path, whole):
     with mp.Trajectory(tmp_path / FILES[2]) as trajectory:
         assert trajectory.steps.tolist() == [s.step for s in states[sum(ends[:2]) : sum(ends[:3])]]
     shutil.copy(folder / FILES[2], tmp_path / FILES[1])
-    wrong = rf"part0002.h5 goes on from {sum(ends[:2])} frames, the last of step {sum(ends[:2])}, but .* hold {ends[0]}"
+    wrong = rf"part0002.h5 continues from {sum(ends[:2])} frames, the last of step {sum(ends[:2])}, but .* {ends[0]}"
     with pytest.raises(mp.ParameterError, match=wrong):
         mp.Trajectory(tmp_path / "run.h5")
     simulation = mp.Simulation.resume(folder / f"{STEPS - 1}.checkpoint", reporters=False)

@@ -530,7 +530,7 @@ def test_what_was_there_stays_where_it_fails(run, tmp_path, ending, monkeypatch)
     paths = mp.export(run.path, out).paths
     for path in paths:
         path.write_bytes(b"of before")
-    form = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending]}").FORMAT
+    form = importlib.import_module(f"medyanpy.files.exports.{exporting.FORMATS[ending].module}").FORMAT
     write = form.write
 
     def fails(self, made):
@@ -591,7 +591,7 @@ BAD = {
     "a folder": ({"out": "folder.xyz"}, r"folder\.xyz is a folder"),
     "no folder": ({"out": "nowhere/run.xyz"}, "folder .*nowhere does not exist"),
     "a number": ({"frames": 3}, r"frames = 3 but must be a slice"),
-    "a slice of text": ({"frames": slice("a", None)}, "is no slice of frames"),
+    "a slice of text": ({"frames": slice("a", None)}, "is not a slice of frames"),
     "backwards": ({"frames": slice(None, None, -1)}, "goes backwards"),
     "none of them": ({"frames": slice(100, None)}, r"are none of the 8 frames of .*run\.h5"),
     "no file of ours": ({"source": "text.h5"}, "text.h5 is not an HDF5 file"),
@@ -683,7 +683,7 @@ def test_directions_are_no_particles(tmp_path):
     write_one(topology, tmp_path / "run.h5")
     for ending in (".xyz", ".pdb", ".simularium", ".vtkhdf"):
         report = mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
-        meant(report, "directions that are no beads (directors of chain)")
+        meant(report, "directions that are not beads (directors of chain)")
     (_, table), *_ = frames_of_xyz(tmp_path / "run.xyz")
     assert len(table) == 5
 

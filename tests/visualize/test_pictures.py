@@ -171,7 +171,7 @@ def test_spheres_that_cannot_be_drawn():
     for spheres, message in (
         (3, "spheres must be a dict of names of handles, not int"),
         ({"others": one}, "spheres: 'others' are not rigid bodies, only dimers are"),
-        ({"dimers": [one] * 3}, r"spheres\['dimers'\] has 3 bead models, of which 2 bodies are no copies"),
+        ({"dimers": [one] * 3}, r"spheres\['dimers'\] has 3 bead models, of which 2 bodies are not copies"),
         ({"dimers": []}, r"spheres\['dimers'\] must be \(centers, radii\), or a list of these"),
         ({"dimers": (np.zeros((0, 3)), 1.0)}, "centers must hold at least one sphere"),
         ({"dimers": (np.zeros((1, 3)), 0.0)}, r"radii\S* = 0"),

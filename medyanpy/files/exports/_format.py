@@ -48,7 +48,7 @@ def features(contents: Contents) -> dict[str, str]:
         "box": "" if box is None else f"the periodic box ({in_words(box)} nm)",
         "precision": "numbers in double precision",
         "surfaces": named("surfaces that points are held to", [h.name for h in there if h.surface is not None]),
-        "directions": named("directions that are no beads", [h.name for h in handles if not h.in_space]),
+        "directions": named("directions that are not beads", [h.name for h in handles if not h.in_space]),
     }
     return {key: text for key, text in words.items() if text}
 

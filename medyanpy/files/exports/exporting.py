@@ -2,10 +2,12 @@
 
 import importlib
 import os
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.outputs import check_replaceable, made_beside, new_file, remove_left_over
@@ -17,15 +19,41 @@ from medyanpy.files.trajectory import Trajectory
 
 __all__ = ["FORMATS", "ExportReport", "export"]
 
-#: The module that writes a format, by the ending of files; a test compares all lists of formats with this one.
+
+class Entry(NamedTuple):
+    """Entry of the registry: the module that writes a format, and what its files hold."""
+
+    module: str
+    about: str
+
+
+#: The formats, by the ending of their files: the docstring of `export` and the command read this registry, and a test
+#: compares the pages with it.
 FORMATS = {
-    ".dcd": "dcd",
-    ".gsd": "gsd",
-    ".pdb": "pdb",
-    ".ply": "ply",
-    ".simularium": "simularium",
-    ".vtkhdf": "vtkhdf",
-    ".xyz": "xyz",
+    ".dcd": Entry(
+        "dcd",
+        "coordinates and boxes in single precision, for VMD and others, beside a PDB file of the same frames. Needs "
+        "``pip install 'medyanpy[viewers]'``",
+    ),
+    ".gsd": Entry(
+        "gsd",
+        "types, diameters, masses, velocities, orientations; links and edges as bonds, triangles as angles; energies "
+        "and ids as log. Needs ``pip install 'medyanpy[viewers]'``",
+    ),
+    ".pdb": Entry("pdb", "names, residues, bonds; at most 99 999 atoms. In rows without a bead the occupancy is 0"),
+    ".ply": Entry("ply", "the triangles of one membrane in one frame. More: ``out.vesicle.0000.ply``, ..."),
+    ".simularium": Entry(
+        "simularium", "balls and fibres, and plots of energies, for the viewer at simularium.allencell.org"
+    ),
+    ".vtkhdf": Entry(
+        "vtkhdf",
+        "for ParaView and PyVista, of virtual datasets: it shows what is in the files of the trajectory, beside which "
+        "it must stay. The first membrane is `out`, every other handle ``out.NAME.vtkhdf``. Where no bead is, "
+        "positions are nan, and no cell is drawn",
+    ),
+    ".xyz": Entry(
+        "xyz", "extended XYZ: types, velocities, radii, masses, ids, orientations and semi-axes, in full precision"
+    ),
 }
 
 
@@ -66,21 +94,7 @@ def export(
     go: GSD, extended XYZ and Simularium have in each frame the particles that are there; DCD, PDB and VTKHDF have all
     rows in each, see below.
 
-    =============== ====================================================================================================
-    ending          what there is in it
-    =============== ====================================================================================================
-    ``.dcd``        coordinates and boxes in single precision, for VMD and others, beside a PDB file of the same frames.
-                    Needs ``pip install 'medyanpy[viewers]'``
-    ``.gsd``        types, diameters, masses, velocities, orientations; links and edges as bonds, triangles as angles;
-                    energies and ids as log. Needs ``pip install 'medyanpy[viewers]'``
-    ``.xyz``        extended XYZ: types, velocities, radii, masses, ids, orientations and semi-axes, in full precision
-    ``.pdb``        names, residues, bonds; at most 99 999 atoms. In rows without a bead the occupancy is 0
-    ``.ply``        the triangles of one membrane in one frame. More: ``out.vesicle.0000.ply``, ...
-    ``.simularium`` balls and fibres, and plots of energies, for the viewer at simularium.allencell.org
-    ``.vtkhdf``     for ParaView and PyVista, of virtual datasets: it shows what is in the files of the trajectory,
-                    beside which it must stay. The first membrane is `out`, every other handle ``out.NAME.vtkhdf``.
-                    Where no bead is, positions are nan, and no cell is drawn
-    =============== ====================================================================================================
+    {formats}
 
     Periodic boxes are in all of them as far as a format has any, frame by frame; DCD and PDB have those that are
     periodic in all directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures
@@ -136,7 +150,7 @@ def export(
         )
     if not (frames is None or isinstance(frames, slice)):
         raise ParameterError(f"export: frames = {shown(frames)} but must be a slice, such as slice(0, None, 10)")
-    module = importlib.import_module(f"medyanpy.files.exports.{FORMATS[out.suffix.lower()]}")
+    module = importlib.import_module(f"medyanpy.files.exports.{FORMATS[out.suffix.lower()].module}")
     writer: type[Format] = module.FORMAT
     writer.check_installed()
     with _opened(source) as trajectory:
@@ -152,6 +166,16 @@ def export(
         with made_beside("export", paths) as made:
             form.write(made)
         return ExportReport(tuple(paths), len(form.frames), tuple(form.left_out()))
+
+
+if export.__doc__ is not None:
+    export.__doc__ = export.__doc__.replace(
+        "    {formats}",
+        "\n".join(
+            f"    ``{ending}``\n" + textwrap.fill(entry.about, 120, initial_indent=8 * " ", subsequent_indent=8 * " ")
+            for ending, entry in FORMATS.items()
+        ),
+    )
 
 
 @contextmanager
@@ -171,7 +195,7 @@ def _chosen(trajectory: Trajectory, frames: slice | None) -> range:
     try:
         chosen = range(len(trajectory))[frames or slice(None)]
     except (TypeError, ValueError) as cause:
-        raise ParameterError(f"export: frames = {frames} is no slice of frames: {cause}") from cause
+        raise ParameterError(f"export: frames = {frames} is not a slice of frames: {cause}") from cause
     if chosen.step < 0:
         raise ParameterError(f"export: frames = {frames} goes backwards; times go forwards")
     if not chosen:

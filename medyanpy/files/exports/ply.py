@@ -64,7 +64,7 @@ class _Ply(Format):
     def left_out(self) -> list[str]:
         others = [name for name in self.contents.types if name not in self.contents.membranes]
         there = f" ({', '.join(others)})" if others else ""
-        out = [f"PLY files are written without beads that are no vertices{there}, and without numbers and times."]
+        out = [f"PLY files are written without beads that are not vertices{there}, and without numbers and times."]
         if self.boxes.any():
             out.append(
                 "PLY files have vertices by their images in the periodic box; where triangles lie across its sides, "

@@ -58,7 +58,7 @@ class _VtkHdf(Format):
             if hdf5.is_marked(path):
                 raise ParameterError(
                     f"export: {path} is being written, or was left by a crash, and VTK reads files that are closed: "
-                    "close its reporter, or go on in it with append=True"
+                    "close its reporter, or continue it with append=True"
                 )
 
     @property
