@@ -7,7 +7,7 @@
 
 makes ``Yukawa(group_a, group_b, strength, screening_length, *, cutoff=None, ...)``. Arguments by position come in the
 order of a dataclass, those of base classes first. Those by name alone come the other way round, each where it was
-declared last.
+declared last; names with an underscore, which documents alone give, come at the end and have no documentation.
 """
 
 import inspect
@@ -72,6 +72,7 @@ class _Argument(NamedTuple):
     kw_only: bool
     attribute: str
     domain: Domain | None = None
+    fixed: bool = False
     taken: Any = _NONE  # annotations: of the parameter, and of what is kept
     kept: Any = _NONE
 
@@ -108,24 +109,28 @@ def number(
     size: int | None = None,
     or_number: bool = False,
     optional: bool | None = None,
+    fixed: bool = False,
+    attribute: str = "",
 ) -> Any:
-    """Declare a number that can be set: of `Domain` and `argument`.
+    """Declare a number: of `Domain` and `argument`.
 
     Parameters
     ----------
     unit, above, at_least, below, at_most, per, size, or_number
         See `Domain`.
-    text, default, kw_only
+    text, default, kw_only, attribute
         See `argument`; the type in the docstring is that of the domain.
     many : str
         The shape that the docstring gives for one number each.
     optional : bool, optional
         See `Domain`; where none is given, whether the default is None.
+    fixed : bool
+        The number cannot be set. It is kept as ``self.NAME``, or as ``self._NAME`` where there is an `attribute`.
     """
     may = default is None if optional is None else optional
     domain = Domain(unit, above, at_least, below, at_most, per, size, or_number, may)
     head = domain.in_words(many) + ", optional" * (default is None)
-    return _Argument(head, text, default, kw_only, "", domain)
+    return _Argument(head, text, default, kw_only, attribute, domain, fixed)
 
 
 @dataclass_transform(field_specifiers=(argument, number))
@@ -142,6 +147,8 @@ class Declared:
     changeable: tuple[str, ...]
     #: The arguments that a class declares itself, by their names.
     _declared: Mapping[str, _Argument] = {}
+    #: Domains of the numbers that cannot be set, and the names by which they are kept.
+    _fixed: Mapping[str, tuple[str, Domain]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, _Argument)}
@@ -169,8 +176,11 @@ class Declared:
                     by_name.pop(name, None)
                     depths[name] = -depth
                 (by_name if value.kw_only else by_place)[name] = value
-        whole = by_place | {name: by_name[name] for name in sorted(by_name, key=depths.__getitem__)}
-        cls.domains = domain_table(**{name: value.domain for name, value in whole.items() if value.domain is not None})
+        in_order = sorted(by_name, key=lambda name: (name.startswith("_"), depths[name]))
+        whole = by_place | {name: by_name[name] for name in in_order}
+        numbers = {name: value for name, value in whole.items() if value.domain is not None}
+        cls.domains = domain_table(**{name: v.domain for name, v in numbers.items() if not v.fixed})
+        cls._fixed = {name: ("_" * bool(v.attribute) + name, v.domain) for name, v in numbers.items() if v.fixed}
         if not TYPE_CHECKING:
             cls.__init__ = _constructor(whole, tuple(cls.domains))
             cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
@@ -178,7 +188,10 @@ class Declared:
             cls.__doc__ = _documented(cls.__doc__ or "", whole)
 
     def _take(self, given: dict[str, Any]) -> None:
-        """Take the arguments that are not numbers; subclasses add theirs. Numbers are declared after it."""
+        """Take the arguments that are not numbers to set; subclasses add theirs. Numbers are declared after it."""
+        called = vars(self).get("name", type(self).__name__)
+        for name, (kept, domain) in self._fixed.items():
+            vars(self)[kept] = domain.checked(f"{called}: {name}", given[name])
 
     if TYPE_CHECKING:
 
@@ -244,7 +257,7 @@ def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
         start, end = titles[at].start(), titles[at + 1].start() if at + 1 < len(titles) else len(text)
         own = dict(_rows(text[titles[at].end() : end]))
     rows: list[tuple[list[str], str, str]] = []
-    for name, value in whole.items():
+    for name, value in ((name, value) for name, value in whole.items() if not name.startswith("_")):
         head, said = own.get(name, ("", ""))
         head, said = head or value.head, said or _filled(value.text)
         if rows and rows[-1][1:] == (head, said):

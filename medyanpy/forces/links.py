@@ -2,7 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -18,7 +18,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Domain, Force, domain_table
+from medyanpy.forces._base import Each, Force, Given, argument, declared, number
 from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
@@ -34,13 +34,21 @@ if TYPE_CHECKING:
 
 __all__ = ["AngleLinks", "DirectionLinks", "LinkEnds", "Links", "NormalLinks"]
 
+_SITES = "Sites, handle, list of handles, or (n,) int"
 
+
+@declared
 class _SiteTerms(Force):
     """Terms between sites, which may be added, removed and moved while a simulation runs.
 
     Each term has a number, given when it is added and never used for another. Sites, numbers and parameters are kept
     in their order.
     """
+
+    a: Given["Beads", Sites] = argument(_SITES, attribute="The first site of each term.")
+    b: Given["Beads", Sites] = argument(_SITES, attribute="The second site of each term.")
+    _ids: Given[Any, np.ndarray] = argument(default=None, kw_only=True)
+    _next_id: Given[int | None, int] = argument(default=None, kw_only=True)
 
     #: Names of the sites of a term, which are arguments and attributes of the force.
     ends: ClassVar[tuple[str, ...]] = ()
@@ -49,25 +57,15 @@ class _SiteTerms(Force):
     #: Name of a term in messages.
     noun = "term"
 
-    def __init__(
-        self,
-        sites: tuple[Any, ...],
-        numbers: dict[str, Any],
-        ids: Any,
-        next_id: int | None,
-        *,
-        name: str | None,
-        group: int,
-    ) -> None:
-        super().__init__(name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         #: Topologies of the contexts that use this force: later ends are checked against them.
         self._topologies: weakref.WeakSet[Topology] = weakref.WeakSet()
         #: Value of a term where `add` is given no number; None if there is no single value.
         self._defaults: dict[str, float | None] = dict.fromkeys(self.changeable)
         self._sites: tuple[Sites, ...] = ()
-        self._ids = _frozen(np.arange(0))
-        self._sites = self._checked_ends(sites)
-        n = len(self._sites[0])
+        self._keep(self._checked_ends([given[name] for name in self.ends]))
+        n, ids = len(self._sites[0]), given["_ids"]
         self._ids = _frozen(np.arange(n))
         self._next_id = n
         if ids is not None:
@@ -76,8 +74,11 @@ class _SiteTerms(Force):
                 raise ParameterError(f"{self.name}: _ids must ascend from 0 or more")
             self._ids = _frozen(ids.copy())
             lowest = int(ids[-1]) + 1 if n else 0
-            self._next_id = whole_number(f"{self.name}: _next_id", next_id, at_least=lowest)
-        self._declare(**numbers)
+            self._next_id = whole_number(f"{self.name}: _next_id", given["_next_id"], at_least=lowest)
+
+    def _keep(self, sites: Sequence[Sites]) -> None:
+        self._sites = tuple(sites)
+        vars(self).update({f"_{name}": end for name, end in zip(self.ends, sites, strict=True)})
 
     # Looking ------------------------------------------------------------------------------------------------
 
@@ -95,16 +96,6 @@ class _SiteTerms(Force):
     def ids(self) -> np.ndarray:
         """Numbers (n,) of the terms, ascending; sites and parameters are in this order."""
         return self._ids
-
-    @property
-    def a(self) -> Sites:
-        """The first site of each term."""
-        return self._sites[0]
-
-    @property
-    def b(self) -> Sites:
-        """The second site of each term."""
-        return self._sites[1]
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
@@ -166,7 +157,8 @@ class _SiteTerms(Force):
         self.remove(self._ids[terms[self.noun]])
 
     def _become(self, ids: np.ndarray, sites: list[Sites], numbers: dict[str, np.ndarray]) -> None:
-        self._ids, self._sites = _frozen(ids), tuple(sites)
+        self._ids = _frozen(ids)
+        self._keep(sites)
         self._declare(**numbers)
         self._version += 1
 
@@ -257,6 +249,7 @@ class _SiteTerms(Force):
         return Sites.concatenate(self._sites)[order].bind(layout)
 
 
+@declared
 class Links(_SiteTerms):
     r"""Springs between pairs of sites, which may be added, removed and moved while a simulation runs.
 
@@ -266,17 +259,9 @@ class Links(_SiteTerms):
 
     Parameters
     ----------
-    a, b : Sites, handle, list of handles, or (n,) int
+    a, b
         The two ends of each link: as many in `a` as in `b`, and 0 is allowed. See `Sites`: beads of any kind,
         weighted means of beads, places that do not move.
-    stiffness : float or (n,) float, pN/nm, >= 0
-        The k of the energy.
-    length : float or (n,) float, nm, >= 0
-        ℓ, where a spring is relaxed and a rope is taut.
-    one_sided : bool
-        Ropes instead of springs.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -315,36 +300,21 @@ class Links(_SiteTerms):
     """
 
     of_positions_alone = True
-    domains: Mapping[str, Domain] = domain_table(
-        stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
-        length=Domain("nm", at_least=0.0, per="ids"),
-    )
-    stiffness: float | np.ndarray
-    length: float | np.ndarray
     ends: ClassVar[tuple[str, ...]] = ("a", "b")
     apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
     noun = "link"
+    stiffness: Each = number("pN/nm", "The k of the energy.", at_least=0.0, per="ids")
+    length: Each = number(
+        "nm", "ℓ, where a spring is relaxed and a rope is taut.", default=0.0, at_least=0.0, per="ids"
+    )
+    one_sided: bool = argument(
+        "bool", "Ropes instead of springs.", default=False, kw_only=True,
+        attribute="True if the links are ropes, which pull but do not push.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        a: "Beads",
-        b: "Beads",
-        stiffness: "Numbers",
-        length: "Numbers" = 0.0,
-        *,
-        one_sided: bool = False,
-        name: str | None = None,
-        group: int = 0,
-        _ids: Any = None,
-        _next_id: int | None = None,
-    ) -> None:
-        self._one_sided = bool(one_sided)
-        super().__init__((a, b), {"stiffness": stiffness, "length": length}, _ids, _next_id, name=name, group=group)
-
-    @property
-    def one_sided(self) -> bool:
-        """True if the links are ropes, which pull but do not push."""
-        return self._one_sided
+    def _take(self, given: dict[str, Any]) -> None:
+        self._one_sided = bool(given["one_sided"])
+        super()._take(given)
 
     def add(
         self, a: "Beads", b: "Beads", stiffness: "Numbers | None" = None, length: "Numbers | None" = None
@@ -509,10 +479,6 @@ class _Angles(_SiteTerms):
     """Base of both kinds of angles, which differ in the sites that make the two directions."""
 
     of_positions_alone = True
-    domains: Mapping[str, Domain] = domain_table(
-        stiffness=Domain("pN nm", at_least=0.0, per="ids"),
-        angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
-    )
     noun = "angle"
     #: The ends of the two directions, by their numbers.
     directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]]
@@ -537,6 +503,7 @@ class _Angles(_SiteTerms):
         return angles.Angles(self.name, self._table(layout), len(self.ends), np.column_stack([k, k * cosine, k * sine]))
 
 
+@declared
 class AngleLinks(_Angles):
     r"""Angles at one site between two others, which may be added, removed and moved while a simulation runs.
 
@@ -548,15 +515,9 @@ class AngleLinks(_Angles):
 
     Parameters
     ----------
-    a, b, c : Sites, handle, list of handles, or (n,) int
+    a, b, c
         The three sites of each angle, as many of each; 0 are allowed. See `Sites`: beads of any kind, places on the
         links of filaments (``filaments.sites``), in-triangle points, weighted means, places that do not move.
-    stiffness : float or (n,) float, pN nm, >= 0
-        k, per square of radians for small changes of the angle.
-    angle : float or (n,) float, radians, >= 0 and <= π
-        θ0.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -598,31 +559,14 @@ class AngleLinks(_Angles):
     True
     """
 
-    stiffness: float | np.ndarray
-    angle: float | np.ndarray
+    c: Given["Beads", Sites] = argument(_SITES, attribute="The third site of each angle.")
+    stiffness: Each = number(
+        "pN nm", "k, per square of radians for small changes of the angle.", at_least=0.0, per="ids"
+    )
+    angle: Each = number("radians", "θ0.", at_least=0.0, at_most=np.pi, per="ids")
     ends: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]] = ((1, 0), (1, 2))
     apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (1, 2))
-
-    def __init__(
-        self,
-        a: "Beads",
-        b: "Beads",
-        c: "Beads",
-        stiffness: "Numbers",
-        angle: "Numbers",
-        *,
-        name: str | None = None,
-        group: int = 0,
-        _ids: Any = None,
-        _next_id: int | None = None,
-    ) -> None:
-        super().__init__((a, b, c), {"stiffness": stiffness, "angle": angle}, _ids, _next_id, name=name, group=group)
-
-    @property
-    def c(self) -> Sites:
-        """The third site of each angle."""
-        return self._sites[2]
 
     def add(
         self, a: "Beads", b: "Beads", c: "Beads", stiffness: "Numbers | None" = None, angle: "Numbers | None" = None
@@ -635,6 +579,7 @@ class AngleLinks(_Angles):
         self._move(ids, (a, b, c))
 
 
+@declared
 class DirectionLinks(_Angles):
     r"""Angles between two directions, which may be added, removed and moved while a simulation runs.
 
@@ -645,14 +590,8 @@ class DirectionLinks(_Angles):
 
     Parameters
     ----------
-    a, b, c, d : Sites, handle, list of handles, or (n,) int
+    a, b, c, d
         The four sites of each term, as many of each; 0 are allowed. The two directions may share sites.
-    stiffness : float or (n,) float, pN nm, >= 0
-        The k of the energy.
-    angle : float or (n,) float, radians, >= 0 and <= π
-        θ0: 0 for parallel, π for antiparallel directions.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -680,37 +619,15 @@ class DirectionLinks(_Angles):
     40.0
     """
 
-    stiffness: float | np.ndarray
-    angle: float | np.ndarray
+    c: Given["Beads", Sites] = argument(_SITES, attribute="The third site of each term.")
+    d: Given["Beads", Sites] = argument(_SITES, attribute="The fourth site of each term.")
+    stiffness: Each = number("pN nm", "The k of the energy.", at_least=0.0, per="ids")
+    angle: Each = number(
+        "radians", "θ0: 0 for parallel, π for antiparallel directions.", at_least=0.0, at_most=np.pi, per="ids"
+    )
     ends: ClassVar[tuple[str, ...]] = ("a", "b", "c", "d")
     directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]] = ((0, 1), (2, 3))
     apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (2, 3))
-
-    def __init__(
-        self,
-        a: "Beads",
-        b: "Beads",
-        c: "Beads",
-        d: "Beads",
-        stiffness: "Numbers",
-        angle: "Numbers",
-        *,
-        name: str | None = None,
-        group: int = 0,
-        _ids: Any = None,
-        _next_id: int | None = None,
-    ) -> None:
-        super().__init__((a, b, c, d), {"stiffness": stiffness, "angle": angle}, _ids, _next_id, name=name, group=group)
-
-    @property
-    def c(self) -> Sites:
-        """The third site of each term."""
-        return self._sites[2]
-
-    @property
-    def d(self) -> Sites:
-        """The fourth site of each term."""
-        return self._sites[3]
 
     def add(
         self,
@@ -736,6 +653,7 @@ class DirectionLinks(_Angles):
         self._move(ids, (a, b, c, d))
 
 
+@declared
 class NormalLinks(_SiteTerms):
     r"""Energies that hold directions to the normal of a membrane: proteins that stand upright in it, filaments on it.
 
@@ -746,14 +664,8 @@ class NormalLinks(_SiteTerms):
 
     Parameters
     ----------
-    a, b : Sites, handle, list of handles, or (n,) int
+    a, b
         Ends of the directions, such as ``bodies.sites([[0, 0, -2.0]])`` and ``bodies.sites([[0, 0, 2.0]])``.
-    point : handle or (n,) int
-        In-triangle points with the normals: one for each direction.
-    stiffness : float or (n,) float, pN nm, >= 0
-        k, per square of radians for small angles.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -795,30 +707,14 @@ class NormalLinks(_SiteTerms):
     128.000000
     """
 
-    domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
-    stiffness: float | np.ndarray
+    point: Given["Beads", Sites] = argument(
+        "handle or (n,) int", "In-triangle points with the normals: one for each direction.",
+        attribute="The in-triangle point of each term.",
+    )  # fmt: skip
+    stiffness: Each = number("pN nm", "k, per square of radians for small angles.", at_least=0.0, per="ids")
     ends: ClassVar[tuple[str, ...]] = ("a", "b", "point")
     apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
     noun = "direction"
-
-    def __init__(
-        self,
-        a: "Beads",
-        b: "Beads",
-        point: "Beads",
-        stiffness: "Numbers",
-        *,
-        name: str | None = None,
-        group: int = 0,
-        _ids: Any = None,
-        _next_id: int | None = None,
-    ) -> None:
-        super().__init__((a, b, point), {"stiffness": stiffness}, _ids, _next_id, name=name, group=group)
-
-    @property
-    def point(self) -> Sites:
-        """The in-triangle point of each term."""
-        return self._sites[2]
 
     def add(self, a: "Beads", b: "Beads", point: "Beads", stiffness: "Numbers | None" = None) -> np.ndarray:
         """Add terms, as `Links.add`."""
