@@ -89,7 +89,7 @@ def argument(
     default : optional
     kw_only : bool
     attribute : str
-        The docstring of a property that gives ``self._NAME``; none is made where it is empty.
+        The docstring of a property that returns ``self._NAME``; none is made where it is empty.
     """
     return _Argument(head, text, default, kw_only, attribute)
 
@@ -159,8 +159,9 @@ class Declared:
                 delattr(cls, name)
                 if value.attribute:
                     setattr(cls, name, _reader(name, value))
-            if "__init__" not in vars(cls):
-                cls._make()
+        several = sum(bool(getattr(base, "_declared", None)) for base in cls.__bases__) > 1
+        if (own or several) and "__init__" not in vars(cls):
+            cls._make()
         super().__init_subclass__(**options)
         if "domains" in vars(cls) and "changeable" not in vars(cls):
             cls.changeable = tuple(cls.domains)
@@ -178,9 +179,12 @@ class Declared:
                 (by_name if value.kw_only else by_place)[name] = value
         in_order = sorted(by_name, key=lambda name: (name.startswith("_"), depths[name]))
         whole = by_place | {name: by_name[name] for name in in_order}
-        numbers = {name: value for name, value in whole.items() if value.domain is not None}
-        cls.domains = domain_table(**{name: v.domain for name, v in numbers.items() if not v.fixed})
-        cls._fixed = {name: ("_" * bool(v.attribute) + name, v.domain) for name, v in numbers.items() if v.fixed}
+        domains = {name: value.domain for name, value in whole.items() if value.domain is not None}
+        cls.domains = domain_table(**{name: domain for name, domain in domains.items() if not whole[name].fixed})
+        cls._fixed = {
+            name: ("_" * bool(whole[name].attribute) + name, domain)
+            for name, domain in domains.items() if whole[name].fixed
+        }  # fmt: skip
         if not TYPE_CHECKING:
             cls.__init__ = _constructor(whole, tuple(cls.domains))
             cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
@@ -212,7 +216,7 @@ def _reader(name: str, value: _Argument) -> property:
     key = f"_{name}"
 
     def read(self: Any) -> Any:
-        return vars(self)[key]
+        return getattr(self, key)
 
     read.__name__, read.__annotations__ = name, {"return": value.kept}
     return property(read, doc=value.attribute)

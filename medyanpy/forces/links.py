@@ -65,7 +65,7 @@ class _SiteTerms(Force):
         self._defaults: dict[str, float | None] = dict.fromkeys(self.changeable)
         self._sites: tuple[Sites, ...] = ()
         self._keep(self._checked_ends([given[name] for name in self.ends]))
-        n, ids = len(self._sites[0]), given["_ids"]
+        n, ids = len(self._a), given["_ids"]
         self._ids = _frozen(np.arange(n))
         self._next_id = n
         if ids is not None:
@@ -77,6 +77,7 @@ class _SiteTerms(Force):
             self._next_id = whole_number(f"{self.name}: _next_id", given["_next_id"], at_least=lowest)
 
     def _keep(self, sites: Sequence[Sites]) -> None:
+        self._a, self._b = sites[:2]
         self._sites = tuple(sites)
         vars(self).update({f"_{name}": end for name, end in zip(self.ends, sites, strict=True)})
 
