@@ -125,7 +125,7 @@ def number(
     optional : bool, optional
         See `Domain`; where none is given, whether the default is None.
     fixed : bool
-        The number cannot be set. It is kept as ``self.NAME``, or as ``self._NAME`` where there is an `attribute`.
+        The number cannot be set: it is checked before `Declared._take`, which keeps it.
     """
     may = default is None if optional is None else optional
     domain = Domain(unit, above, at_least, below, at_most, per, size, or_number, may)
@@ -147,8 +147,8 @@ class Declared:
     changeable: tuple[str, ...]
     #: The arguments that a class declares itself, by their names.
     _declared: Mapping[str, _Argument] = {}
-    #: Domains of the numbers that cannot be set, and the names by which they are kept.
-    _fixed: Mapping[str, tuple[str, Domain]] = {}
+    #: Domains of the numbers that cannot be set.
+    _fixed: Mapping[str, Domain] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, _Argument)}
@@ -159,8 +159,7 @@ class Declared:
                 delattr(cls, name)
                 if value.attribute:
                     setattr(cls, name, _reader(name, value))
-        several = sum(bool(getattr(base, "_declared", None)) for base in cls.__bases__) > 1
-        if (own or several) and "__init__" not in vars(cls):
+        if "__init__" not in vars(cls) and (own or hasattr(cls.__init__, "made")):
             cls._make()
         super().__init_subclass__(**options)
         if "domains" in vars(cls) and "changeable" not in vars(cls):
@@ -180,11 +179,9 @@ class Declared:
         in_order = sorted(by_name, key=lambda name: (name.startswith("_"), depths[name]))
         whole = by_place | {name: by_name[name] for name in in_order}
         domains = {name: value.domain for name, value in whole.items() if value.domain is not None}
-        cls.domains = domain_table(**{name: domain for name, domain in domains.items() if not whole[name].fixed})
-        cls._fixed = {
-            name: ("_" * bool(whole[name].attribute) + name, domain)
-            for name, domain in domains.items() if whole[name].fixed
-        }  # fmt: skip
+        if "domains" not in vars(cls):
+            cls.domains = domain_table(**{name: domain for name, domain in domains.items() if not whole[name].fixed})
+        cls._fixed = {name: domain for name, domain in domains.items() if whole[name].fixed}
         if not TYPE_CHECKING:
             cls.__init__ = _constructor(whole, tuple(cls.domains))
             cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
@@ -194,8 +191,7 @@ class Declared:
     def _take(self, given: dict[str, Any]) -> None:
         """Take the arguments that are not numbers to set; subclasses add theirs. Numbers are declared after it."""
         called = vars(self).get("name", type(self).__name__)
-        for name, (kept, domain) in self._fixed.items():
-            vars(self)[kept] = domain.checked(f"{called}: {name}", given[name])
+        given.update({name: domain.checked(f"{called}: {name}", given[name]) for name, domain in self._fixed.items()})
 
     if TYPE_CHECKING:
 
@@ -242,7 +238,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
         if numbers:
             self._declare(**{name: given[name] for name in numbers})
 
-    constructor.__name__ = "__init__"
+    constructor.__name__, constructor.made = "__init__", True  # type: ignore[attr-defined]
     constructor.__signature__ = inspect.Signature([itself, *parameters])  # type: ignore[attr-defined]
     return constructor
 
