@@ -63,6 +63,12 @@ class Given(Generic[_Taken, _Kept]):
 Each: TypeAlias = Given["Numbers", float | np.ndarray]
 
 
+class _Name(str):
+    """The name of a type, as signatures are to print it: without quotes and modules."""
+
+    __repr__ = str.__str__
+
+
 class _Argument(NamedTuple):
     """Declaration of one argument."""
 
@@ -205,7 +211,11 @@ def _annotated(value: _Argument, annotation: Any) -> _Argument:
         taken = kept = annotation.type
     elif getattr(annotation, "__origin__", None) is Given:
         taken, kept = get_args(annotation)
-    return value._replace(taken=taken.__forward_arg__ if isinstance(taken, ForwardRef) else taken, kept=kept)
+    if isinstance(taken, ForwardRef):
+        taken = _Name(taken.__forward_arg__)
+    elif isinstance(taken, type) and taken.__module__ != "builtins":
+        taken = _Name(taken.__name__)
+    return value._replace(taken=_Name(taken) if type(taken) is str else taken, kept=kept)
 
 
 def _reader(name: str, value: _Argument) -> property:

@@ -99,8 +99,8 @@ class BoxArea(Jump):
     coupling: Given[Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None, str] = argument(
         '"area", "isotropic", "semi-isotropic" or "anisotropic", optional',
         '"area": Lx and Ly by one factor, Lz not; the default with a tension. "isotropic": all three by one factor; '
-        'the default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic": '
-        "each by its own.",
+        'the default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. '
+        '"anisotropic": each by its own.',
         default=None, kw_only=True, attribute="The directions that change by one factor.",
     )  # fmt: skip
 
