@@ -165,8 +165,12 @@ class Declared:
                 delattr(cls, name)
                 if value.attribute:
                     setattr(cls, name, _reader(name, value))
-        if "__init__" not in vars(cls) and (own or hasattr(cls.__init__, "made")):
-            cls._make()
+        several = sum(hasattr(base.__init__, "whole") for base in cls.__bases__) > 1
+        if "__init__" not in vars(cls):
+            if own or several:
+                cls._make()
+            if vars(cls).get("__doc__") and (whole := getattr(cls.__init__, "whole", None)):
+                cls.__doc__ = _documented(cls.__doc__ or "", whole)
         super().__init_subclass__(**options)
         if "domains" in vars(cls) and "changeable" not in vars(cls):
             cls.changeable = tuple(cls.domains)
@@ -191,8 +195,6 @@ class Declared:
         if not TYPE_CHECKING:
             cls.__init__ = _constructor(whole, tuple(cls.domains))
             cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
-        if vars(cls).get("__doc__"):
-            cls.__doc__ = _documented(cls.__doc__ or "", whole)
 
     def _take(self, given: dict[str, Any]) -> None:
         """Take the arguments that are not numbers to set; subclasses add theirs. Numbers are declared after it."""
@@ -248,7 +250,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
         if numbers:
             self._declare(**{name: given[name] for name in numbers})
 
-    constructor.__name__, constructor.made = "__init__", True  # type: ignore[attr-defined]
+    constructor.__name__, constructor.whole = "__init__", whole  # type: ignore[attr-defined]
     constructor.__signature__ = inspect.Signature([itself, *parameters])  # type: ignore[attr-defined]
     return constructor
 
