@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from medyanpy._kernels import numerics
-from medyanpy._kernels.normal_links import NormalLinks as NormalLinksOperation
-from medyanpy._kernels.program import Operation
+from medyanpy._kernels.core import numerics
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.forces.normal_links import NormalLinks as NormalLinksOperation
 from medyanpy._kernels.selected import angles
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import TopologyError
+from medyanpy.forces._arguments import Beads, Ids
 from medyanpy.forces._base import Each, Given, argument, declared, number
-from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.links import SITES, SiteTerms
 from medyanpy.forces.membrane import warn_inside_out

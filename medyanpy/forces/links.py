@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from medyanpy._kernels.program import Operation
-from medyanpy._kernels.radial import Radial
-from medyanpy._kernels.sites import SiteTable
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.forces.radial import Radial
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._arguments import Beads, Ids
 from medyanpy.forces._base import Each, Force, Given, argument, declared, number
-from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites, joined_beads

@@ -21,12 +21,12 @@ from medyanpy.forces._base import (
     expect_handle,
     number,
 )
-from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
+from medyanpy.forces._vertex_stars import Stars
 from medyanpy.mesh import geometry
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.membrane_adhesion import MembraneAdhesion as AdhesionOperation
+from medyanpy._kernels.forces.membrane_adhesion import MembraneAdhesion as AdhesionOperation
 from medyanpy._tools.sums import lengths
 from medyanpy.beads import Balls, InTrianglePoints
 from medyanpy.boundaries import Boundary, Plane
@@ -16,7 +16,7 @@ from medyanpy.surfaces import Plane as PlaneSurface
 from medyanpy.surfaces import Sphere
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
 __all__ = ["MembraneAdhesion"]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
+from medyanpy._kernels.forces.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import lengths, row_products, total
 from medyanpy.forces._base import Each, Given, argument, declared, number
@@ -12,7 +12,7 @@ from medyanpy.forces.membrane import _MembraneForce, _OfCurvature
 from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
 __all__ = ["MembraneAreaDifference", "MembraneGaussianCurvature"]

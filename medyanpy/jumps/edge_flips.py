@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from medyanpy._kernels.edge_flips import EdgeFlips as EdgeFlipsOperation
+from medyanpy._kernels.jumps.edge_flips import EdgeFlips as EdgeFlipsOperation
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import expect_handle
 from medyanpy.jumps._base import Jump, argument, declared, number
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
