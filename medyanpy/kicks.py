@@ -2,14 +2,16 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._kernels.selected import implicit_kicks
+from medyanpy._tools.declared import Declared, argument, declared, number
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
-from medyanpy._tools.validation import number, several, words
+from medyanpy._tools.validation import several, words
 from medyanpy.errors import ParameterError, TimestepWarning, shown
 from medyanpy.flows import Flow, Stage
 
@@ -25,13 +27,14 @@ __all__ = [
 _WIDEST_BAND = 24
 # Tolerance of kicks found by conjugate gradients, relative to them: docs/theory/implicit.md.
 _TOLERANCE = 1e-10
+_OF_TOLERANCE = "Tolerance of a kick that conjugate gradients find, relative to it."
 # Below this friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
 _LEAST_DAMPING = 1e-3
 # Bound of √(βh²kT/m) over the length of a stiff link, below which runs of ZhangSkeel lasted (docs/theory/implicit.md).
 _FURTHEST = 0.01
 
 
-class Kick(Described, Guarded):
+class Kick(Described, Guarded, Declared):
     """Rule by which the letter B kicks: a function of where beads are.
 
     Attributes
@@ -41,6 +44,8 @@ class Kick(Described, Guarded):
     """
 
     coordinates = False
+    #: Number of the method in the kernel.
+    scheme: int
     _remedy = "make a new kick, and a new integrator with it"
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
@@ -70,27 +75,21 @@ class Explicit(Kick):
         return "Explicit()"
 
 
+@declared
 class _Implicit(Kick):
     """A kick by the solution of linear equations."""
 
-    scheme: int
     coordinates = True
     _positive_definite = False
+    beta: float = number(
+        "", "β; below 1/4 integrators give a `TimestepWarning`.",
+        default=0.25, above=0.0, fixed=True, attribute="Parameter β of the method.",
+    )  # fmt: skip
 
-    def __init__(self, beta: float, tolerance: float) -> None:
-        name = type(self).__name__
-        self._beta = number(f"{name}: beta", beta, above=0.0)
-        self._tolerance = number(f"{name}: tolerance", tolerance, above=0.0, at_most=1e-2)
-
-    @property
-    def beta(self) -> float:
-        """Parameter β of the method."""
-        return self._beta
-
-    @property
-    def tolerance(self) -> float:
-        """Tolerance of a kick that conjugate gradients find, relative to it."""
-        return self._tolerance
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._beta: float = given["beta"]
+        self._tolerance: float = given["tolerance"]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._said())})"
@@ -163,17 +162,24 @@ class _Implicit(Kick):
         )
 
 
+@declared
 class _Choice(_Implicit):
     """Kicks with second derivatives in the equations, or with stiffnesses without negative eigenvalues."""
 
-    def __init__(self, beta: float, positive_definite: bool, tolerance: float) -> None:
-        super().__init__(beta, tolerance)
-        self._positive_definite = bool(positive_definite)
+    positive_definite: bool = argument(
+        "bool", default=False,
+        attribute="True if stiffnesses without negative eigenvalues are used in place of second derivatives.",
+    )  # fmt: skip
+    tolerance: float = number(
+        "",
+        "Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted "
+        "by masses, is not larger.",
+        default=_TOLERANCE, above=0.0, at_most=1e-2, fixed=True, attribute=_OF_TOLERANCE,
+    )  # fmt: skip
 
-    @property
-    def positive_definite(self) -> bool:
-        """True if stiffnesses without negative eigenvalues are used in place of second derivatives."""
-        return self._positive_definite
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._positive_definite = bool(given["positive_definite"])
 
     def _said(self) -> list[str]:
         return super()._said() + ["positive_definite=True"] * self._positive_definite
@@ -206,9 +212,6 @@ class ZhangSkeel(_Choice):
 
         which of harmonic bonds and penalties is never negative; the third derivatives are those of K. Runs bear many
         times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
-    tolerance : float, > 0, <= 0.01
-        Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is not larger.
 
     Raises
     ------
@@ -223,15 +226,7 @@ class ZhangSkeel(_Choice):
     M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2016): (3).
     """
 
-    scheme: int = implicit_kicks.Scheme.SYMPLECTIC
-
-    def __init__(
-        self,
-        beta: float = 0.25,
-        positive_definite: bool = False,
-        tolerance: float = _TOLERANCE,
-    ) -> None:
-        super().__init__(beta, positive_definite, tolerance)
+    scheme = implicit_kicks.Scheme.SYMPLECTIC
 
     def check_context(self, schedule: "Schedule") -> None:
         integrator = schedule.integrator
@@ -264,8 +259,6 @@ class ZhangSkeelSimplified(_Choice):
 
     Parameters
     ----------
-    beta : float, > 0
-        β; below 1/4 integrators give a `TimestepWarning`.
     positive_definite : bool
         Use of bonds, links, pair forces and penalties a stiffness without negative eigenvalues, in place of V'': the
         same at rest, but across a bond that is too short 0. There is a solution wherever particles are. As reversible
@@ -273,9 +266,6 @@ class ZhangSkeelSimplified(_Choice):
         by 0.01 to 0.04 kT a step for 60 beads. Friction must take that out; with less than friction * timestep / mass
         = 0.001, or without O, a Context gives a `TimestepWarning`. `ZhangSkeel` with ``positive_definite=True`` does
         not heat.
-    tolerance : float, > 0, <= 0.01
-        Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
-        masses, is not larger.
 
     Raises
     ------
@@ -289,15 +279,7 @@ class ZhangSkeelSimplified(_Choice):
     Tao & Owhadi (2016): (18).
     """
 
-    scheme: int = implicit_kicks.Scheme.SIMPLIFIED
-
-    def __init__(
-        self,
-        beta: float = 0.25,
-        positive_definite: bool = False,
-        tolerance: float = _TOLERANCE,
-    ) -> None:
-        super().__init__(beta, positive_definite, tolerance)
+    scheme = implicit_kicks.Scheme.SIMPLIFIED
 
     def check_context(self, schedule: "Schedule") -> None:
         if not self._positive_definite:
@@ -404,22 +386,12 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         return chosen
 
 
+@declared
 class PushForwardNewmark(_Implicit):
     r"""Newmark's implicit method in coordinates in which it is symplectic: :math:`M a = -V'(x + \beta h^2 a)`.
 
     With :math:`q = x + \beta h^2 a` (``physical_positions`` of a state) it is the classical method of Newmark with
     γ = 1/2, which is not symplectic in q.
-
-    Parameters
-    ----------
-    beta : float, > 0
-        β; below 1/4 integrators give a `TimestepWarning`.
-    solver : str
-        ``"newton"``: to round-off, which is symplectic; ``"one-step"``: one step of Newton's method, from a = 0, which
-        is `ZhangSkeelSimplified`.
-    tolerance : float, > 0, <= 0.01
-        Of what conjugate gradients find in a step of Newton's method (nets, membranes), relative to it; such steps are
-        taken until they move beads by roundings only.
 
     Raises
     ------
@@ -433,14 +405,26 @@ class PushForwardNewmark(_Implicit):
     J. C. Simo, N. Tarnow, K. K. Wong, Comput. Methods Appl. Mech. Eng. 100, 63 (1992). Tao & Owhadi (2016): (14).
     """
 
-    def __init__(
-        self, beta: float = 0.25, solver: Literal["newton", "one-step"] = "newton", tolerance: float = _TOLERANCE
-    ) -> None:
-        super().__init__(beta, tolerance)
+    solver: InitVar[Literal["newton", "one-step"]] = argument(
+        "str",
+        '``"newton"``: to round-off, which is symplectic; ``"one-step"``: one step of Newton\'s method, from a = 0, '
+        "which is `ZhangSkeelSimplified`.",
+        default="newton",
+    )  # fmt: skip
+    tolerance: float = number(
+        "",
+        "Of what conjugate gradients find in a step of Newton's method (nets, membranes), relative to it; such steps "
+        "are taken until they move beads by roundings only.",
+        default=_TOLERANCE, above=0.0, at_most=1e-2, fixed=True, attribute=_OF_TOLERANCE,
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        solver = given["solver"]
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
-        self.scheme: int = implicit_kicks.Scheme.NEWTON if solver == "newton" else implicit_kicks.Scheme.SIMPLIFIED
+        self.scheme = implicit_kicks.Scheme.NEWTON if solver == "newton" else implicit_kicks.Scheme.SIMPLIFIED
 
     def _said(self) -> list[str]:
         return [*super()._said(), f"solver={self._solver!r}"]

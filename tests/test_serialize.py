@@ -656,7 +656,7 @@ def test_help_still_shows_the_arguments():
     import inspect
 
     assert str(inspect.signature(mp.forces.UniformField)) == (
-        "(beads: 'Beads', force: 'Numbers', *, name: str | None = None, group: int = 0)"
+        "(beads: Beads, force: Numbers, *, name: str | None = None, group: int = 0)"
     )
     with pytest.raises(TypeError, match=r"VerletIntegrator needs the argument 'timestep'"):
         mp.VerletIntegrator()

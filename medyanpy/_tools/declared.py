@@ -7,7 +7,7 @@
 
 makes ``Yukawa(group_a, group_b, strength, screening_length, *, cutoff=None, ...)``. Arguments by position come in the
 order of a dataclass, those of base classes first. Those by name alone come the other way round, each where it was
-declared last.
+declared last; names with an underscore, which documents alone give, come at the end and have no documentation.
 """
 
 import inspect
@@ -63,6 +63,12 @@ class Given(Generic[_Taken, _Kept]):
 Each: TypeAlias = Given["Numbers", float | np.ndarray]
 
 
+class _Name(str):
+    """The name of a type, as signatures are to print it: without quotes and modules."""
+
+    __repr__ = str.__str__
+
+
 class _Argument(NamedTuple):
     """Declaration of one argument."""
 
@@ -72,6 +78,7 @@ class _Argument(NamedTuple):
     kw_only: bool
     attribute: str
     domain: Domain | None = None
+    fixed: bool = False
     taken: Any = _NONE  # annotations: of the parameter, and of what is kept
     kept: Any = _NONE
 
@@ -88,7 +95,7 @@ def argument(
     default : optional
     kw_only : bool
     attribute : str
-        The docstring of a property that gives ``self._NAME``; none is made where it is empty.
+        The docstring of a property that returns ``self._NAME``; none is made where it is empty.
     """
     return _Argument(head, text, default, kw_only, attribute)
 
@@ -108,24 +115,28 @@ def number(
     size: int | None = None,
     or_number: bool = False,
     optional: bool | None = None,
+    fixed: bool = False,
+    attribute: str = "",
 ) -> Any:
-    """Declare a number that can be set: of `Domain` and `argument`.
+    """Declare a number: of `Domain` and `argument`.
 
     Parameters
     ----------
     unit, above, at_least, below, at_most, per, size, or_number
         See `Domain`.
-    text, default, kw_only
+    text, default, kw_only, attribute
         See `argument`; the type in the docstring is that of the domain.
     many : str
         The shape that the docstring gives for one number each.
     optional : bool, optional
         See `Domain`; where none is given, whether the default is None.
+    fixed : bool
+        The number cannot be set: it is checked before `Declared._take`, which keeps it.
     """
     may = default is None if optional is None else optional
     domain = Domain(unit, above, at_least, below, at_most, per, size, or_number, may)
     head = domain.in_words(many) + ", optional" * (default is None)
-    return _Argument(head, text, default, kw_only, "", domain)
+    return _Argument(head, text, default, kw_only, attribute, domain, fixed)
 
 
 @dataclass_transform(field_specifiers=(argument, number))
@@ -142,6 +153,8 @@ class Declared:
     changeable: tuple[str, ...]
     #: The arguments that a class declares itself, by their names.
     _declared: Mapping[str, _Argument] = {}
+    #: Domains of the numbers that cannot be set.
+    _fixed: Mapping[str, Domain] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, _Argument)}
@@ -152,8 +165,12 @@ class Declared:
                 delattr(cls, name)
                 if value.attribute:
                     setattr(cls, name, _reader(name, value))
-            if "__init__" not in vars(cls):
+        several = sum(hasattr(base.__init__, "whole") for base in cls.__bases__) > 1
+        if "__init__" not in vars(cls):
+            if own or several:
                 cls._make()
+            if vars(cls).get("__doc__") and (whole := getattr(cls.__init__, "whole", None)):
+                cls.__doc__ = _documented(cls.__doc__ or "", whole)
         super().__init_subclass__(**options)
         if "domains" in vars(cls) and "changeable" not in vars(cls):
             cls.changeable = tuple(cls.domains)
@@ -169,16 +186,20 @@ class Declared:
                     by_name.pop(name, None)
                     depths[name] = -depth
                 (by_name if value.kw_only else by_place)[name] = value
-        whole = by_place | {name: by_name[name] for name in sorted(by_name, key=depths.__getitem__)}
-        cls.domains = domain_table(**{name: value.domain for name, value in whole.items() if value.domain is not None})
+        in_order = sorted(by_name, key=lambda name: (name.startswith("_"), depths[name]))
+        whole = by_place | {name: by_name[name] for name in in_order}
+        domains = {name: value.domain for name, value in whole.items() if value.domain is not None}
+        if "domains" not in vars(cls):
+            cls.domains = domain_table(**{name: domain for name, domain in domains.items() if not whole[name].fixed})
+        cls._fixed = {name: domain for name, domain in domains.items() if whole[name].fixed}
         if not TYPE_CHECKING:
             cls.__init__ = _constructor(whole, tuple(cls.domains))
             cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
-        if vars(cls).get("__doc__"):
-            cls.__doc__ = _documented(cls.__doc__ or "", whole)
 
     def _take(self, given: dict[str, Any]) -> None:
-        """Take the arguments that are not numbers; subclasses add theirs. Numbers are declared after it."""
+        """Take the arguments that are not numbers to set; subclasses add theirs. Numbers are declared after it."""
+        called = vars(self).get("name", type(self).__name__)
+        given.update({name: domain.checked(f"{called}: {name}", given[name]) for name, domain in self._fixed.items()})
 
     if TYPE_CHECKING:
 
@@ -192,14 +213,18 @@ def _annotated(value: _Argument, annotation: Any) -> _Argument:
         taken = kept = annotation.type
     elif getattr(annotation, "__origin__", None) is Given:
         taken, kept = get_args(annotation)
-    return value._replace(taken=taken.__forward_arg__ if isinstance(taken, ForwardRef) else taken, kept=kept)
+    if isinstance(taken, ForwardRef):
+        taken = _Name(taken.__forward_arg__)
+    elif isinstance(taken, type) and taken.__module__ != "builtins":
+        taken = _Name(taken.__name__)
+    return value._replace(taken=_Name(taken) if type(taken) is str else taken, kept=kept)
 
 
 def _reader(name: str, value: _Argument) -> property:
     key = f"_{name}"
 
     def read(self: Any) -> Any:
-        return vars(self)[key]
+        return getattr(self, key)
 
     read.__name__, read.__annotations__ = name, {"return": value.kept}
     return property(read, doc=value.attribute)
@@ -225,7 +250,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
         if numbers:
             self._declare(**{name: given[name] for name in numbers})
 
-    constructor.__name__ = "__init__"
+    constructor.__name__, constructor.whole = "__init__", whole  # type: ignore[attr-defined]
     constructor.__signature__ = inspect.Signature([itself, *parameters])  # type: ignore[attr-defined]
     return constructor
 
@@ -244,7 +269,7 @@ def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
         start, end = titles[at].start(), titles[at + 1].start() if at + 1 < len(titles) else len(text)
         own = dict(_rows(text[titles[at].end() : end]))
     rows: list[tuple[list[str], str, str]] = []
-    for name, value in whole.items():
+    for name, value in ((name, value) for name, value in whole.items() if not name.startswith("_")):
         head, said = own.get(name, ("", ""))
         head, said = head or value.head, said or _filled(value.text)
         if rows and rows[-1][1:] == (head, said):

@@ -270,6 +270,10 @@ class _Named(ABCMeta):
         )
         cls._plain = _PlainArguments(name, cls.__signature__)
 
+    def __dir__(cls) -> list[str]:
+        # What help() and notebooks list of a class: Python's own names would fill pages.
+        return [name for name in super().__dir__() if not (name.startswith("__") and name.endswith("__"))]
+
     if not TYPE_CHECKING:
         # Type checkers are to see the constructors themselves.
 

@@ -31,10 +31,10 @@ class Parameterized(Displayed, Described, Guarded, Declared, ABC):
         self._take({"name": name})
 
     def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
         self.name: str = type(self).__name__
         if given["name"] is not None:
             self.name = plain_name(f"{self.name}: name", given["name"])
+        super()._take(given)
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
         self._values: dict[str, Any] = {}
         self._belong: dict[str, np.ndarray] = {}

@@ -4,15 +4,16 @@ from typing import TYPE_CHECKING
 
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
+from medyanpy.forces.angles import AngleLinks, DirectionLinks, NormalLinks
 from medyanpy.forces.bonds import CustomBonds, HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.forces.constraints import ConstraintFixmanPotential, ConstraintPenalty
-from medyanpy.forces.custom_pairs import CustomPair
+from medyanpy.forces.custom_pairs import CustomPair, TabulatedPair
 from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
-from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
+from medyanpy.forces.links import Links
 from medyanpy.forces.membrane import (
     MembraneArea,
     MembraneBending,
@@ -33,7 +34,7 @@ from medyanpy.forces.membrane_fields import (
 from medyanpy.forces.membrane_folds import MembraneFoldRepulsion
 from medyanpy.forces.membrane_lines import BorderTension, MembraneLineTension
 from medyanpy.forces.membrane_tether import MembraneTether
-from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, TabulatedPair, Yukawa
+from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, Yukawa
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from medyanpy._tools.declared import Each, Given, argument, declared, number
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import checked_box, displacement
 from medyanpy._tools.parameters import Parameterized
-from medyanpy._tools.validation import whole_number
+from medyanpy._tools.validation import required_thermal_energy, whole_number
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._stiffness import Start, longest_timestep
 from medyanpy.handles import Handle, bead_numbers, handles_in
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from medyanpy.state import State
 
 __all__ = [
-    "Domain", "Each", "Force", "Given", "argument", "bead_numbers", "declared", "domain_table", "handles_in", "number",
+    "AtTemperature", "Domain", "Each", "Force", "Given", "argument", "bead_numbers", "declared", "domain_table",
+    "handles_in", "number",
 ]  # fmt: skip
 
 
@@ -220,6 +222,26 @@ class NamedTerms(Force):
         now, argument = super()._arguments_now(), self.terms_argument or self.terms[1:]
         # Handles may have other beads now than when terms were made from them.
         return now | ({argument: getattr(self, self.terms)} if self._was_cut or handles_in(now.get(argument)) else {})
+
+
+@declared
+class AtTemperature(Force):
+    """A force with the thermal energy kT, which a temperature may give."""
+
+    temperature: InitVar[float | None] = argument(
+        "float, K, > 0, optional", "Temperature of the integrator.", default=None
+    )
+    kT: Given[float | None, float] = number(  # noqa: N815 - the symbol of the papers
+        "pN nm", "In place of the temperature; `set` takes this one.", default=None, above=0.0, optional=False
+    )
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        given["kT"] = required_thermal_energy(self.name, given["temperature"], given["kT"])
+
+    def _arguments_now(self) -> dict[str, Any]:
+        # kT in place of the temperature, so that no rounding is repeated.
+        return {**super()._arguments_now(), "temperature": None}
 
 
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:

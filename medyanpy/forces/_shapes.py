@@ -71,16 +71,6 @@ class ShapeForce(Force):
     def handles(self) -> tuple[Handle, ...]:
         return self._shapes
 
-    @property
-    def shapes(self) -> tuple[Handle, ...]:
-        """Handles with the shapes on which it acts."""
-        return self._shapes
-
-    @property
-    def exclusions(self) -> np.ndarray:
-        """Pairs (E, 2) of bead numbers with shapes that do not collide."""
-        return self._exclusions
-
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {"exclusion": gone[self._exclusions].any(axis=1)}
 

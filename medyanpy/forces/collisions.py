@@ -1,6 +1,7 @@
 """Soft repulsion between all shapes: balls, filaments, rods, membranes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Handles, Rows
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Each, Given, argument, declared, number
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table
+from medyanpy.handles import Handle
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
@@ -27,8 +29,13 @@ __all__ = ["SoftCollisions"]
 # tests/benchmarks/bench_collisions.py.
 _SKIN = 0.8
 _MAX_MASK = 2**63 - 1
+_LAYERS = (
+    "Sets of layers, as bits. Shapes of A and B do not collide if a layer of A is among ``no_collide`` of B, or a "
+    "layer of B among those of A; this also decides whether the shapes of one handle collide with each other."
+)
 
 
+@declared
 class SoftCollisions(ShapeForce):
     r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness.
 
@@ -54,31 +61,8 @@ class SoftCollisions(ShapeForce):
 
     Parameters
     ----------
-    shapes : handle or list of handles
-        Beads, balls, filaments, rods, membranes and in-triangle points, each once.
     stiffness : float or one per handle, pN/nm, >= 0
-        k of the shapes of each handle. Shapes with k = 0 repel nothing.
     radius : float or None, or one per handle, nm, > 0
-        R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need
-        one.
-    layers, no_collide : int or one per handle, >= 0
-        Sets of layers, as bits. Shapes of A and B do not collide if a layer of A is among ``no_collide`` of B, or a
-        layer of B among those of A; this also decides whether the shapes of one handle collide with each other.
-    self_avoiding : bool or one per handle, optional
-        Whether the shapes of one handle collide with each other, where layers let them. By default all do but
-        the triangles of a membrane.
-    neighbors : int, >= 1
-        Links of one filament do not collide if they are the same or up to `neighbors` links apart: 1 leaves out those
-        that share a node. A filament thicker than its links are long, R > ℓ/2, needs more: L/ℓ rounded up.
-    exclusions : (E, 2) int, optional
-        Pairs of bead numbers: shapes of which one has the first and the other the second as a corner do not collide.
-    switchover : float, >= 0
-        κ. The larger, the nearer to parallel the law of crossing segments ends.
-    skin : float, nm, >= 0, optional
-        Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to the
-        bit. 0.8 times the mean radius of all beads where none is given.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -123,47 +107,63 @@ class SoftCollisions(ShapeForce):
     25.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        stiffness=Domain("pN/nm", at_least=0.0, per="handles"),
-        radius=Domain("nm", above=0.0, per="handles", optional=True),
-        switchover=Domain(at_least=0.0),
-        skin=Domain("nm", at_least=0.0, optional=True),
-    )
-    stiffness: float | np.ndarray
-    radius: float | np.ndarray | None
-    switchover: float
-    skin: float | None
     conserves_momentum = True
+    shapes: Given["Handles", tuple[Handle, ...]] = argument(
+        "handle or list of handles", "Beads, balls, filaments, rods, membranes and in-triangle points, each once.",
+        attribute="Handles with the shapes on which it acts.",
+    )  # fmt: skip
+    stiffness: Each = number(
+        "pN/nm", "k of the shapes of each handle. Shapes with k = 0 repel nothing.", at_least=0.0, per="handles"
+    )
+    radius: Given["Numbers | Sequence[float | None] | None", float | np.ndarray | None] = number(
+        "nm",
+        "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need "
+        "one.",
+        default=None, above=0.0, per="handles",
+    )  # fmt: skip
+    layers: InitVar["Numbers"] = argument("int or one per handle, >= 0", _LAYERS, default=1, kw_only=True)
+    no_collide: InitVar["Numbers"] = argument("int or one per handle, >= 0", _LAYERS, default=0, kw_only=True)
+    self_avoiding: InitVar[Any] = argument(
+        "bool or one per handle, optional",
+        "Whether the shapes of one handle collide with each other, where layers let them. By default all do but the "
+        "triangles of a membrane.",
+        default=None, kw_only=True,
+    )  # fmt: skip
+    neighbors: InitVar[int] = argument(
+        "int, >= 1",
+        "Links of one filament do not collide if they are the same or up to `neighbors` links apart: 1 leaves out "
+        "those that share a node. A filament thicker than its links are long, R > ℓ/2, needs more: L/ℓ rounded up.",
+        default=1, kw_only=True,
+    )  # fmt: skip
+    exclusions: Given["Rows | None", np.ndarray] = argument(
+        "(E, 2) int, optional",
+        "Pairs of bead numbers: shapes of which one has the first and the other the second as a corner do not collide.",
+        default=None, kw_only=True, attribute="Pairs (E, 2) of bead numbers with shapes that do not collide.",
+    )  # fmt: skip
+    switchover: float = number(
+        "", "κ. The larger, the nearer to parallel the law of crossing segments ends.",
+        default=8.0, kw_only=True, at_least=0.0,
+    )  # fmt: skip
+    skin: float | None = number(
+        "nm",
+        "Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to "
+        "the bit. 0.8 times the mean radius of all beads where none is given.",
+        default=None, kw_only=True, at_least=0.0,
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        shapes: "Handles",
-        stiffness: "Numbers",
-        radius: "Numbers | Sequence[float | None] | None" = None,
-        *,
-        layers: "Numbers" = 1,
-        no_collide: "Numbers" = 0,
-        self_avoiding: Any = None,
-        neighbors: int = 1,
-        exclusions: "Rows | None" = None,
-        switchover: float = 8.0,
-        skin: float | None = None,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(name=name, group=group)
-        self._shapes = self._handles_of(shapes)
-        self._layers = self._masks("layers", layers)
-        self._no_collide = self._masks("no_collide", no_collide)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._shapes = self._handles_of(given["shapes"])
+        self._layers = self._masks("layers", given["layers"])
+        self._no_collide = self._masks("no_collide", given["no_collide"])
         self._self_avoiding = [not isinstance(h, Membrane) for h in self._shapes]
-        if self_avoiding is not None:
-            self._self_avoiding = self._each("self_avoiding", self_avoiding)
+        if given["self_avoiding"] is not None:
+            self._self_avoiding = self._each("self_avoiding", given["self_avoiding"])
             for i, value in enumerate(self._self_avoiding):
                 if not isinstance(value, bool | np.bool_):
                     raise ParameterError(f"{self.name}: self_avoiding[{i}] = {value!r} but must be True or False")
-        self._neighbors = whole_number(f"{self.name}: neighbors", neighbors, at_least=1, at_most=2**31 - 1)
-        self._exclusions = exclusion_pairs(self.name, exclusions)
-        self._declare(stiffness=stiffness, radius=radius, switchover=switchover, skin=skin)
+        self._neighbors = whole_number(f"{self.name}: neighbors", given["neighbors"], at_least=1, at_most=2**31 - 1)
+        self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
     # What is given ------------------------------------------------------------------------------------------
 

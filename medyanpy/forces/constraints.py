@@ -11,16 +11,19 @@ from medyanpy._kernels.selected import joint_constraints, terms
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.images import expect_near
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, required_thermal_energy
+from medyanpy._tools.validation import array
 from medyanpy.beads import Constraints
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import (
+    AtTemperature,
     Domain,
     Force,
     NamedTerms,
+    argument,
     bead_numbers,
     check_beads,
+    declared,
     domain_table,
     expect_handle,
     handles_in,
@@ -197,7 +200,24 @@ class ConstraintPenalty(NamedTerms):
         return operation
 
 
-class ConstraintFixmanPotential(Force):
+@declared
+class _OfConstraints(Force):
+    """A force that belongs to constraints."""
+
+    constraints: Constraints = argument("Constraints", attribute="The constraints that it belongs to.")
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        handle = given["constraints"]
+        self._constraints = expect_handle(f"{self.name}: constraints", handle, Constraints, "constraints")
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        return (self._constraints,)
+
+
+@declared
+class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
     r"""Fixman potential of constraints written by a user: beads sample as infinitely stiff springs would let them.
 
     .. math:: U = \frac{kT}{2} \ln\det T, \qquad
@@ -209,14 +229,8 @@ class ConstraintFixmanPotential(Force):
 
     Parameters
     ----------
-    constraints : Constraints
+    constraints
         The result of `Topology.constrain`. Where several are solved together, the first of them.
-    temperature : float, kelvin, > 0
-        The temperature that is sampled: give the integrator's.
-    kT : float, pN nm, > 0
-        Instead of `temperature`; `set` takes this one.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -240,40 +254,11 @@ class ConstraintFixmanPotential(Force):
     ConstraintFixmanPotential(kT=4)
     """
 
-    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
-    kT: float  # noqa: N815
-
-    def __init__(
-        self,
-        constraints: Constraints,
-        temperature: float | None = None,
-        kT: float | None = None,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(name=name, group=group)
-        self._constraints = expect_handle(f"{self.name}: constraints", constraints, Constraints, "constraints")
-        self._declare(kT=required_thermal_energy(self.name, temperature, kT))
-
-    @property
-    def constraints(self) -> Constraints:
-        """The constraints that it belongs to."""
-        return self._constraints
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._constraints,)
-
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
         """True if all constraints that are solved together with these conserve momentum."""
         joint = self._constraints.topology.joint
         return joint is None or all(handle.keeps_momentum for handle in joint.handles)
-
-    def _arguments_now(self) -> dict[str, Any]:
-        # kT in place of the temperature, so that no rounding is repeated.
-        return {**super()._arguments_now(), "temperature": None}
 
     def bind(self, layout: "Layout") -> "Operation":
         joint: Any = layout.topology.joint

@@ -1,7 +1,7 @@
 """Repulsion between ellipsoids and all shapes: balls, filaments, rods, membranes."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from dataclasses import InitVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints, RigidBodies
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Handles, Rows
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table
+from medyanpy.handles import Handle
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
 __all__ = ["EllipsoidCollisions"]
@@ -29,6 +29,7 @@ _SKIN = 0.4
 _MEET = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
+@declared
 class EllipsoidCollisions(ShapeForce):
     r"""Repulsion between rigid molecules as ellipsoids and shapes, by how much the two must grow to touch.
 
@@ -45,27 +46,7 @@ class EllipsoidCollisions(ShapeForce):
 
     Parameters
     ----------
-    bodies : handle or list of handles
-        Rigid bodies, each handle once.
-    shapes : handle or list of handles
-        Filaments, rods, membranes, beads, balls and in-triangle points, each once.
-    epsilon : float, pN nm, >= 0
-        ε: with WCA the energy of two that touch, soft that where the centre of a body is on a shape.
-    semi_axes : (3,) or (m, 3) float, nm, > 0
-        Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the order of the
-        handles.
     radius : float or None, or one per handle, nm, >= 0
-        R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need
-        one.
-    form : "WCA" or "soft"
-    exclusions : (E, 2) int, optional
-        Pairs of bead numbers, a body and a bead in each. The body and the shapes of which that bead is a corner do not
-        collide; for bodies tied to a node of a filament or a vertex.
-    skin : float, nm, >= 0, optional
-        Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to the
-        bit. 0.4 times the mean of the largest semi-axes where none is given.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -111,55 +92,63 @@ class EllipsoidCollisions(ShapeForce):
     4.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        epsilon=Domain("pN nm", at_least=0.0),
-        semi_axes=Domain("nm", above=0.0, per="_body_numbers", size=3),
-        radius=Domain("nm", at_least=0.0, per="shapes", optional=True),
-        skin=Domain("nm", at_least=0.0, optional=True),
-    )
-    epsilon: float
-    semi_axes: np.ndarray
-    radius: float | np.ndarray | None
-    skin: float | None
     conserves_momentum = True
+    bodies: InitVar["Handles"] = argument("handle or list of handles", "Rigid bodies, each handle once.")
+    shapes: Given["Handles", tuple[Handle, ...]] = argument(
+        "handle or list of handles", "Filaments, rods, membranes, beads, balls and in-triangle points, each once.",
+        attribute="Handles with the shapes on which it acts.",
+    )  # fmt: skip
+    epsilon: float = number(
+        "pN nm", "ε: with WCA the energy of two that touch, soft that where the centre of a body is on a shape.",
+        at_least=0.0,
+    )  # fmt: skip
+    semi_axes: Given["Numbers", np.ndarray] = number(
+        "nm",
+        "Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the order of "
+        "the handles.",
+        above=0.0, per="_body_numbers", size=3, many="(m,)",
+    )  # fmt: skip
+    radius: Given["Numbers | None", float | np.ndarray | None] = number(
+        "nm",
+        "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need "
+        "one.",
+        default=None, at_least=0.0, per="shapes",
+    )  # fmt: skip
+    form: Given[Literal["WCA", "soft"], str] = argument(
+        '"WCA" or "soft"', default="WCA", kw_only=True, attribute="The form of the energy."
+    )
+    exclusions: Given["Rows | None", np.ndarray] = argument(
+        "(E, 2) int, optional",
+        "Pairs of bead numbers, a body and a bead in each. The body and the shapes of which that bead is a corner do "
+        "not collide; for bodies tied to a node of a filament or a vertex.",
+        default=None, kw_only=True, attribute="Pairs (E, 2) of bead numbers with shapes that do not collide.",
+    )  # fmt: skip
+    skin: float | None = number(
+        "nm",
+        "Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to "
+        "the bit. 0.4 times the mean of the largest semi-axes where none is given.",
+        default=None, kw_only=True, at_least=0.0,
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        bodies: "Handles",
-        shapes: "Handles",
-        epsilon: float,
-        semi_axes: "Numbers",
-        radius: "Numbers | None" = None,
-        *,
-        form: Literal["WCA", "soft"] = "WCA",
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(name=name, group=group)
-        self._form = expect_form(self.name, form)
-        self._bodies = self._handles_of(bodies, "bodies")
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._form = expect_form(self.name, given["form"])
+        self._bodies = self._handles_of(given["bodies"], "bodies")
         for i, handle in enumerate(self._bodies):
             if not isinstance(handle, RigidBodies):
                 raise TopologyError(f"{self.name}: bodies[{i}] must be the handle of rigid bodies, not {handle!r}")
-        self._shapes = self._handles_of(shapes)
+        self._shapes = self._handles_of(given["shapes"])
         for i, handle in enumerate(self._shapes):
             if isinstance(handle, RigidBodies):
                 raise TopologyError(
                     f"{self.name}: shapes[{i}]: {handle!r} are ellipsoids: those among each other are for "
                     "EllipsoidRepulsion"
                 )
-        self._exclusions = exclusion_pairs(self.name, exclusions)
-        self._declare(epsilon=epsilon, semi_axes=semi_axes, radius=radius, skin=skin)
+        self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
     @property
-    def handles(self) -> "tuple[Handle, ...]":
+    def handles(self) -> tuple[Handle, ...]:
         return self._bodies + self._shapes
-
-    @property
-    def form(self) -> str:
-        return self._form
 
     @property
     def _body_numbers(self) -> np.ndarray:

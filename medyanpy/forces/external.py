@@ -37,10 +37,6 @@ class _SingleBeadForce(Force):
 
     of_positions_alone = True
 
-    def __init__(self, beads: "Beads", *, name: str | None, group: int, **numbers: Any) -> None:
-        self._take({"beads": beads, "name": name, "group": group})
-        self._declare(**numbers)
-
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         beads = given["beads"]
@@ -291,7 +287,8 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         self, beads: "Beads", energy: Any, *, name: str | None = None, group: int = 0, **parameters: "Numbers"
     ) -> None:
         self._read(energy, "beads", name, parameters)
-        super().__init__(beads, name=name, group=group, **parameters)
+        self._take({"beads": beads, "name": name, "group": group})
+        self._declare(**parameters)
         self._check_text()
 
     def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:

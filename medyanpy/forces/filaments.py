@@ -1,6 +1,5 @@
 """Forces on filaments: bending, stretching, twisting, and the Fixman potential of constrained filaments."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +8,10 @@ from medyanpy._kernels.core import numerics
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
 from medyanpy._tools.images import displacement
-from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.beads.chains import with_edges
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, Each, Force, argument, declared, domain_table, expect_handle, number
+from medyanpy.forces._base import AtTemperature, Each, Force, argument, declared, expect_handle, number
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
 
@@ -311,7 +309,8 @@ class FilamentTwisting(_JointForce):
         return filament_twisting.FilamentTwisting(self.name, node, owned, director, *rows)
 
 
-class FixmanPotential(_FilamentForce):
+@declared
+class FixmanPotential(AtTemperature, _FilamentForce):
     r"""Fixman potential: constrained filaments sample the shapes that filaments of infinitely stiff springs have.
 
     .. math:: U = \frac{kT}{2} \ln\det C, \qquad
@@ -323,14 +322,8 @@ class FixmanPotential(_FilamentForce):
 
     Parameters
     ----------
-    filaments : Filaments
+    filaments
         Constrained.
-    temperature : float, kelvin, > 0
-        The temperature that is sampled: give the integrator's.
-    kT : float, pN nm, > 0
-        Instead of `temperature`; `set` takes this one.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -376,29 +369,13 @@ class FixmanPotential(_FilamentForce):
     FixmanPotential(kT=4)
     """
 
-    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
-    kT: float  # noqa: N815
-
-    def __init__(
-        self,
-        filaments: Filaments,
-        temperature: float | None = None,
-        kT: float | None = None,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(filaments, name=name, group=group)
-        if not filaments.constrained:
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        if not self._filaments.constrained:
             raise TopologyError(
-                f"{self.name}: the links of {filaments!r} are not constrained: there is no constraint metric to make "
-                "up for. Leave this force out"
+                f"{self.name}: the links of {self._filaments!r} are not constrained: there is no constraint metric to "
+                "make up for. Leave this force out"
             )
-        self._declare(kT=required_thermal_energy(self.name, temperature, kT))
-
-    def _arguments_now(self) -> dict[str, Any]:
-        # kT in place of the temperature, so that no rounding is repeated.
-        return {**super()._arguments_now(), "temperature": None}
 
     def bind(self, layout: "Layout") -> "Operation":
         handle = self._filaments

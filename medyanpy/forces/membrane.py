@@ -1,6 +1,5 @@
 """Forces on membranes: bending, area, volume, and pressure."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,10 +9,19 @@ from medyanpy import errors
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
-from medyanpy.forces._base import Domain, Force, argument, declared, domain_table, expect_handle, number
+from medyanpy.forces._base import (
+    AtTemperature,
+    Each,
+    Force,
+    Given,
+    argument,
+    declared,
+    domain_table,
+    expect_handle,
+    number,
+)
 from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
 from medyanpy.forces._vertex_stars import Stars
 from medyanpy.mesh import geometry
@@ -180,18 +188,16 @@ class _MembraneForce(Force):
 class _OfCurvature(_MembraneForce):
     """A force by the mean curvature of a membrane, from sums at vertices or from angles at edges."""
 
-    def __init__(self, membrane: Membrane, discretization: str, *, name: str | None, group: int) -> None:
-        super().__init__(membrane, name=name, group=group)
-        if discretization not in ("vertex", "dihedral"):
-            raise ParameterError(f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"')
-        self._discretization = discretization
-
-    @property
-    def discretization(self) -> str:
-        """``"vertex"`` or ``"dihedral"``."""
-        return self._discretization
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._discretization = given["discretization"]
+        if self._discretization not in ("vertex", "dihedral"):
+            raise ParameterError(
+                f'{self.name}: discretization = {self._discretization!r} but must be "vertex" or "dihedral"'
+            )
 
 
+@declared
 class MembraneBending(_OfCurvature):
     r"""Bending energy of a membrane (Helfrich), with spontaneous curvature.
 
@@ -204,18 +210,8 @@ class MembraneBending(_OfCurvature):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         V vertices.
-    bending_modulus : float or (V,) float, pN nm, >= 0
-        κ; about 20 kT = 82 pN nm for lipid bilayers. Values at border vertices are not used.
-    spontaneous_curvature : float or (V,) float, 1/nm, finite
-        c, in the sign of H.
-    discretization : "vertex" or "dihedral"
-        The form of the energy on triangles; see Notes.
-    projected : bool
-        The vertex form with the projected curvature, in which stars of triangles crumple; see Notes.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -272,29 +268,29 @@ class MembraneBending(_OfCurvature):
     1.000
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
-        spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
+    bending_modulus: Each = number(
+        "pN nm", "κ; about 20 kT = 82 pN nm for lipid bilayers. Values at border vertices are not used.",
+        at_least=0.0, per="membrane.beads", many="(V,)",
+    )  # fmt: skip
+    spontaneous_curvature: Each = number(
+        "1/nm", "c, in the sign of H.", default=0.0, per="membrane.beads", many="(V,)"
     )
-    bending_modulus: float | np.ndarray
-    spontaneous_curvature: float | np.ndarray
+    discretization: Given[Literal["vertex", "dihedral"], str] = argument(
+        '"vertex" or "dihedral"', "The form of the energy on triangles; see Notes.", default="vertex",
+        attribute='``"vertex"`` or ``"dihedral"``.',
+    )  # fmt: skip
+    projected: bool = argument(
+        "bool", "The vertex form with the projected curvature, in which stars of triangles crumple; see Notes.",
+        default=False, kw_only=True, attribute="True where the vertex form has the projected curvature.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        membrane: Membrane,
-        bending_modulus: "Numbers",
-        spontaneous_curvature: "Numbers" = 0.0,
-        discretization: Literal["vertex", "dihedral"] = "vertex",
-        *,
-        projected: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, discretization, name=name, group=group)
-        if projected and discretization != "vertex":
-            raise ParameterError(f'{self.name}: projected = True but discretization = {discretization!r}, not "vertex"')
-        self._projected = bool(projected)
-        self._declare(bending_modulus=bending_modulus, spontaneous_curvature=spontaneous_curvature)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._projected = bool(given["projected"])
+        if self._projected and self._discretization != "vertex":
+            raise ParameterError(
+                f'{self.name}: projected = True but discretization = {self._discretization!r}, not "vertex"'
+            )
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -302,11 +298,6 @@ class MembraneBending(_OfCurvature):
             so = "a positive curvature bulges inward there"
             warn_inside_out(self.name, self._membrane, checked["spontaneous_curvature"], so)
         return checked
-
-    @property
-    def projected(self) -> bool:
-        """True where the vertex form has the projected curvature."""
-        return self._projected
 
     def _inner_moduli(self) -> np.ndarray:
         """Return κ (V,), 0 on borders, which carry no energy."""
@@ -400,6 +391,7 @@ class MembraneBending(_OfCurvature):
         return membrane_dihedral.DihedralBending(*self._place(layout), kappa, c0)
 
 
+@declared
 class MembraneArea(_MembraneForce):
     r"""Resistance of a membrane to changes of its area, as a whole or triangle by triangle.
 
@@ -408,16 +400,10 @@ class MembraneArea(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         F triangles.
     area_modulus : float, pN/nm, >= 0; or (F,) float with `per_triangle`
-        k; 200 to 300 pN/nm for lipid bilayers, less for ones that hold a reserve of area.
     area : float, nm², > 0; or (F,) float with `per_triangle`, optional
-        A0; the area the mesh starts with where none is given.
-    per_triangle : bool
-        Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area does not.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -447,34 +433,25 @@ class MembraneArea(_MembraneForce):
     MembraneArea(area_modulus=200, area=3e+06)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        area_modulus=Domain("pN/nm", at_least=0.0),
-        area=Domain("nm²", above=0.0, optional=True),
+    area_modulus: Each = number(
+        "pN/nm", "k; 200 to 300 pN/nm for lipid bilayers, less for ones that hold a reserve of area.", at_least=0.0
     )
-    area_modulus: float | np.ndarray
-    area: float | np.ndarray | None
-    _domains_per_triangle = domain_table(**{k: replace(v, per="membrane.mesh.faces") for k, v in domains.items()})
+    area: Given["Numbers | None", float | np.ndarray | None] = number(
+        "nm²", "A0; the area the mesh starts with where none is given.", default=None, above=0.0
+    )
+    per_triangle: bool = argument(
+        "bool",
+        "Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area does not.",
+        default=False, attribute="True if each triangle keeps its own area.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        membrane: Membrane,
-        area_modulus: "Numbers",
-        area: "Numbers | None" = None,
-        per_triangle: bool = False,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        self._per_triangle = bool(per_triangle)
-        if per_triangle:
-            self.domains = self._domains_per_triangle
-        self._declare(area_modulus=area_modulus, area=area)
-
-    @property
-    def per_triangle(self) -> bool:
-        """True if each triangle keeps its own area."""
-        return self._per_triangle
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._per_triangle = bool(given["per_triangle"])
+        if self._per_triangle:
+            self.domains = domain_table(
+                **{name: replace(domain, per="membrane.mesh.faces") for name, domain in self.domains.items()}
+            )
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["area"] is None:
@@ -660,7 +637,22 @@ class MembranePressure(_MembraneForce):
         return membrane_totals.Pressure(*self._place(layout), self._numbers["pressure"])
 
 
-class MembraneOsmoticPressure(_MembraneForce):
+@declared
+class _InSolution(_MembraneForce):
+    """A force of a membrane with particles on both of its sides."""
+
+    particles: float = number(
+        "", "N, number of enclosed particles: molecules or ions of all kinds together. Of V in nm³ at c mM there are "
+        "6.022e-4 c V.",
+        above=0.0,
+    )  # fmt: skip
+    concentration: float = number(
+        "1/nm³", "c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.", above=0.0
+    )
+
+
+@declared
+class MembraneOsmoticPressure(AtTemperature, _InSolution):
     r"""Osmotic pressure of particles inside a closed membrane that does not let them through, in an ideal solution.
 
     .. math:: U = N kT\,(q - 1 - \ln q), \quad q = c V/N, \qquad
@@ -671,18 +663,8 @@ class MembraneOsmoticPressure(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         Closed, with normals outward.
-    particles : float, > 0
-        N, number of enclosed particles: molecules or ions of all kinds together. Of V in nm³ at c mM there are 6.022e-4
-        c V.
-    concentration : float, 1/nm³, > 0
-        c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.
-    temperature : float, K, > 0
-    kT : float, pN nm, > 0
-        In place of the temperature.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -716,34 +698,11 @@ class MembraneOsmoticPressure(_MembraneForce):
     MembraneOsmoticPressure(particles=3351.05, concentration=0.006022, kT=4.14195)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        particles=Domain(above=0.0), concentration=Domain("1/nm³", above=0.0), kT=Domain("pN nm", above=0.0)
-    )
-    particles: float
-    concentration: float
-    kT: float  # noqa: N815 - the symbol of the papers
-
-    def __init__(
-        self,
-        membrane: Membrane,
-        particles: float,
-        concentration: float,
-        temperature: float | None = None,
-        kT: float | None = None,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         self._expect_closed("it encloses no volume")
         self._expect_outward()
         self._warn_of_volumes_counted_twice()
-        kT = required_thermal_energy(self.name, temperature, kT)
-        self._declare(particles=particles, concentration=concentration, kT=kT)
-
-    def _arguments_now(self) -> dict[str, Any]:
-        # kT in place of the temperature, so that no rounding is repeated.
-        return {**super()._arguments_now(), "temperature": None}
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         n, c, kT = self._named("particles", "concentration", "kT")

@@ -1,17 +1,15 @@
 """Adhesion of a membrane to walls, spheres and beads."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.forces.membrane_adhesion import MembraneAdhesion as AdhesionOperation
 from medyanpy._tools.sums import lengths
-from medyanpy._tools.types import Numbers
-from medyanpy.beads import Balls, InTrianglePoints, Membrane
+from medyanpy.beads import Balls, InTrianglePoints
 from medyanpy.boundaries import Boundary, Plane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, shown, warn_outside
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Each, argument, declared, number
 from medyanpy.forces.membrane import _MembraneForce
 from medyanpy.handles import Handle
 from medyanpy.surfaces import Plane as PlaneSurface
@@ -29,6 +27,7 @@ _NONE = np.empty((0, 6)), np.empty((0, 9))
 _REACH = 20.0
 
 
+@declared
 class MembraneAdhesion(_MembraneForce):
     r"""Adhesion of a membrane to a wall, a sphere, or beads: a well in the distance, per area.
 
@@ -39,19 +38,8 @@ class MembraneAdhesion(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         V vertices.
-    to : boundaries.Plane, boundaries.Sphere, boundaries.Capsule, surfaces.Sphere, or handle of beads
-        The target: a wall, from the side where beads are to be; a sphere, from outside; or all beads of a handle, by
-        their radius if they are balls, which receive the opposite force.
-    strength : float or (V,) float, pN/nm, finite
-        w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.
-    range : float, nm, > 0
-        ρ: the energy is -0.26 w at d0 + 2ρ, and zero at d0 - 0.69 ρ; closer the membrane is repelled.
-    distance : float, nm, finite
-        d0, where the energy is lowest.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -94,32 +82,30 @@ class MembraneAdhesion(_MembraneForce):
     MembraneAdhesion(strength=0.05, range=2, distance=2)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        strength=Domain("pN/nm", per="membrane.beads"), range=Domain("nm", above=0.0), distance=Domain("nm")
+    to: "Boundary | Sphere | Handle" = argument(
+        "boundaries.Plane, boundaries.Sphere, boundaries.Capsule, surfaces.Sphere, or handle of beads",
+        "The target: a wall, from the side where beads are to be; a sphere, from outside; or all beads of a handle, by "
+        "their radius if they are balls, which receive the opposite force.",
+        attribute="The object that it adheres to.",
     )
-    strength: float | np.ndarray
-    range: float
-    distance: float
+    strength: Each = number(
+        "pN/nm", "w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.",
+        per="membrane.beads", many="(V,)",
+    )  # fmt: skip
+    range: float = number(
+        "nm", "ρ: the energy is -0.26 w at d0 + 2ρ, and zero at d0 - 0.69 ρ; closer the membrane is repelled.",
+        above=0.0,
+    )  # fmt: skip
+    distance: float = number("nm", "d0, where the energy is lowest.", default=0.0)
 
-    def __init__(
-        self,
-        membrane: Membrane,
-        to: "Boundary | Sphere | Handle",
-        strength: "Numbers",
-        range: float,
-        distance: float = 0.0,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        self._to = to
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        to = self._to = given["to"]
         if isinstance(to, Handle):
-            if to is membrane or isinstance(to, InTrianglePoints) or not to.in_space:
+            if to is self._membrane or isinstance(to, InTrianglePoints) or not to.in_space:
                 raise TopologyError(f"{self.name}: to must be beads with a place of their own in space, not {to!r}")
         else:
             _shapes(self.name, to)
-        self._declare(strength=strength, range=range, distance=distance)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -143,11 +129,6 @@ class MembraneAdhesion(_MembraneForce):
             return float(rounds[:, 7].min(initial=np.inf))
         radii = self._to.radius if isinstance(self._to, Balls) else np.zeros(len(self._to))
         return max(float(np.min(radii, initial=np.inf)), distance) or np.inf
-
-    @property
-    def to(self) -> "Boundary | Sphere | Handle":
-        """The object that it adheres to."""
-        return self._to
 
     @property
     def handles(self) -> tuple[Handle, ...]:

@@ -1,21 +1,17 @@
 """Energies of the Gaussian curvature of a membrane, and of the difference in area of its two sides."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._kernels.forces.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import lengths, row_products, total
-from medyanpy.beads import Membrane
-from medyanpy.forces._base import Domain, Each, declared, domain_table, number
+from medyanpy.forces._base import Each, Given, argument, declared, number
 from medyanpy.forces.membrane import _MembraneForce, _OfCurvature
 from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
@@ -78,6 +74,7 @@ class MembraneGaussianCurvature(_MembraneForce):
         return GaussianCurvature(*self._place(layout), np.ascontiguousarray(modulus))
 
 
+@declared
 class MembraneAreaDifference(_OfCurvature):
     r"""Resistance of a closed bilayer to differences in area of its two leaflets (area-difference elasticity, ADE).
 
@@ -88,20 +85,8 @@ class MembraneAreaDifference(_OfCurvature):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         Closed, with normals outward.
-    modulus : float, pN nm, >= 0
-        κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 to 3).
-    thickness : float, nm, > 0
-        D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a bilayer.
-    area_difference : float, nm², finite, optional
-        ΔA0, the excess area of the relaxed outer leaflet; by default that of the mesh at the start.
-    area : float, nm², > 0, optional
-        A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.
-    discretization : "vertex" or "dihedral"
-        Form of H on triangles.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -133,35 +118,37 @@ class MembraneAreaDifference(_OfCurvature):
     MembraneAreaDifference(modulus=82, thickness=3, area_difference=40000, area=3e+06)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        modulus=Domain("pN nm", at_least=0.0),
-        thickness=Domain("nm", above=0.0),
-        area_difference=Domain("nm²", optional=True),
-        area=Domain("nm²", above=0.0, optional=True),
+    modulus: float = number(
+        "pN nm",
+        "κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 to 3).",
+        at_least=0.0,
     )
-    modulus: float
-    thickness: float
-    area_difference: float | None
-    area: float | None
+    thickness: float = number(
+        "nm",
+        "D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a "
+        "bilayer.",
+        above=0.0,
+    )
+    area_difference: float | None = number(
+        "nm²", "ΔA0, the excess area of the relaxed outer leaflet; by default that of the mesh at the start.",
+        default=None,
+    )  # fmt: skip
+    area: float | None = number(
+        "nm²",
+        "A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.",
+        default=None, above=0.0,
+    )  # fmt: skip
+    discretization: Given[Literal["vertex", "dihedral"], str] = argument(
+        '"vertex" or "dihedral"', "Form of H on triangles.",
+        default="vertex", attribute='``"vertex"`` or ``"dihedral"``.',
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        membrane: Membrane,
-        modulus: float,
-        thickness: float,
-        area_difference: float | None = None,
-        area: float | None = None,
-        discretization: Literal["vertex", "dihedral"] = "vertex",
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(membrane, discretization, name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         self._expect_closed("lipids go from one side to the other round it")
         self._expect_outward()
-        self._declare(modulus=modulus, thickness=thickness, area_difference=area_difference, area=area)
 
-    def _checked(self, **numbers: "Any") -> "dict[str, Any]":
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
         mesh = self._membrane.mesh
         if numbers["area"] is None:
             numbers["area"] = mesh.area

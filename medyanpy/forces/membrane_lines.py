@@ -1,6 +1,5 @@
 """Line tension on a membrane: of its borders, and of boundaries between its phases."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,10 +7,8 @@ import numpy as np
 from medyanpy._kernels.forces.membrane_lines import BorderTension as BorderOperation
 from medyanpy._kernels.forces.membrane_lines import PhaseTension
 from medyanpy._tools.images import displacement
-from medyanpy._tools.types import Numbers
-from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, declared, domain_table, number
+from medyanpy.forces._base import Each, declared, number
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.membrane import _MembraneForce
 from medyanpy.mesh.geometry import corners_of
@@ -80,6 +77,7 @@ class BorderTension(_MembraneForce):
         return BorderOperation(*self._place(layout), self._numbers["line_tension"], places)
 
 
+@declared
 class MembraneLineTension(_MembraneForce):
     r"""Line tension between two phases of a membrane.
 
@@ -89,14 +87,8 @@ class MembraneLineTension(_MembraneForce):
 
     Parameters
     ----------
-    membrane : Membrane
+    membrane
         V vertices.
-    phases : float or (V,) float, >= 0 and <= 1
-        φ: 0 of vertices of one phase, 1 of the other. Values between are a diffuse boundary.
-    line_tension : float, pN, finite
-        λ; 0.1 to 5 pN between liquid phases of lipids.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -135,19 +127,16 @@ class MembraneLineTension(_MembraneForce):
     MembraneLineTension(phases=array of 162, line_tension=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        phases=Domain(at_least=0.0, at_most=1.0, per="membrane.beads"), line_tension=Domain("pN")
-    )
-    phases: float | np.ndarray
-    line_tension: float
+    phases: Each = number(
+        "", "φ: 0 of vertices of one phase, 1 of the other. Values between are a diffuse boundary.",
+        at_least=0.0, at_most=1.0, per="membrane.beads", many="(V,)",
+    )  # fmt: skip
+    line_tension: float = number("pN", "λ; 0.1 to 5 pN between liquid phases of lipids.")
 
-    def __init__(
-        self, membrane: Membrane, phases: "Numbers", line_tension: float, *, name: str | None = None, group: int = 0
-    ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        if isinstance(phases, np.ndarray) and phases.dtype == bool:
-            phases = phases.astype(float)
-        self._declare(phases=phases, line_tension=line_tension)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        if isinstance(given["phases"], np.ndarray) and given["phases"].dtype == bool:
+            given["phases"] = given["phases"].astype(float)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)

@@ -8,12 +8,10 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._kernels.forces.radial import Radial, ending, radial_values
-from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Beads
-from medyanpy.forces._base import Each, Given, argument, declared, number
+from medyanpy.forces._base import Each, argument, declared, number
 from medyanpy.forces._pair_force import PairForce, Profile, TwoGroups
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
@@ -31,7 +29,6 @@ __all__ = [
     "Morse",
     "Ricker",
     "SoftSphere",
-    "TabulatedPair",
     "Yukawa",
 ]
 
@@ -655,114 +652,6 @@ class Yukawa(EndingPair):
     def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         strength, length = self._named("strength", "screening_length")
         return Radial.YUKAWA, (strength, length), 0.0, ()
-
-
-@declared
-class TabulatedPair(EndingPair):
-    r"""An energy of pairs that is given as a table.
-
-    .. math:: U = \sum_{(i, j)} s\,[u(r) - U_c] \quad\text{for}\; r = |x_j - x_i| < r_c
-
-    over all pairs with one bead in each group, each pair once; u is the cubic spline through the table, U_c its value
-    at the cutoff, or 0 where the energy is switched off.
-
-    Parameters
-    ----------
-    cutoff
-        r_c, within the table; its last distance where none is given.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `SoftSphere`; a switch that is not below the cutoff, or without one. A table that is too short, distances
-        that do not ascend, numbers that are not finite; a cutoff outside the table.
-
-    Notes
-    -----
-    The spline has two continuous derivatives; at both ends its third is that of the interval next to the last ("not a
-    knot"). So energy and force are continuous within the table: at its end the energy is, with `shift`, and the force
-    too with `switch`. Its error falls as the fourth power of the spacing, that of forces as the third: give more rows
-    where the energy is steep.
-
-    Two beads nearer to each other than the first distance have no energy, and the run ends with a `SimulationError`
-    that names one of them. Let a table begin where thermal beads never come, or at 0; one that begins at 0 has no force
-    between beads in one place. A table costs a few nanoseconds more than a formula.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [2.5, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> r = np.linspace(0.0, 5.0, 51)
-    >>> system.add_force(mp.forces.TabulatedPair(beads, beads, r, 4.0 * np.exp(-r**2)))
-    TabulatedPair(scale=1, cutoff=None, switch=None, skin=None)
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
-    0.007722
-    """
-
-    distances: Given["Numbers", np.ndarray] = argument(
-        "(n,) float, nm, >= 0",
-        "Of at least four rows of the table, each larger than the one before; equally far from each other or not.",
-        attribute="(n,) nm; of the table.",
-    )
-    energies: Given["Numbers", np.ndarray] = argument(
-        "(n,) float, pN nm, finite", "u there.", attribute="(n,) pN nm; of the table."
-    )
-    scale: float = number(text="s, a factor that can be set while a run goes on.", default=1.0)
-
-    def _take(self, given: dict[str, Any]) -> None:
-        title = given["name"] or type(self).__name__
-        self._distances, self._energies = _table(title, given["distances"], given["energies"])
-        super()._take(given)
-
-    def _end(self, numbers: Mapping[str, Any]) -> float | None:
-        cutoff: float | None = numbers["cutoff"]
-        return float(self._distances[-1]) if cutoff is None else cutoff
-
-    def _checked(self, **numbers: Any) -> dict[str, Any]:
-        checked = super()._checked(**numbers)
-        cutoff, r = checked["cutoff"], self._distances
-        if cutoff is not None and not r[0] < cutoff <= r[-1]:
-            raise ParameterError(
-                f"{self.name}: cutoff = {cutoff:g} nm but must be within the table, above {r[0]:g} and up to "
-                f"{r[-1]:g} nm"
-            )
-        return checked
-
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        from scipy.interpolate import CubicSpline
-
-        r = self._distances
-        cubics = CubicSpline(r, self._energies).c[::-1].T
-        return Radial.TABULATED, (self._numbers["scale"], float(len(r))), 0.0, np.append(r, cubics)
-
-    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
-        lowest = int(np.argmin(self._numbers["scale"] * self._energies))
-        if lowest in (0, len(self._distances) - 1):
-            # No well: the longest timestep depends on how near to each other beads will come.
-            return None
-        stiffness = self._steepness(*self._kernel())
-        end = self._end(self._numbers)
-        least = float(stiffness(self._distances[lowest : lowest + 1])[0])
-        return self._frequencies(start, end or 0.0, lambda r, _: stiffness(r), max(least, 0.0))
-
-
-def _table(name: str, distances: "Numbers", energies: "Numbers") -> tuple[np.ndarray, np.ndarray]:
-    r = array(f"{name}: distances", distances, (None,)).copy()
-    u = array(f"{name}: energies", energies, (None,)).copy()
-    if len(r) < 4 or len(u) != len(r):
-        raise ParameterError(
-            f"{name}: {len(r)} distances and {len(u)} energies, but there must be as many of either, and at least 4"
-        )
-    if r[0] < 0.0:
-        raise ParameterError(f"{name}: distances[0] = {r[0]:g} nm but must be >= 0")
-    if not (np.diff(r) > 0.0).all():
-        k = int(np.argmin(np.diff(r) > 0.0)) + 1
-        raise ParameterError(f"{name}: distances[{k}] = {r[k]:g} nm but must be above the one before, {r[k - 1]:g} nm")
-    r.flags.writeable = u.flags.writeable = False
-    return r, u
 
 
 def _lennard_jones(r: Any) -> Any:

@@ -4,7 +4,7 @@ All are polynomials of degree 4 in the positions, smooth everywhere, with the se
 implicit kicks. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Rows
-from medyanpy.forces._base import Domain, Each, Given, NamedTerms, argument, check_beads, declared, domain_table, number
+from medyanpy.forces._base import Each, Given, NamedTerms, argument, check_beads, declared, number
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
 
 
+@declared
 class LinkLengthPenalty(NamedTerms):
     r"""Holds distances between beads, the more closely the larger ω: a stiff potential in place of constraints.
 
@@ -37,15 +38,7 @@ class LinkLengthPenalty(NamedTerms):
 
     Parameters
     ----------
-    pairs : (B, 2) int, or Filaments
-        The two beads of each term, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may occur
-        more than once. Or filaments added with ``constrained=False``: a term for each of their links.
-    omega : float or (B,) float, pN^½ nm^(-3/2), >= 0
-        ω. Near its length a term is a spring of stiffness 4ω²ℓ².
     length : float or (B,) float, nm, >= 0
-        ℓ; ``filaments.link_lengths`` where none is given for filaments.
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -70,26 +63,28 @@ class LinkLengthPenalty(NamedTerms):
     LinkLengthPenalty(omega=20, length=1)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="pairs"),
-        length=Domain("nm", at_least=0.0, per="pairs"),
-    )
-    omega: float | np.ndarray
-    length: float | np.ndarray
     conserves_momentum = True
     noun = "pair"
-    terms = "_pairs"
+    terms = "_named_pairs"
+    terms_argument = "pairs"
+    pairs: Given["Rows | Filaments", np.ndarray] = argument(
+        "(B, 2) int, or Filaments",
+        "The two beads of each term, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may "
+        "occur more than once. Or filaments added with ``constrained=False``: a term for each of their links.",
+        attribute="Bead numbers (B, 2).",
+    )
+    omega: Each = number(
+        "pN^½ nm^(-3/2)", "ω. Near its length a term is a spring of stiffness 4ω²ℓ².",
+        at_least=0.0, per="pairs", many="(B,)",
+    )  # fmt: skip
+    length: Given["Numbers | None", float | np.ndarray] = number(
+        "nm", "ℓ; ``filaments.link_lengths`` where none is given for filaments.",
+        default=None, at_least=0.0, per="pairs", optional=False, many="(B,)",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        pairs: "Rows | Filaments",
-        omega: "Numbers",
-        length: "Numbers | None" = None,
-        *,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        super().__init__(name=name, group=group)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        pairs, length = given["pairs"], given["length"]
         self._filaments: Filaments | None = pairs if isinstance(pairs, Filaments) else None
         # True if links have the lengths of the filaments.
         self._of_links = self._filaments is not None and length is None
@@ -98,20 +93,19 @@ class LinkLengthPenalty(NamedTerms):
             length = self._filaments.link_lengths if length is None else length
         elif length is None:
             raise ParameterError(f"{self.name}: give length=, which beads do not have of their own")
-        self._pairs: np.ndarray = (
+        given["length"] = length
+        self._named_pairs: np.ndarray = (
             np.empty((0, 2), np.int64) if isinstance(pairs, Filaments) else check_pairs(self.name, pairs)
         )
-        self._declare(omega=omega, length=length)
 
     @property
-    def pairs(self) -> np.ndarray:
-        """Bead numbers (B, 2)."""
-        return self._pairs if self._filaments is None else self._filaments.beads[self._filaments.links]
+    def _pairs(self) -> np.ndarray:
+        return self._named_pairs if self._filaments is None else self._filaments.beads[self._filaments.links]
 
     @property
     def joined(self) -> np.ndarray:
         # Links of filaments are joined already.
-        return super().joined if self.handles else self._pairs
+        return super().joined if self.handles else self._named_pairs
 
     def _keys(self, per: str) -> np.ndarray | None:
         if self._filaments is None:

@@ -1,6 +1,5 @@
 """Walls that repel."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
@@ -14,7 +13,7 @@ from medyanpy.beads import Balls
 from medyanpy.boundaries import Boundary, Plane
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._arguments import Beads
-from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import FORMS, expect_form
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.external import _SingleBeadForce
@@ -32,6 +31,7 @@ __all__ = ["WallRepulsion"]
 _STIFFNESS = {"WCA": 456.0, "soft": 2.0}
 
 
+@declared
 class WallRepulsion(_SingleBeadForce):
     r"""Repulsion from a wall, by how far the surface of each bead is from it.
 
@@ -41,26 +41,6 @@ class WallRepulsion(_SingleBeadForce):
 
     g is the distance of the surface of a bead from the wall. For a sphere it is that of its centre less r. For an
     ellipsoid before a plane it is g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ, exact in any orientation.
-
-    Parameters
-    ----------
-    wall : boundaries.Plane, boundaries.Sphere or boundaries.Capsule
-        Round ones from inside, or from outside.
-    beads : handle, list of handles, (m,) int, or Sites
-        Of any kind. Filaments, rods and membranes are kept in front of the wall by their nodes.
-    epsilon : float, pN nm, >= 0
-        ε: with WCA the energy of a bead that touches the wall; soft, of one that overlaps with it by σ.
-    sigma : float, nm, > 0
-        σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than σ; soft
-        it begins where a bead touches, with the stiffness 2ε/σ².
-    radius : float or (m,) float, nm, >= 0, optional
-        r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where none is
-        given.
-    semi_axes : (3,) or (m, 3) float, nm, > 0, optional
-        a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a plane.
-    form : "WCA" or "soft"
-    name, group
-        See `Force`.
 
     Raises
     ------
@@ -97,50 +77,50 @@ class WallRepulsion(_SingleBeadForce):
     4.0
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        epsilon=Domain("pN nm", at_least=0.0),
-        sigma=Domain("nm", above=0.0),
-        radius=Domain("nm", at_least=0.0, per="beads", optional=True),
-        semi_axes=Domain("nm", above=0.0, per="beads", size=3, optional=True),
+    wall: Boundary = argument(
+        "boundaries.Plane, boundaries.Sphere or boundaries.Capsule", "Round ones from inside, or from outside.",
+        attribute="The wall.",
+    )  # fmt: skip
+    beads: Given["Beads", np.ndarray | Sites] = argument(
+        "handle, list of handles, (m,) int, or Sites",
+        "Of any kind. Filaments, rods and membranes are kept in front of the wall by their nodes.",
     )
-    epsilon: float
-    sigma: float
-    radius: float | np.ndarray | None
-    semi_axes: np.ndarray | None
+    epsilon: float = number(
+        "pN nm", "ε: with WCA the energy of a bead that touches the wall; soft, of one that overlaps with it by σ.",
+        at_least=0.0,
+    )  # fmt: skip
+    sigma: float = number(
+        "nm",
+        "σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than σ; "
+        "soft it begins where a bead touches, with the stiffness 2ε/σ².",
+        above=0.0,
+    )
+    radius: Given["Numbers | None", float | np.ndarray | None] = number(
+        "nm",
+        "r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where none "
+        "is given.",
+        default=None, kw_only=True, at_least=0.0, per="beads", many="(m,)",
+    )  # fmt: skip
+    semi_axes: Given["Numbers | None", np.ndarray | None] = number(
+        "nm",
+        "a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a plane.",
+        default=None, kw_only=True, above=0.0, per="beads", size=3, many="(m,)",
+    )  # fmt: skip
+    form: Given[Literal["WCA", "soft"], str] = argument(
+        '"WCA" or "soft"', default="WCA", kw_only=True, attribute="The form of the energy."
+    )
 
-    def __init__(
-        self,
-        wall: Boundary,
-        beads: "Beads",
-        epsilon: float,
-        sigma: float,
-        *,
-        radius: "Numbers | None" = None,
-        semi_axes: "Numbers | None" = None,
-        form: Literal["WCA", "soft"] = "WCA",
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
-        title = name or type(self).__name__
+    def _take(self, given: dict[str, Any]) -> None:
+        title, wall = given["name"] or type(self).__name__, given["wall"]
         if not isinstance(wall, Boundary):
             # Planes and spheres of both kinds have the same text.
             other = f"a surfaces.{type(wall).__name__}" if isinstance(wall, Surface) else shown(wall)
             raise ParameterError(
                 f"{title}: wall must be a boundaries.Plane, boundaries.Sphere or boundaries.Capsule, not {other}"
             )
-        self._wall, self._form = wall, expect_form(title, form)
+        self._wall, self._form = wall, expect_form(title, given["form"])
         self._seen: WeakSet[Any] = WeakSet()
-        super().__init__(
-            beads, name=name, group=group, epsilon=epsilon, sigma=sigma, radius=radius, semi_axes=semi_axes
-        )
-
-    @property
-    def wall(self) -> Boundary:
-        return self._wall
-
-    @property
-    def form(self) -> str:
-        return self._form
+        super()._take(given)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)

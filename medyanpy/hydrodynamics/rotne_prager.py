@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.declared import Declared, Given, argument, declared, number
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, number, vector
+from medyanpy._tools.validation import array, vector
 from medyanpy.beads import Beads, Directors, Filaments, OrientedBeads, SurfacePoints
 from medyanpy.boundaries import Plane
 from medyanpy.errors import ParameterError, TopologyError
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["RotnePrager"]
 
 
-class RotnePrager(Described, Guarded):
+@declared
+class RotnePrager(Described, Guarded, Declared):
     r"""Hydrodynamic interactions: beads that move drag others along through the fluid.
 
     Friction and noise of all beads named here follow from one matrix, the mobility of all of them. Pairs have the
@@ -39,24 +41,6 @@ class RotnePrager(Described, Guarded):
     Membranes, in-triangle points, beads on surfaces and all beads that are not named do not take part. They keep
     friction and noise of their own, and neither move the fluid nor are moved by it.
 
-    Parameters
-    ----------
-    viscosity : float, pN s/nm², > 0
-        Of water `presets.WATER`.
-    handles : a handle, or several
-        Free beads, balls, filaments with one friction for each node, rigid bodies, rods: with friction > 0 (of rotation
-        too where they turn), none of them fixed. Jumps must not add or remove them.
-    wall : boundaries.Plane, optional
-        A wall without slip: Blake's images of all spheres. They must not touch it: let a force keep them away.
-    velocity_gradient : (3, 3) float, 1/s, optional
-        The fluid flows without beads, with velocity ``velocity + velocity_gradient @ x``. Beads are carried along, and
-        turn with half of its vorticity. Bodies that are not spheres are refused where the flow has shear.
-    velocity : (3,) float, nm/s, optional
-        See `velocity_gradient`.
-    tolerance : float, > 0 and <= 0.1
-        Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average one in O:
-        the temperature of a motion is off by at most about twice this part.
-
     Raises
     ------
     ParameterError
@@ -71,24 +55,41 @@ class RotnePrager(Described, Guarded):
 
     _remedy = "make a new one, and a new System with it"
 
-    def __init__(
-        self,
-        viscosity: float,
-        handles: Handle | Iterable[Handle],
-        *,
-        wall: Plane | None = None,
-        velocity_gradient: "Numbers | None" = None,
-        velocity: "Numbers | None" = None,
-        tolerance: float = 0.02,
-    ) -> None:
+    viscosity: float = number("pN s/nm²", "Of water `presets.WATER`.", above=0.0, fixed=True)
+    handles: Given[Handle | Iterable[Handle], tuple[Handle, ...]] = argument(
+        "a handle, or several",
+        "Free beads, balls, filaments with one friction for each node, rigid bodies, rods: with friction > 0 (of "
+        "rotation too where they turn), none of them fixed. Jumps must not add or remove them.",
+    )
+    wall: Plane | None = argument(
+        "boundaries.Plane, optional",
+        "A wall without slip: Blake's images of all spheres. They must not touch it: let a force keep them away.",
+        default=None, kw_only=True,
+    )  # fmt: skip
+    velocity_gradient: Given["Numbers | None", np.ndarray] = argument(
+        "(3, 3) float, 1/s, optional",
+        "The fluid flows without beads, with velocity ``velocity + velocity_gradient @ x``. Beads are carried along, "
+        "and turn with half of its vorticity. Bodies that are not spheres are refused where the flow has shear.",
+        default=None, kw_only=True,
+    )  # fmt: skip
+    velocity: Given["Numbers | None", np.ndarray] = argument(
+        "(3,) float, nm/s, optional", "See `velocity_gradient`.", default=None, kw_only=True
+    )
+    tolerance: float = number(
+        "",
+        "Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average one in "
+        "O: the temperature of a motion is off by at most about twice this part.",
+        default=0.02, kw_only=True, above=0.0, at_most=0.1, fixed=True,
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
         what = type(self).__name__
-        self.viscosity: float = number(f"{what}: viscosity", viscosity, above=0.0)
-        self.handles: tuple[Handle, ...] = _handles(what, handles)
-        self.wall = wall
-        self._frame = wall_frame(what, wall)
-        self.velocity_gradient: np.ndarray = _kept(f"{what}: velocity_gradient", velocity_gradient, (3, 3))
-        self.velocity: np.ndarray = _kept(f"{what}: velocity", velocity, (3,))
-        self.tolerance: float = number(f"{what}: tolerance", tolerance, above=0.0, at_most=0.1)
+        self.viscosity, self.tolerance, self.wall = given["viscosity"], given["tolerance"], given["wall"]
+        self.handles = _handles(what, given["handles"])
+        self._frame = wall_frame(what, self.wall)
+        self.velocity_gradient = _kept(f"{what}: velocity_gradient", given["velocity_gradient"], (3, 3))
+        self.velocity = _kept(f"{what}: velocity", given["velocity"], (3,))
         self._check_flow(what)
         self.check()
 

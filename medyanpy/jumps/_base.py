@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from medyanpy._kernels.core.program import Operation
+from medyanpy._tools.declared import Given, argument, declared, number
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from medyanpy.state import State
     from medyanpy.topology import Topology
 
-__all__ = ["Counts", "Domain", "Jump", "domain_table"]
+__all__ = ["Counts", "Domain", "Given", "Jump", "argument", "declared", "domain_table", "number"]
 
 
 class Counts(NamedTuple):
@@ -35,6 +36,7 @@ class Counts(NamedTuple):
     accepted: int
 
 
+@declared
 class Jump(Parameterized):
     """A sudden change at random times: a link binds, an edge flips.
 
@@ -59,9 +61,12 @@ class Jump(Parameterized):
     #: not heat.
     driven = False
 
-    def __init__(self, *, every: int = 1, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.every: int = whole_number(f"{self.name}: every", every, at_least=1, at_most=2**31 - 1)
+    every: int = argument("", "See `Jump`.", default=1, kw_only=True)
+    name: Given[str | None, str] = argument("", "See `Jump`.", default=None, kw_only=True)
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self.every = whole_number(f"{self.name}: every", given["every"], at_least=1, at_most=2**31 - 1)
         self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
     # For users ----------------------------------------------------------------------------------------------

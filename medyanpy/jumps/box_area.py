@@ -1,16 +1,14 @@
 """A periodic box whose lengths follow a tension or a pressure."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from medyanpy._kernels.jumps.box_area import BoxArea as BoxAreaOperation
-from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import box_lengths
 from medyanpy.beads.units import units_of
 from medyanpy.errors import ParameterError
-from medyanpy.jumps._base import Jump
+from medyanpy.jumps._base import Given, Jump, argument, declared, number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
@@ -27,6 +25,7 @@ _ANOTHER = 1.0173
 _MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b100), "anisotropic": (1, 2, 4)}
 
 
+@declared
 class BoxArea(Jump):
     r"""Changes of the lengths of a periodic box at constant tension or pressure.
 
@@ -40,24 +39,6 @@ class BoxArea(Jump):
     coupled). Trials change the coupled lengths by one factor, and the box contents with it: free beads and vertices
     each; filaments, rods and bodies as wholes, with their centres of mass; in-triangle points with their triangles. See
     :doc:`/theory/boxes`.
-
-    Parameters
-    ----------
-    tension : float, pN/nm, optional
-        τ, the frame tension, a force per length of the frame. Negative ones compress.
-    pressure : float, pN/nm², optional
-        P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.
-    rate : float, 1/s, >= 0
-        Of trials. Each costs an evaluation of the whole energy; one for 10 to 100 timesteps is usual.
-    step : float, > 0, < 1
-        The largest change of a trial, as a share of the area (volume, length) at the start. Take one that accepts a
-        third to a half.
-    coupling : "area", "isotropic", "semi-isotropic" or "anisotropic", optional
-        "area": Lx and Ly by one factor, Lz not; the default with a tension. "isotropic": all three by one factor; the
-        default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic":
-        each by its own.
-    every, name
-        See `Jump`.
 
     Raises
     ------
@@ -98,45 +79,45 @@ class BoxArea(Jump):
     True
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        tension=Domain("pN/nm"),
-        pressure=Domain("pN/nm²"),
-        rate=Domain("1/s", at_least=0.0),
-        step=Domain("", above=0.0, below=1.0),
-    )
-    tension: float
-    pressure: float
-    rate: float
-    step: float
     kinds: ClassVar[tuple[str, ...]] = ("resize",)
+    tension: Given[float | None, float] = number(
+        "pN/nm", "τ, the frame tension, a force per length of the frame. Negative ones compress.",
+        default=None, kw_only=True, optional=False,
+    )  # fmt: skip
+    pressure: Given[float | None, float] = number(
+        "pN/nm²",
+        "P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.",
+        default=None, kw_only=True, optional=False,
+    )  # fmt: skip
+    rate: float = number(
+        "1/s", "Of trials. Each costs an evaluation of the whole energy; one for 10 to 100 timesteps is usual.",
+        kw_only=True, at_least=0.0,
+    )  # fmt: skip
+    step: float = number(
+        "",
+        "The largest change of a trial, as a share of the area (volume, length) at the start. Take one that accepts a "
+        "third to a half.",
+        default=0.01, kw_only=True, above=0.0, below=1.0,
+    )  # fmt: skip
+    coupling: Given[Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None, str] = argument(
+        '"area", "isotropic", "semi-isotropic" or "anisotropic", optional',
+        '"area": Lx and Ly by one factor, Lz not; the default with a tension. "isotropic": all three by one factor; '
+        'the default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. '
+        '"anisotropic": each by its own.',
+        default=None, kw_only=True, attribute="The directions that change by one factor.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        tension: float | None = None,
-        pressure: float | None = None,
-        rate: float,
-        step: float = 0.01,
-        coupling: Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None = None,
-        every: int = 1,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(every=every, name=name)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        coupling, tension, pressure = (given[name] for name in ("coupling", "tension", "pressure"))
         if coupling is None:
             coupling = "isotropic" if not tension and pressure is not None else "area"
         if not isinstance(coupling, str) or coupling not in _MOVES:
             known = ", ".join(map(repr, _MOVES))
             raise ParameterError(f"{self.name}: coupling = {coupling!r} but must be one of {known}")
         self._coupling = coupling
-        self._declare(
-            tension=0.0 if tension is None else tension, pressure=0.0 if pressure is None else pressure, rate=rate,
-            step=step,
-        )  # fmt: skip
-
-    @property
-    def coupling(self) -> str:
-        """The directions that change by one factor."""
-        return self._coupling
+        given["tension"] = 0.0 if tension is None else tension
+        given["pressure"] = 0.0 if pressure is None else pressure
 
     def _arguments_now(self) -> dict[str, Any]:
         # Not as given: the default follows from the other arguments, which present numbers do not show.

@@ -1,17 +1,15 @@
 """Flips of the edges of a membrane, which make it a fluid."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from medyanpy._kernels.jumps.edge_flips import EdgeFlips as EdgeFlipsOperation
-from medyanpy._tools.domains import Domain, domain_table
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError
 from medyanpy.forces import MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._base import expect_handle
-from medyanpy.jumps._base import Jump
+from medyanpy.jumps._base import Jump, argument, declared, number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
@@ -29,6 +27,7 @@ __all__ = ["EdgeFlips"]
 _FEWEST = 4
 
 
+@declared
 class EdgeFlips(Jump):
     r"""Flips of the edges of a membrane, by which its vertices exchange neighbours: a fluid membrane.
 
@@ -46,15 +45,7 @@ class EdgeFlips(Jump):
 
     Parameters
     ----------
-    membrane : Membrane
-        At least four triangles. Edges on its borders stay.
-    rate : float, 1/s, >= 0
-        Rate of trials of each edge. 0.01 to 1 trials for each timestep are usual.
     min_angle : float, radians, >= 0, < π/3
-        Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This rule is the
-        same both ways, so that the distribution among meshes without such triangles does not change. 0 allows all.
-    every, name
-        See `Jump`.
 
     Raises
     ------
@@ -106,30 +97,30 @@ class EdgeFlips(Jump):
     True
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        rate=Domain("1/s", at_least=0.0),
-        min_angle=Domain("radians", at_least=0.0, below=np.pi / 3.0),
-    )
-    rate: float
-    min_angle: float
     kinds: ClassVar[tuple[str, ...]] = ("flip",)
+    membrane: Membrane = argument(
+        "Membrane", "At least four triangles. Edges on its borders stay.",
+        attribute="The membrane with the edges that flip.",
+    )  # fmt: skip
+    rate: float = number(
+        "1/s", "Rate of trials of each edge. 0.01 to 1 trials for each timestep are usual.", at_least=0.0
+    )
+    min_angle: float = number(
+        "radians",
+        "Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This rule is "
+        "the same both ways, so that the distribution among meshes without such triangles does not change. 0 allows "
+        "all.",
+        default=0.0, kw_only=True, at_least=0.0, below=np.pi / 3.0,
+    )  # fmt: skip
 
-    def __init__(
-        self, membrane: Membrane, rate: float, *, min_angle: float = 0.0, every: int = 1, name: str | None = None
-    ) -> None:
-        super().__init__(every=every, name=name)
-        self._membrane = expect_handle(f"{self.name}: membrane", membrane, Membrane, "a membrane")
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._membrane = expect_handle(f"{self.name}: membrane", given["membrane"], Membrane, "a membrane")
         n = len(self._membrane.mesh.faces)
         if n < _FEWEST:
             raise TopologyError(
                 f"{self.name}: {self._membrane!r} has {n} triangle{'s' * (n > 1)}, and flips need {_FEWEST} or more"
             )
-        self._declare(rate=rate, min_angle=min_angle)
-
-    @property
-    def membrane(self) -> Membrane:
-        """The membrane with the edges that flip."""
-        return self._membrane
 
     @property
     def handles(self) -> "tuple[Handle, ...]":

@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -12,15 +13,14 @@ from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.jumps import link_binding as kernel
 from medyanpy._kernels.jumps.link_binding import Joined
 from medyanpy._kernels.selected import bonds
-from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.sums import total as total_of
-from medyanpy._tools.validation import array, number, whole_number
+from medyanpy._tools.validation import array, whole_number
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.handles import bead_numbers, handles_in
-from medyanpy.jumps._base import Jump
+from medyanpy.jumps._base import Given, Jump, argument, declared, number
 from medyanpy.jumps.rates import DrivenRates
 from medyanpy.sites import Sites, as_sites
 
@@ -47,6 +47,7 @@ def _quadrature() -> tuple[np.ndarray, np.ndarray]:
     return np.polynomial.legendre.leggauss(_NODES)
 
 
+@declared
 class LinkBinding(Jump):
     r"""Binding of pairs of sites by links, and unbinding: crosslinkers, adhesion molecules.
 
@@ -61,40 +62,10 @@ class LinkBinding(Jump):
 
     Parameters
     ----------
-    links : Links
-        The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; links that
-        bind are added to them. It must be in the system.
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
         both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
         those that are added later are not sites of this jump.
-    off_rate : float, 1/s, > 0
-        Rate at which a relaxed link unbinds.
-    on_rate : float, 1/s, >= 0, optional
-        Rate at which a pair at the relaxed length binds.
-    dissociation_constant : float, 1/nm³, > 0, optional
-        Instead of `on_rate`: K_D of the two sites, :math:`k_\mathrm{on} = k_\mathrm{off} / (K_D \int e^{-U/kT}\,d^3r)`.
-        ``mp.units.molar`` is 0.602 per nm³.
-    load_sharing : float, 0 to 1
-        λ: the share of the energy that speeds up unbinding; the rest slows down binding.
-    rates : Bell, CatchSlip or FlatWindow, optional
-        Rates that are not in balance, by their authors' names, instead. Such a jump is driven: its changes of the
-        energy are chemical energy, not heat.
-    reach : float, kT, 10 to 200
-        Pairs that would have a link of more energy are not tried, and links with more energy do not unbind until they
-        have less; for driven ones only the former holds.
-    partners : int, >= 1
-        Links that a site may have at a time, those of other jumps at the same sites counted.
-    pool : int, >= 0, optional
-        Number of links, bound or free: binding is slower by the share that is free. None: without limit.
-    separation : float, nm, >= 0
-        The least distance of bound sites along one filament or rod.
-    same_filament : bool
-        Allow links between two sites of one filament or rod.
-    bound : (k, 2) int
-        Links bound at the start: rows of `a` and `b`.
-    every, name
-        See `Jump`.
 
     Raises
     ------
@@ -127,81 +98,88 @@ class LinkBinding(Jump):
     LinkEnds(1: 0 given, 1 bound)
     """
 
-    domains: Mapping[str, Domain] = domain_table(
-        off_rate=Domain("1/s", above=0.0),
-        on_rate=Domain("1/s", at_least=0.0, optional=True),
-        dissociation_constant=Domain("1/nm³", above=0.0, optional=True),
-        load_sharing=Domain("", at_least=0.0, at_most=1.0),
-    )
-    off_rate: float
-    on_rate: float | None
-    dissociation_constant: float | None
-    load_sharing: float
     kinds: ClassVar[tuple[str, ...]] = ("bind", "unbind")
+    links: Links = argument(
+        "Links",
+        "The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; links "
+        "that bind are added to them. It must be in the system.",
+        attribute="The force of the links.",
+    )
+    a: Given["Beads", Sites] = argument(attribute="The first group of sites.")
+    b: Given["Beads | None", Sites] = argument(
+        default=None, attribute="The second group of sites; `a` where none was given."
+    )
+    off_rate: float = number("1/s", "Rate at which a relaxed link unbinds.", kw_only=True, above=0.0)
+    on_rate: float | None = number(
+        "1/s", "Rate at which a pair at the relaxed length binds.", default=None, kw_only=True, at_least=0.0
+    )
+    dissociation_constant: float | None = number(
+        "1/nm³",
+        "Instead of `on_rate`: K_D of the two sites, "
+        r":math:`k_\mathrm{on} = k_\mathrm{off} / (K_D \int e^{-U/kT}\,d^3r)`. ``mp.units.molar`` is 0.602 per nm³.",
+        default=None, kw_only=True, above=0.0,
+    )  # fmt: skip
+    load_sharing: float = number(
+        "", "λ: the share of the energy that speeds up unbinding; the rest slows down binding.",
+        default=0.5, kw_only=True, at_least=0.0, at_most=1.0,
+    )  # fmt: skip
+    rates: InitVar[DrivenRates | None] = argument(
+        "Bell, CatchSlip or FlatWindow, optional",
+        "Rates that are not in balance, by their authors' names, instead. Such a jump is driven: its changes of the "
+        "energy are chemical energy, not heat.",
+        default=None, kw_only=True,
+    )  # fmt: skip
+    reach: InitVar[float] = number(
+        "kT",
+        "Pairs that would have a link of more energy are not tried, and links with more energy do not unbind until "
+        "they have less; for driven ones only the former holds.",
+        default=25.0, kw_only=True, at_least=10.0, at_most=200.0, fixed=True,
+    )  # fmt: skip
+    partners: int = argument(
+        "int, >= 1", "Links that a site may have at a time, those of other jumps at the same sites counted.",
+        default=1, kw_only=True, attribute="Links that a site may have at a time.",
+    )  # fmt: skip
+    pool: int | None = argument(
+        "int, >= 0, optional",
+        "Number of links, bound or free: binding is slower by the share that is free. None: without limit.",
+        default=None, kw_only=True, attribute="Number of links, bound or free; None without limit.",
+    )  # fmt: skip
+    separation: InitVar[float] = number(
+        "nm", "The least distance of bound sites along one filament or rod.",
+        default=0.0, kw_only=True, at_least=0.0, fixed=True,
+    )  # fmt: skip
+    same_filament: InitVar[bool] = argument(
+        "bool", "Allow links between two sites of one filament or rod.", default=False, kw_only=True
+    )
+    bound: InitVar["Rows"] = argument(
+        "(k, 2) int", "Links bound at the start: rows of `a` and `b`.", default=(), kw_only=True
+    )
 
-    def __init__(
-        self,
-        links: Links,
-        a: "Beads",
-        b: "Beads | None" = None,
-        *,
-        off_rate: float,
-        on_rate: float | None = None,
-        dissociation_constant: float | None = None,
-        load_sharing: float = 0.5,
-        rates: DrivenRates | None = None,
-        reach: float = 25.0,
-        partners: int = 1,
-        pool: int | None = None,
-        separation: float = 0.0,
-        same_filament: bool = False,
-        bound: "Rows" = (),
-        every: int = 1,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(every=every, name=name)
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        links, rates, pool = given["links"], given["rates"], given["pool"]
         if not isinstance(links, Links):
             raise ParameterError(f"{self.name}: links must be a Links force, not {type(links).__name__}")
         if rates is not None and not isinstance(rates, DrivenRates):
             raise ParameterError(f"{self.name}: rates must be Bell, CatchSlip or FlatWindow, not {rates!r}")
         self._links = links
-        self._a = as_sites(f"{self.name}: a", a)
-        self._b = None if b is None else as_sites(f"{self.name}: b", b)
+        self._a = as_sites(f"{self.name}: a", given["a"])
+        self._own_b = None if given["b"] is None else as_sites(f"{self.name}: b", given["b"])
         self._rates = rates
         self.driven: bool = rates is not None
-        self._reach = number(f"{self.name}: reach", reach, at_least=10.0, at_most=200.0)
-        self._partners = whole_number(f"{self.name}: partners", partners, at_least=1, at_most=64)
+        self._partners = whole_number(f"{self.name}: partners", given["partners"], at_least=1, at_most=64)
         self._pool = None if pool is None else whole_number(f"{self.name}: pool", pool, at_most=2**31 - 1)
-        self._separation = number(f"{self.name}: separation", separation, at_least=0.0)
-        self._same_filament = bool(same_filament)
-        self._table = _Sites(self.name, self._a, self._b)
-        self._bound = self._checked_pairs(bound)
-        self._declare(
-            off_rate=off_rate, on_rate=on_rate, dissociation_constant=dissociation_constant, load_sharing=load_sharing
-        )
+        self._reach: float = given["reach"]
+        self._separation: float = given["separation"]
+        self._same_filament = bool(given["same_filament"])
+        self._table = _Sites(self.name, self._a, self._own_b)
+        self._bound = self._checked_pairs(given["bound"])
 
     # For users ----------------------------------------------------------------------------------------------
 
     @property
-    def links(self) -> Links:
-        return self._links
-
-    @property
-    def a(self) -> Sites:
-        return self._a
-
-    @property
-    def b(self) -> Sites:
-        """The second group of sites; `a` where none was given."""
-        return self._a if self._b is None else self._b
-
-    @property
-    def partners(self) -> int:
-        return self._partners
-
-    @property
-    def pool(self) -> int | None:
-        return self._pool
+    def _b(self) -> Sites:
+        return self._a if self._own_b is None else self._own_b
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -241,11 +219,11 @@ class LinkBinding(Jump):
         return pairs
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
-        b = np.zeros(0, bool) if self._b is None else self._b.naming(gone)
+        b = np.zeros(0, bool) if self._own_b is None else self._own_b.naming(gone)
         return {"site of a": self._a.naming(gone), "site of b": b}
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
-        a, b = terms["site of a"], terms["site of a"] if self._b is None else terms["site of b"]
+        a, b = terms["site of a"], terms["site of a"] if self._own_b is None else terms["site of b"]
         for name, gone in (("a", a), ("b", b)):
             if gone.all():
                 raise TopologyError(
@@ -255,17 +233,17 @@ class LinkBinding(Jump):
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
         bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])
-        self._a, self._b = self._a[~a], None if self._b is None else self._b[~b]
-        self._table = _Sites(self.name, self._a, self._b)
+        self._a, self._own_b = self._a[~a], None if self._own_b is None else self._own_b[~b]
+        self._table = _Sites(self.name, self._a, self._own_b)
         self._bound = self._checked_pairs(bound)
         self._was_cut = True
         self._version += 1
 
     def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
-        if not (self._was_cut or self._has_other_sites("a", self._a) or self._has_other_sites("b", self._b)):
+        if not (self._was_cut or self._has_other_sites("a", self._a) or self._has_other_sites("b", self._own_b)):
             return now
-        return now | {"a": self._a, "b": self._b, "bound": self._bound}
+        return now | {"a": self._a, "b": self._own_b, "bound": self._bound}
 
     def _has_other_sites(self, name: str, own: Sites | None) -> bool:
         """True if a handle that was given has other beads now than when sites were made from it."""
@@ -450,7 +428,7 @@ class LinkBinding(Jump):
 
     def in_frames(self) -> tuple[str, int] | None:
         one, other = len(self._a), len(self.b)
-        most = self._partners * (one // 2 + one % 2 if self._b is None else min(one, other))
+        most = self._partners * (one // 2 + one % 2 if self._own_b is None else min(one, other))
         return "links", most if self._pool is None else min(most, self._pool)
 
     def beside_frames(self) -> Mapping[str, Sites]:

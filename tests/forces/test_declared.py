@@ -59,7 +59,7 @@ def test_the_constructor_is_that_of_the_declarations():
         "cutoff", "switch", "shift", "exclusions", "skin", "along_surface", "name", "group",
     ]  # fmt: skip
     assert str(inspect.signature(Terms)) == (
-        "(pairs: 'Rows', stiffness: 'Numbers', *, soft: bool = False, name: str | None = None, group: int = 0)"
+        "(pairs: Rows, stiffness: Numbers, *, soft: bool = False, name: str | None = None, group: int = 0)"
     )
     beads = mp.Topology().add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
     force = Screened(beads, beads, 3, cutoff=5.0, name="mine", group=2)
