@@ -8,6 +8,12 @@ import h5py
 import numpy as np
 
 
+def orients(rng, n):
+    """Return n random orientations, as unit quaternions."""
+    q = rng.normal(size=(n, 4))
+    return q / np.linalg.norm(q, axis=1)[:, None]
+
+
 def content(path):
     """Return datasets and attributes of an HDF5 file, bit for bit."""
     out = {}
