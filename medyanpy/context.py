@@ -6,12 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from medyanpy._kernels.program import ProgramFault
+from medyanpy._kernels.core.program import ProgramFault
 from medyanpy._tools.images import Box
+from medyanpy._tools.locking import EDIT, Turn, one_at_a_time
 from medyanpy._tools.names import Guarded, bound_call, look_up
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
-from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
 from medyanpy._tools.validation import array, number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads import Membrane
@@ -19,13 +19,7 @@ from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
 from medyanpy.beads.oriented import ANGULAR_MOMENTA, ORIENTATIONS
 from medyanpy.columns import BEADS, Column
 from medyanpy.engine import worksheet
-from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
-from medyanpy.engine.faults import Faults
-from medyanpy.engine.measure import Measure
-from medyanpy.engine.needles import Degradation
-from medyanpy.engine.overlaps import Overlap, overlaps_now
-from medyanpy.engine.schedule import Schedule, check_word
-from medyanpy.engine.space import (
+from medyanpy.engine.box_changes import (
     check_images,
     check_links,
     check_sheets,
@@ -34,6 +28,12 @@ from medyanpy.engine.space import (
     expect_no_seam,
     moved_with,
 )
+from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
+from medyanpy.engine.faults import Faults
+from medyanpy.engine.measure import Measure
+from medyanpy.engine.mesh_quality import Degradation
+from medyanpy.engine.overlaps import Overlap, overlaps_now
+from medyanpy.engine.schedule import Schedule, check_word
 from medyanpy.engine.store import Store
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter

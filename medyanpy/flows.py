@@ -9,8 +9,8 @@ import numpy as np
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.kick import ForceSum
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
+    from medyanpy._kernels.letters.kick import ForceSum
 
 __all__ = ["Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from medyanpy._kernels.selected import coarse
+from medyanpy._kernels.selected import implicit_kicks
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import number, several, words
@@ -145,7 +145,7 @@ class _Implicit(Kick):
         if not len(place):
             return None
         stiff = self._stiff(schedule)
-        wanted = 3 if self.scheme == coarse.Scheme.SYMPLECTIC else 2
+        wanted = 3 if self.scheme == implicit_kicks.Scheme.SYMPLECTIC else 2
         for operation in stiff:
             if operation.derivatives < wanted:
                 which = "third" if operation.derivatives == 2 else "second"
@@ -158,7 +158,7 @@ class _Implicit(Kick):
         order, start, width = _band(place, i, j, len(schedule.store.movable_beads()))
         scale = self._scale(schedule.integrator, h)
 
-        return coarse.CoarseForces(
+        return implicit_kicks.CoarseForces(
             stiff, self.scheme, scale, schedule.layout.n, order, start, width, self._tolerance, self._positive_definite
         )
 
@@ -223,7 +223,7 @@ class ZhangSkeel(_Choice):
     M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2016): (3).
     """
 
-    scheme: int = coarse.Scheme.SYMPLECTIC
+    scheme: int = implicit_kicks.Scheme.SYMPLECTIC
 
     def __init__(
         self,
@@ -289,7 +289,7 @@ class ZhangSkeelSimplified(_Choice):
     Tao & Owhadi (2016): (18).
     """
 
-    scheme: int = coarse.Scheme.SIMPLIFIED
+    scheme: int = implicit_kicks.Scheme.SIMPLIFIED
 
     def __init__(
         self,
@@ -440,7 +440,7 @@ class PushForwardNewmark(_Implicit):
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
-        self.scheme: int = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
+        self.scheme: int = implicit_kicks.Scheme.NEWTON if solver == "newton" else implicit_kicks.Scheme.SIMPLIFIED
 
     def _said(self) -> list[str]:
         return [*super()._said(), f"solver={self._solver!r}"]
@@ -506,10 +506,10 @@ class _Conjugation(Flow):
         self._forces, self._rule, self._first, self._last = forces, rule, first, last
 
     def before(self, stage: Stage) -> list[Any]:
-        return [coarse.ToCoordinates(self._forces, self._rule)] if stage.index == self._first else []
+        return [implicit_kicks.ToCoordinates(self._forces, self._rule)] if stage.index == self._first else []
 
     def after(self, stage: Stage) -> list[Any]:
-        return [coarse.ToPlaces(self._forces, self._rule)] if stage.index == self._last else []
+        return [implicit_kicks.ToPlaces(self._forces, self._rule)] if stage.index == self._last else []
 
 
 def _plain(schedule: "Schedule") -> list[bool]:

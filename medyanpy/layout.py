@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from medyanpy._kernels.membrane import Geometry
-from medyanpy._kernels.room import Room
+from medyanpy._kernels.beads.membrane import Geometry
+from medyanpy._kernels.core.capacity import Room
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from medyanpy._kernels.kick import Kick
+from medyanpy._kernels.letters.kick import Kick
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
 from medyanpy.errors import ParameterError
 from medyanpy.flows import euler_maruyama, ornstein_uhlenbeck

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from medyanpy._kernels.sites import SiteTable
+from medyanpy._kernels.core.sites import SiteTable
 from medyanpy._tools.images import images_between
 from medyanpy._tools.quaternions import turned
 from medyanpy._tools.types import Numbers

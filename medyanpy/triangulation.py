@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from medyanpy._kernels.changes import Proposal
-from medyanpy._kernels.program import Program
-from medyanpy._kernels.triangles import Triangles
+from medyanpy._kernels.core.changes import Proposal
+from medyanpy._kernels.core.program import Program
+from medyanpy._kernels.core.triangles import Triangles
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshError, TopologyError
 from medyanpy.mesh import TriangleMesh

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy._kernels import program
+from medyanpy._kernels.core import program
 from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -167,7 +167,7 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
             "from medyanpy.forces import _pair_force",
             "from medyanpy.testing import ForceCase, check_force",
             "_pair_force.pairs = pairs",
-            morse.replace("medyanpy._kernels.radial", "radial"),
+            morse.replace("medyanpy._kernels.forces.radial", "radial"),
             row,
             "check_force(*CASES)",
         ]

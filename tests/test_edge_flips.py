@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from medyanpy._kernels.program import Program
+from medyanpy._kernels.core.program import Program
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, SimulationError, TopologyError

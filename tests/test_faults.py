@@ -137,7 +137,7 @@ def a_point_of_a_fixed_mesh_is_kicked_by_a_force_that_is_no_number():
     return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
 
 
-@fault("watch.pyx", "_look", "RUNAWAY", "Watch", "it has run away: .*keeps triangles in shape",
+@fault("kinetic_watch.pyx", "_look", "RUNAWAY", "Watch", "it has run away: .*keeps triangles in shape",
        in_triangle=True)  # fmt: skip
 def a_point_is_pulled_faster_than_it_can_have_come_to_be():
     context, points, _, trap = points_on_a_sphere(fixed=True)
@@ -161,7 +161,7 @@ def bodies_in_a_field(torque):
     return Scene(make(system, "BAB"), lambda: field.set(force=[0.0, 0.0, 0.0]), 18, "molecules", "field")
 
 
-@fault("watch.pyx", "_look_at_rotation", "RUNAWAY", "Watch", "it has run away: .*a smaller one, or minimize_energy")
+@fault("kinetic_watch.pyx", "_look_at_rotation", "RUNAWAY", "Watch", "it has run away: .*a smaller one, or minimize_energy")
 def a_body_is_turned_faster_than_it_can_have_come_to_be():
     scene = bodies_in_a_field(1e5)
     scene.context.runaway = 20.0
@@ -842,7 +842,7 @@ def pair(distance, mass=2.0):
     return beads, mp.System(topology)
 
 
-@fault("coarse.pyx", "_solve", "NOT_SOLVED", "Kick", UNSOLVED)
+@fault("implicit_kicks.pyx", "_solve", "NOT_SOLVED", "Kick", UNSOLVED)
 def a_compressed_bond_turns_the_equations_singular():
     """All exact: across a bond of stiffness 1, half as long as it wants to be, M + βh²H is [[1, 1], [1, 1]]."""
     beads, system = pair(1.0)
@@ -876,7 +876,7 @@ def a_bead_alone_has_no_minimum():
     return Scene(context, lambda: spheres.set(stiffness=0.0), {700, 701}, "pair")
 
 
-@fault("coarse.pyx", "newton", "NOT_SOLVED", "Kick", UNSOLVED)
+@fault("implicit_kicks.pyx", "newton", "NOT_SOLVED", "Kick", UNSOLVED)
 def newton_jumps_to_and_fro():
     """y³ - 2y + 2 = 0 for where a bead is to be: Newton's method goes from 0 to 1 and back."""
     beads, system = pair(9.0)
@@ -885,7 +885,7 @@ def newton_jumps_to_and_fro():
     return Scene(coarse(system, kicks.PushForwardNewmark()), lambda: field.set(u=0.0), 700, "pair")
 
 
-@fault("jumps.pyx", "act", "TOO_MANY_JUMPS", "LinkBinding", "jump bonds: its rates ask for more than 20000000")
+@fault("jump.pyx", "act", "TOO_MANY_JUMPS", "LinkBinding", "jump bonds: its rates ask for more than 20000000")
 def links_bind_and_let_go_without_end():
     """10¹² times a second, with a timestep of a second, after three steps with other rates."""
     topology = mp.Topology()
@@ -1119,7 +1119,7 @@ BLOCKS = """
 
 # What second derivatives of bending are made with, of 160 000 vertices, is allocated when they are first asked for.
 LINES = """
-    from medyanpy._kernels.derivatives import Multiplication
+    from medyanpy._kernels.core.derivatives import Multiplication
     topology = mp.Topology()
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(400, 400, 1.0), vertex_mass=1.0)
     system = mp.System(topology)
@@ -1261,7 +1261,7 @@ IN_PROCESSES = {
     ("mesh_pairs.pyx", "_room", "OUT_OF_MEMORY"): STRINGS,
     ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
     ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
-    ("jumps.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
+    ("jump.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
     ("link_binding.pyx", "follow", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
@@ -1350,7 +1350,7 @@ def test_every_walk_has_an_end():
 
 
 # By the kernel of docs/births.md, which no jump of the package is like: the test of the documents runs it.
-BY_PAGES = [("room.pyx", "wake", "NO_ROOM")]
+BY_PAGES = [("capacity.pyx", "wake", "NO_ROOM")]
 
 
 def test_every_fault_site_is_provoked():

@@ -172,7 +172,7 @@ print(after[me] - before[me], *(after[t] for t in after if t not in before))
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="only Linux tells the time of each thread")
 def test_openmp_is_on():
     """A step on three threads starts two more, and each does its part of the work; little work starts none."""
-    from medyanpy._kernels import parallel
+    from medyanpy._kernels.core import parallel
 
     assert parallel.OPENMP_VERSION >= 201511
     done = subprocess.run([sys.executable, "-c", THREADS_AT_WORK], capture_output=True, text=True, check=False)

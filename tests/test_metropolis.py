@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy._kernels import numerics
+from medyanpy._kernels.core import numerics
 
 # Purpose of the random numbers; never renumbered.
 METROPOLIS = 7

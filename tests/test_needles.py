@@ -7,7 +7,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces
-from medyanpy.engine.needles import heights
+from medyanpy.engine.mesh_quality import heights
 from medyanpy.mesh.geometry import radius_ratios
 
 SHEET = mp.TriangleMesh.flat_sheet(4, 4, 1.0)

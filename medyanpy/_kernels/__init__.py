@@ -5,7 +5,7 @@ import sys as _sys
 from importlib.util import find_spec as _find_spec
 
 # Looked for, not tried: an import that fails half way is reported as a circular one.
-if _find_spec("medyanpy._kernels.parallel") is None:
+if _find_spec("medyanpy._kernels.core.parallel") is None:
     _here = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
     if _os.path.exists(_os.path.join(_here, _os.pardir, "meson.build")):
         # Python started in the checkout finds this folder before the installed package.
@@ -28,7 +28,7 @@ _spins = "OMP_WAIT_POLICY" not in _os.environ and "GOMP_SPINCOUNT" not in _os.en
 if _spins:
     _os.environ["GOMP_SPINCOUNT"] = _SPINS
 try:
-    import medyanpy._kernels.parallel as _parallel  # noqa: F401
+    import medyanpy._kernels.core.parallel as _parallel  # noqa: F401
 except ImportError as _cause:
     if not any(_library in str(_cause) for _library in ("libgomp", "libomp", "libiomp")):
         raise

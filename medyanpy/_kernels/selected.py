@@ -14,7 +14,7 @@ import importlib.util
 import os
 from typing import Any
 
-from medyanpy._kernels.program import SUPPORTED
+from medyanpy._kernels.core.program import SUPPORTED
 
 built = [
     name for name in SUPPORTED if importlib.util.find_spec(f"medyanpy._kernels.{name}.geodesic") is not None

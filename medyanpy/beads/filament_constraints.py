@@ -13,7 +13,7 @@ from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 from medyanpy.surfaces.forms import of_text
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.beads.filaments import Filaments
     from medyanpy.layout import Layout
 
@@ -26,7 +26,7 @@ _UNIT = of_text("unit", "(x^2 + y^2 + z^2 - 1)/2", 1, {}, [])
 
 
 class FilamentFlow(Flow):
-    """Joint constraint solves around A, B and O (_kernels/constraints.pxi).
+    """Joint constraint solves around A, B and O (_kernels/beads/constraints.pxi).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class FilamentFlow(Flow):
 
 
 class AlongAcrossFlow(FilamentFlow):
-    """Flow of filaments with different friction along and across: an O of their own (_kernels/thermostat.pyx)."""
+    """Flow of filaments with different friction along and across: an O of their own (_kernels/letters/thermostat.pyx)."""
 
     def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
         f = self._filaments

@@ -12,7 +12,7 @@ from medyanpy.flows import Flow, Stage
 from medyanpy.surfaces.forms import Form
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.topology import Topology
 
@@ -335,7 +335,7 @@ class Joint:
     # Tables of the kernel ---------------------------------------------------------------------------------------
 
     def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list[Form], list[int]]:
-        """Make the tables of _kernels/joint_constraints.pyx, its programs, and the row here of each row there."""
+        """Make the tables of _kernels/beads/joint_constraints.pyx, its programs, and the row here of each row there."""
         forms = list(dict.fromkeys(rows.form for _, rows in self.parts))
         # Components in the order of their first beads.
         order = np.lexsort((self._number, self._part, self._component))
@@ -501,7 +501,7 @@ def _leaders(topology: "Topology", groups: list[set["Handle"]]) -> dict["Handle"
 
 
 class JointFlow(Flow):
-    """Joint solves around A, B and O of all connected constraints (_kernels/joint_constraints.pyx).
+    """Joint solves around A, B and O of all connected constraints (_kernels/beads/joint_constraints.pyx).
 
     Parameters
     ----------

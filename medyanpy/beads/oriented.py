@@ -17,8 +17,8 @@ from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diff
 from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.kick import ForceSum
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
+    from medyanpy._kernels.letters.kick import ForceSum
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
@@ -238,7 +238,7 @@ def _mean_friction(tensors: np.ndarray, n: int) -> np.ndarray:
 
 
 class OrientedFlow(Flow):
-    """Beads that turn (_kernels/rotation.pyx, _kernels/brownian.pyx).
+    """Beads that turn (_kernels/letters/rotation.pyx, _kernels/letters/brownian.pyx).
 
     Parameters
     ----------

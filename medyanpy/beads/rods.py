@@ -417,7 +417,7 @@ def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
 def strains(
     links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray, box: Box | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Γ and Ω (J, 3) of joints of lengths (J,), as _kernels/rods.pyx has them."""
+    """Return Γ and Ω (J, 3) of joints of lengths (J,), as _kernels/forces/rods.pyx has them."""
     a, b = orientations[links.T]
     b = np.where(np.einsum("ij,ij->i", a, b)[:, None] < 0.0, -b, b)
     mean = a + b

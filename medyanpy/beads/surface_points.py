@@ -18,7 +18,7 @@ from medyanpy.surfaces.forms import of_surface
 from medyanpy.surfaces.surface import PythonSurface, Surface
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
@@ -27,7 +27,7 @@ REACH = 1e-3
 
 
 class SurfaceFlow(Flow):
-    """Beads that stay on a surface: one scalar constraint each (_kernels/surface_constraints.pyx).
+    """Beads that stay on a surface: one scalar constraint each (_kernels/beads/surface_constraints.pyx).
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ __all__ = ["Boundary", "Plane"]
 #: Description of a wall for kernels: its kind, (3,) a place, (3,) a normal of length 1 or the way from there to the end
 #: of a segment, a radius, and -1 where beads are to be inside, else 1.
 Shape = tuple[int, np.ndarray, np.ndarray, float, float]
-#: The kinds, as _kernels/walls.pyx has them.
+#: The kinds, as _kernels/forces/walls.pyx has them.
 FLAT, ROUND = 0, 1
 
 

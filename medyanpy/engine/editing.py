@@ -6,7 +6,7 @@ import numpy as np
 
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
-from medyanpy.engine.needles import Degradation
+from medyanpy.engine.mesh_quality import Degradation
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import WorkMeter

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medyanpy._kernels.kick import Kick
-from medyanpy._kernels.program import ProgramFault
-from medyanpy._kernels.program import Sequence as Operations
-from medyanpy._tools.turns import Turn
-from medyanpy.engine.needles import flattest, heights, keepers_at
+from medyanpy._kernels.core.program import ProgramFault
+from medyanpy._kernels.core.program import Sequence as Operations
+from medyanpy._kernels.letters.kick import Kick
+from medyanpy._tools.locking import Turn
+from medyanpy.engine.mesh_quality import flattest, heights, keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.changes import Proposal
-from medyanpy._kernels.edge_flips import Ask, can_mend
+from medyanpy._kernels.core.changes import Proposal
+from medyanpy._kernels.jumps.edge_flips import Ask, can_mend
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
-from medyanpy.engine.space import check_sheets
+from medyanpy.engine.box_changes import check_sheets
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.jumps import Jumps
+from medyanpy._kernels.jumps.jump import Jumps
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
 from medyanpy.forces.links import LinkEnds, Links

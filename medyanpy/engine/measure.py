@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy import units
-from medyanpy._kernels.derivatives import Contraction, HessianBlocks
-from medyanpy._kernels.kick import KickForce
-from medyanpy._kernels.kinetic import KineticEnergies
-from medyanpy._kernels.points import Place
-from medyanpy._kernels.virial import Virial
+from medyanpy._kernels.beads.points import Place
+from medyanpy._kernels.core.derivatives import Contraction, HessianBlocks
+from medyanpy._kernels.core.kinetic import KineticEnergies
+from medyanpy._kernels.core.virial import Virial
+from medyanpy._kernels.letters.kick import KickForce
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.images import box_shown
 from medyanpy._tools.validation import words

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.kick import ForceSum, Kick
-from medyanpy._kernels.points import Place
-from medyanpy._kernels.program import Program, Sequence
+from medyanpy._kernels.beads.points import Place
+from medyanpy._kernels.core.program import Program, Sequence
+from medyanpy._kernels.letters.kick import ForceSum, Kick
 from medyanpy._tools.images import displacement
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.validation import number, whole_number

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.neighbors import near_pairs
-from medyanpy._kernels.points import Place
+from medyanpy._kernels.beads.points import Place
+from medyanpy._kernels.core.neighbors import near_pairs
 from medyanpy._tools.images import displacement
 from medyanpy._tools.quaternions import turned
 from medyanpy.beads.oriented import ORIENTATIONS

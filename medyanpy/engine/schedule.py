@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from medyanpy._kernels.box_edges import LookAtEdges
-from medyanpy._kernels.derivatives import HessianBlocks
-from medyanpy._kernels.kick import ForceSum, Kick
-from medyanpy._kernels.kinetic import KineticEnergies
-from medyanpy._kernels.points import Flatten
-from medyanpy._kernels.program import Program
-from medyanpy._kernels.selected import drift, rotation, watch
+from medyanpy._kernels.beads.box_edges import LookAtEdges
+from medyanpy._kernels.beads.points import Flatten
+from medyanpy._kernels.core.derivatives import HessianBlocks
+from medyanpy._kernels.core.kinetic import KineticEnergies
+from medyanpy._kernels.core.program import Program
+from medyanpy._kernels.letters.kick import ForceSum, Kick
+from medyanpy._kernels.selected import drift, kinetic_watch, rotation
 from medyanpy.engine.flipping import Flipping
 from medyanpy.engine.jumping import Jumping
-from medyanpy.engine.proposing import Proposing
-from medyanpy.engine.runaway import SLOW, Account
+from medyanpy.engine.kinetic_watch import SLOW, Account
+from medyanpy.engine.metropolis import Proposing
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import TALLIES, WorkMeter
 from medyanpy.errors import ParameterError
@@ -254,7 +254,7 @@ class Schedule:
         """Return the last operation of a step, which looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self.length / self.store.step_lengths()
-        return watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
+        return kinetic_watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """Return the letters that do something here. G does nothing where there are no in-triangle points; two As that

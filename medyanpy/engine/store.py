@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from medyanpy._kernels.accumulate import Accumulator
-from medyanpy._kernels.box_edges import BoxEdges
-from medyanpy._kernels.numerics import PURPOSES, normals
-from medyanpy._kernels.program import Program
-from medyanpy._kernels.room import Room
-from medyanpy._kernels.triangles import Rejoined
+from medyanpy._kernels.beads.box_edges import BoxEdges
+from medyanpy._kernels.core.accumulate import Accumulator
+from medyanpy._kernels.core.capacity import Room
+from medyanpy._kernels.core.numerics import PURPOSES, normals
+from medyanpy._kernels.core.program import Program
+from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.beads import Constraints, InTrianglePoints

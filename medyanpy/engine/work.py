@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._kernels.jumps import Books
-from medyanpy._kernels.kinetic import KineticEnergies
-from medyanpy._kernels.work import KineticChange, add_to
+from medyanpy._kernels.core.kinetic import KineticEnergies
+from medyanpy._kernels.core.work import KineticChange, add_to
+from medyanpy._kernels.jumps.jump import Books
 from medyanpy.flows import Flow, Stage
 from medyanpy.letters import LETTERS
 

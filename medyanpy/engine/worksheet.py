@@ -15,7 +15,7 @@ from medyanpy import units
 from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
-from medyanpy.engine.needles import flattest
+from medyanpy.engine.mesh_quality import flattest
 from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.accumulate import Accumulator
-from medyanpy._kernels.mesh_pairs import MeshPairs
-from medyanpy._kernels.program import Operation
+from medyanpy._kernels.core.accumulate import Accumulator
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.forces.mesh_pairs import MeshPairs
 from medyanpy._kernels.selected import along_surface as implicit
 from medyanpy.beads import InTrianglePoints, SurfacePoints
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._given import Beads
+from medyanpy.forces._arguments import Beads
 from medyanpy.sites import Sites
 from medyanpy.surfaces.surface import PythonSurface
 

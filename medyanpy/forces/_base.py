@@ -17,7 +17,7 @@ from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
     from medyanpy.state import State
 

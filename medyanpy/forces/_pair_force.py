@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from medyanpy._kernels.neighbors import NeighborList, near_pairs
-from medyanpy._kernels.program import Operation
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.core.neighbors import NeighborList, near_pairs
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
-from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
+from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces._base import Force, Given, argument, declared, number
-from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces._stiffness import Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from medyanpy._kernels.sites import SiteTable
+from medyanpy._kernels.core.sites import SiteTable
 from medyanpy._tools.images import displacement
 from medyanpy.beads import Balls, Membrane
 from medyanpy.beads.chains import Chains

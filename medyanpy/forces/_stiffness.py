@@ -18,7 +18,7 @@ import numpy as np
 
 from medyanpy._tools.images import Box
 from medyanpy._tools.types import Numbers
-from medyanpy.forces._given import Beads
+from medyanpy.forces._arguments import Beads
 from medyanpy.layout import Layout
 from medyanpy.mesh.geometry import corners_of
 

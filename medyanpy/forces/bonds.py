@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.program import Operation
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import bonds
-from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.domains import Domain
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
+from medyanpy.forces._arguments import Rows
 from medyanpy.forces._base import (
     Each,
     Given,
@@ -27,9 +28,8 @@ from medyanpy.forces._base import (
     expect_handle,
     number,
 )
-from medyanpy.forces._given import Rows
+from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import Start
-from medyanpy.forces._written import WrittenForce
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle

@@ -11,13 +11,13 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.errors import ParameterError
+from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Domain, domain_table
-from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.forces._stiffness import Start
     from medyanpy.layout import Layout
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.program import Sequence
+from medyanpy._kernels.core.program import Sequence
 from medyanpy._kernels.selected import joint_constraints, terms
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.images import expect_near
@@ -14,6 +14,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, required_thermal_energy
 from medyanpy.beads import Constraints
 from medyanpy.errors import TopologyError
+from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import (
     Domain,
     Force,
@@ -24,13 +25,12 @@ from medyanpy.forces._base import (
     expect_handle,
     handles_in,
 )
-from medyanpy.forces._given import Beads
 from medyanpy.forces._stiffness import Start
 from medyanpy.surfaces.expressions import Graph, check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 

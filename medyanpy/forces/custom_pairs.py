@@ -10,16 +10,16 @@ from medyanpy._kernels.selected import pairs
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import ParameterError, TopologyError, shortened
+from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces._base import Domain, domain_table
-from medyanpy.forces._given import Beads, Rows
+from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._pair_force import Profile
-from medyanpy.forces._written import WrittenForce
 from medyanpy.forces.pairs import EndingPair, steepest
 from medyanpy.sites import Sites
 from medyanpy.surfaces.expressions import Graph, parse
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.forces._stiffness import Start
     from medyanpy.layout import Layout
 

@@ -10,14 +10,14 @@ from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints, RigidBodies
 from medyanpy.errors import TopologyError
+from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
-from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 

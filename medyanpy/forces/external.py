@@ -4,22 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.external import Field
+from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.forces.external import Field
 from medyanpy._kernels.selected import fields
-from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
+from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Force, Given, argument, declared, number
-from medyanpy.forces._given import Beads
+from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import Coordinates, Start
-from medyanpy.forces._written import WrittenForce
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 

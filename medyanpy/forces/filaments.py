@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels import numerics
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.core import numerics
+from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
 from medyanpy._tools.images import displacement
 from medyanpy._tools.validation import required_thermal_energy
@@ -18,7 +18,7 @@ from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
@@ -438,7 +438,7 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows of _kernels/joints.pxd and two more at both ends.
+    """Return the rows of _kernels/forces/joints.pxd and two more at both ends.
 
     Each has the place of the node, whether the row is its own, the place of the director of its link or -1, and the
     number of the joint or -1.

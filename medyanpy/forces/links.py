@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from medyanpy._kernels import numerics
-from medyanpy._kernels.normal_links import NormalLinks as NormalLinksOperation
-from medyanpy._kernels.program import Operation
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.core import numerics
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.forces.normal_links import NormalLinks as NormalLinksOperation
+from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import angles
-from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._arguments import Beads, Ids
 from medyanpy.forces._base import Domain, Force, domain_table
-from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.forces.membrane import warn_inside_out

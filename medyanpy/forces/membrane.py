@@ -13,12 +13,12 @@ from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
 from medyanpy.forces._base import Domain, Force, argument, declared, domain_table, expect_handle, number
-from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
+from medyanpy.forces._vertex_stars import Stars
 from medyanpy.mesh import geometry
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 

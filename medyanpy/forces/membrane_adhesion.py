@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.membrane_adhesion import MembraneAdhesion as AdhesionOperation
+from medyanpy._kernels.forces.membrane_adhesion import MembraneAdhesion as AdhesionOperation
 from medyanpy._tools.sums import lengths
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls, InTrianglePoints, Membrane
@@ -18,7 +18,7 @@ from medyanpy.surfaces import Plane as PlaneSurface
 from medyanpy.surfaces import Sphere
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
 __all__ = ["MembraneAdhesion"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
+from medyanpy._kernels.forces.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import lengths, row_products, total
 from medyanpy.beads import Membrane
@@ -16,7 +16,7 @@ from medyanpy.mesh import TriangleMesh, geometry
 if TYPE_CHECKING:
     from typing import Any
 
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
 __all__ = ["MembraneAreaDifference", "MembraneGaussianCurvature"]

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.accumulate import Accumulator
-from medyanpy._kernels.membrane_fields import PythonField, VertexField, WrittenField
-from medyanpy._kernels.point_curvature import PointCurvature as CurvedPoints
+from medyanpy._kernels.core.accumulate import Accumulator
+from medyanpy._kernels.forces.membrane_fields import PythonField, VertexField, WrittenField
+from medyanpy._kernels.forces.point_curvature import PointCurvature as CurvedPoints
 from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Each, Force, argument, declared, expect_handle, number
-from medyanpy.forces._written import WrittenForce
+from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces.membrane import heights_over_rings, warn_inside_out
 from medyanpy.surfaces.expressions import check_names
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.forces._stiffness import Start
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout

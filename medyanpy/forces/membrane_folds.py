@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.membrane_folds import FoldRepulsion
+from medyanpy._kernels.forces.membrane_folds import FoldRepulsion
 from medyanpy._tools.images import displacement
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import declared, number
@@ -12,7 +12,7 @@ from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.membrane import _MembraneForce
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
 __all__ = ["MembraneFoldRepulsion"]

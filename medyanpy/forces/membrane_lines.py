@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.membrane_lines import BorderTension as BorderOperation
-from medyanpy._kernels.membrane_lines import PhaseTension
+from medyanpy._kernels.forces.membrane_lines import BorderTension as BorderOperation
+from medyanpy._kernels.forces.membrane_lines import PhaseTension
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
@@ -17,7 +17,7 @@ from medyanpy.forces.membrane import _MembraneForce
 from medyanpy.mesh.geometry import corners_of
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.layout import Layout
 
 __all__ = ["BorderTension", "MembraneLineTension"]

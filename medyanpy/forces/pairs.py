@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy import units
-from medyanpy._kernels.radial import Radial, ending, radial_values
+from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
+from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Each, Given, argument, declared, number
-from medyanpy.forces._given import Beads
 from medyanpy.forces._pair_force import PairForce, Profile, TwoGroups
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.forces._stiffness import Start
     from medyanpy.layout import Layout
 
@@ -264,7 +264,7 @@ class EndingPair(TwoGroups):
         return checked
 
     def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        """Return the function of _kernels/radial.pxd, its first two numbers, the third and a table."""
+        """Return the function of _kernels/forces/radial.pxd, its first two numbers, the third and a table."""
         raise NotImplementedError
 
     def bind(self, layout: "Layout") -> "Operation":

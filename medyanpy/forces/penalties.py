@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.frames import Frames
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.beads.frames import Frames
+from medyanpy._kernels.forces.radial import Radial
 from medyanpy._tools.images import Box, checked_box, displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._arguments import Rows
 from medyanpy.forces._base import Domain, Each, Given, NamedTerms, argument, check_beads, declared, domain_table, number
-from medyanpy.forces._given import Rows
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.forces._stiffness import Start
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.python_force import PythonTerm
+from medyanpy._kernels.forces.python_force import PythonTerm
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Force
-from medyanpy.forces._given import Beads
 from medyanpy.handles import handles_in
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 

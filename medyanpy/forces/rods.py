@@ -13,12 +13,12 @@ from medyanpy.beads import Rods
 from medyanpy.beads.chains import with_edges
 from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import TopologyError
+from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Each, Force, Given, argument, declared, expect_handle, handles_in, number
-from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces.collisions import SoftCollisions
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
     from medyanpy.forces._stiffness import Start
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout

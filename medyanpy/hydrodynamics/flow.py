@@ -10,7 +10,7 @@ from medyanpy.beads.oriented import mean_drift
 from medyanpy.flows import Flow, Stage
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.kick import ForceSum
+    from medyanpy._kernels.letters.kick import ForceSum
     from medyanpy.hydrodynamics.rotne_prager import RotnePrager
     from medyanpy.layout import Layout
 
@@ -21,7 +21,7 @@ _MOST = 150
 
 
 class HydrodynamicFlow(Flow):
-    """D and O of spheres and bodies with hydrodynamic interactions (_kernels/hydrodynamics.pyx).
+    """D and O of spheres and bodies with hydrodynamic interactions (_kernels/letters/hydrodynamics.pyx).
 
     Parameters
     ----------

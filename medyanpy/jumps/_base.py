@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from medyanpy._kernels.program import Operation
+from medyanpy._kernels.core.program import Operation
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
@@ -17,7 +17,7 @@ from medyanpy.handles import Handle
 from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.context import Context
     from medyanpy.engine.schedule import Schedule
     from medyanpy.layout import Layout

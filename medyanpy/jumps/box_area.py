@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from medyanpy._kernels.box_area import BoxArea as BoxAreaOperation
+from medyanpy._kernels.jumps.box_area import BoxArea as BoxAreaOperation
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import box_lengths
 from medyanpy.beads.units import units_of
@@ -13,7 +13,7 @@ from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Jump
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.engine.schedule import Schedule
     from medyanpy.layout import Layout
     from medyanpy.state import State

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from medyanpy._kernels.edge_flips import EdgeFlips as EdgeFlipsOperation
+from medyanpy._kernels.jumps.edge_flips import EdgeFlips as EdgeFlipsOperation
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
@@ -13,7 +13,7 @@ from medyanpy.forces._base import expect_handle
 from medyanpy.jumps._base import Jump
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
     from medyanpy.handles import Handle

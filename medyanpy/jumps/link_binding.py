@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from medyanpy._kernels import link_binding as kernel
-from medyanpy._kernels.link_binding import Joined
-from medyanpy._kernels.neighbors import NeighborList
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.core.neighbors import NeighborList
+from medyanpy._kernels.forces.radial import Radial
+from medyanpy._kernels.jumps import link_binding as kernel
+from medyanpy._kernels.jumps.link_binding import Joined
 from medyanpy._kernels.selected import bonds
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.sums import total as total_of
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
-from medyanpy.forces._given import Beads, Rows
+from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.jumps._base import Jump
@@ -25,8 +25,8 @@ from medyanpy.jumps.rates import DrivenRates
 from medyanpy.sites import Sites, as_sites
 
 if TYPE_CHECKING:
-    from medyanpy._kernels.jumps import JumpOperation
-    from medyanpy._kernels.program import Operation
+    from medyanpy._kernels.core.program import Operation
+    from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout

@@ -117,7 +117,7 @@ def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | N
     Positive where the surface bulges along its normals; nan on borders.
 
     From the gradients of area and volume (M. Meyer et al. 2003), as the bending energy has it
-    (_kernels/membrane_bending.pyx): a.g/(2 g.g), and 0 where g = 0.
+    (_kernels/forces/membrane_bending.pyx): a.g/(2 g.g), and 0 where g = 0.
     """
     a = area_gradients(vertices, faces, box)
     vectors = area_vectors(vertices, faces, box)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medyanpy._kernels.remeshing import Remesher, nearest
+from medyanpy._kernels.core.remeshing import Remesher, nearest
 from medyanpy.errors import MeshError, MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.mesh import geometry
 

@@ -134,6 +134,6 @@ def _ball_ball(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
 
 
 def _mean_distance(kind: int, r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    """Return H and its derivatives: _kernels/mean_distances.pxi."""
+    """Return H and its derivatives: _kernels/letters/mean_distances.pxi."""
     given = (np.ascontiguousarray(v, float).ravel() for v in (r, a, b))
     return _Radial(*hydrodynamics.mean_distances(kind, *given).reshape(4, *r.shape))

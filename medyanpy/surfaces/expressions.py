@@ -1,6 +1,6 @@
 """Functions of x, y, z as graphs: written as text or built by surfaces, differentiated, and compiled.
 
-Implicit surfaces and fields are made of them. Compiled functions run in _kernels/implicit.pxd: a list of instructions
+Implicit surfaces and fields are made of them. Compiled functions run in _kernels/core/expressions.pxd: a list of instructions
 between registers, without any compiler at run time.
 """
 
@@ -20,7 +20,7 @@ from medyanpy.errors import ParameterError, shortened
 
 __all__ = ["FUNCTIONS", "Graph", "check_length", "check_names", "parse"]
 
-#: Instructions of _kernels/implicit.pxd. Sines come with cosines.
+#: Instructions of _kernels/core/expressions.pxd. Sines come with cosines.
 _CODES = {
     "+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7, "sinh": 8, "cosh": 8, "tanh": 9,
     "asin": 10, "acos": 11, "atan2": 12, "erf": 13, "erfc": 14, "gauss": 15, "log1p": 16, "floor": 17,
@@ -680,7 +680,7 @@ class Graph:
         return surface_constraints.Evaluator(*self.program(results))
 
     def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Return instructions, constants, places of results, and number of registers (_kernels/implicit.pxd)."""
+        """Return instructions, constants, places of results, and number of registers (_kernels/core/expressions.pxd)."""
         needed = self._within(*results)
         # Nodes within a node have lower numbers than it.
         order = sorted(needed)

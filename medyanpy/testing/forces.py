@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
+from medyanpy._kernels.core.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
 from medyanpy._tools import quaternions
 from medyanpy._tools.described import made_anew
 from medyanpy._tools.domains import Domain

@@ -51,7 +51,7 @@ def shortest_time(run, repeats: int) -> float:
 
 def membranes(quick: bool) -> bool:
     """Print one line for each form of bending; whether a bound is missed."""
-    from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
+    from medyanpy._kernels.core.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
 
     import medyanpy as mp
 
@@ -94,7 +94,7 @@ def membranes(quick: bool) -> bool:
 
 def main(quick: bool) -> int:
     """Print one line for each force."""
-    from medyanpy._kernels.derivatives import Contraction, HessianBlocks
+    from medyanpy._kernels.core.derivatives import Contraction, HessianBlocks
 
     import medyanpy as mp
 

@@ -20,7 +20,7 @@ import multiprocessing
 
 import numpy as np
 from common import machine, median_ns, memory, row
-from medyanpy._kernels.neighbors import near_pairs
+from medyanpy._kernels.core.neighbors import near_pairs
 
 import medyanpy as mp
 from medyanpy._tools.threads import available_threads

@@ -7,7 +7,7 @@ from dataclasses import InitVar
 
 import numpy as np
 import pytest
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.forces.radial import Radial
 
 import medyanpy as mp
 from medyanpy.errors import ArgumentError

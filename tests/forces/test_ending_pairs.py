@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from medyanpy._kernels.radial import Radial, ending, radial_values
+from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from scipy.interpolate import CubicSpline
 
 import medyanpy as mp

@@ -5,7 +5,7 @@ filaments: test_filament_batches.py."""
 
 import numpy as np
 import pytest
-from medyanpy._kernels.derivatives import Contraction
+from medyanpy._kernels.core.derivatives import Contraction
 
 import medyanpy as mp
 from medyanpy.errors import TopologyError

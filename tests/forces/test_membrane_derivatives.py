@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import pytest
-from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
+from medyanpy._kernels.core.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
 
 import medyanpy as mp
 

@@ -212,9 +212,9 @@ def test_other_ways_out_are_chained():
 
 def oriented_program(threads=1):
     """Three beads, of which the last two are oriented: the kernels' side."""
-    from medyanpy._kernels.accumulate import Accumulator
-    from medyanpy._kernels.kick import ForceSum
-    from medyanpy._kernels.program import Program
+    from medyanpy._kernels.core.accumulate import Accumulator
+    from medyanpy._kernels.core.program import Program
+    from medyanpy._kernels.letters.kick import ForceSum
 
     from medyanpy.layout import Layout
 
@@ -282,7 +282,7 @@ def test_the_second_form_gets_orientations_and_returns_torques():
     ],
 )
 def test_torques_are_checked(returned, message):
-    from medyanpy._kernels.program import ProgramFault
+    from medyanpy._kernels.core.program import ProgramFault
 
     program, _, _, force_sum = oriented_program()
     with pytest.raises(ProgramFault) as caught:

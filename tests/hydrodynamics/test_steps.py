@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
 from medyanpy import forces
-from medyanpy._kernels import numerics
+from medyanpy._kernels.core import numerics
 from medyanpy._tools import quaternions
 from medyanpy.beads.oriented import mean_drift
 from medyanpy.flows import Stage

@@ -1,4 +1,4 @@
-"""Derive the polynomial coefficients and split constants of ``medyanpy/_kernels/elementary.pxd`` and ``special.pxd``.
+"""Derive the polynomial coefficients and split constants of ``medyanpy/_kernels/core/elementary.pxd`` and ``special.pxd``.
 
 ``python derive_elementary.py`` prints every table with its error in exact arithmetic;
 ``python derive_elementary.py --check FILE ...`` also fails if a number printed is in none of the files.  Needs mpmath.

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from medyanpy._kernels.arrays import large_zeros
+from medyanpy._kernels.core.arrays import large_zeros
 
 
 @pytest.mark.parametrize("shape", [(5,), (0, 3), (400_000,), (70_000, 3, 3)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from medyanpy._kernels import numerics
+from medyanpy._kernels.core import numerics
 
 mp = pytest.importorskip("mpmath")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from medyanpy._kernels.neighbors import near_pairs
+from medyanpy._kernels.core.neighbors import near_pairs
 
 import medyanpy as mp
 from medyanpy._tools.images import nearest_image

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from medyanpy._kernels import numerics
+from medyanpy._kernels.core import numerics
 
 PURPOSES = numerics.PURPOSES
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from medyanpy._kernels.accumulate import Accumulator
-from medyanpy._kernels.kick import ForceSum
-from medyanpy._kernels.program import Program
-from medyanpy._kernels.sites import SiteTable
+from medyanpy._kernels.core.accumulate import Accumulator
+from medyanpy._kernels.core.program import Program
+from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.letters.kick import ForceSum
 
 import medyanpy as mp
 from medyanpy._kernels.selected import bonds

@@ -1,0 +1,1 @@
+"""Kernels of kinds of beads: geometry and constraints."""

@@ -1,0 +1,33 @@
+"""Which beads are there, and room for more. See capacity.pyx."""
+from libc.stdint cimport int32_t, int64_t
+
+from medyanpy._kernels.core.program cimport Operation, World
+
+
+# Numbers by place that depend on whether a bead is there.
+cdef struct Waking:
+    double* now               # (n,)
+    const double* awake       # (n,) what it is of a bead that is there
+    double asleep             # and of a row asleep
+
+
+cdef class Room(Operation):
+    cdef signed char[::1] alive
+    cdef int64_t[::1] ids
+    cdef int64_t[::1] next_id
+    cdef int32_t[::1] low
+    cdef int32_t[::1] high
+    cdef long long[::1] living
+    cdef object kept
+    cdef Waking* waking
+    cdef Py_ssize_t n_waking
+
+    # The first of n places where nobody is; -1: there is none.
+    cdef Py_ssize_t free_place(self, const int32_t* places, Py_ssize_t n) noexcept nogil
+    # A bead is born at a place that is asleep: with mass, friction and noise of its handle, a permanent id that nobody
+    # has had, this position (not of in-triangle points: triangle and weights are the caller's) and this velocity.
+    # 0, or a fault.
+    cdef int wake(self, World* world, Py_ssize_t place, const double* x, const double* v) noexcept nogil
+    # The bead at a place is gone.
+    cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil
+    cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil

@@ -1,0 +1,122 @@
+"""Which beads are there, and room for more: what becomes of rows that are born and die.
+
+A row asleep has no mass, no inverse mass, no friction, no noise and no velocity. So letters leave it where it is, like
+a bead that is fixed, and sums over all beads do not see it; forces pass it over by `World.alive`. All numbers by place
+that depend on whether a bead is there (its mass, the coefficients of its thermostat) follow from `alive`: they are
+made anew for one place when it is born or dies, and for all when a state has been taken over.
+
+State: `alive`, `ids` and `next_id`. Ids count up, and none is given twice.
+"""
+import numpy as np
+
+from libc.stdlib cimport free, realloc
+
+from medyanpy._kernels.core.program cimport NO_ROOM, mark_moved
+
+# Random numbers are keyed by 48 bits of an id.
+cdef int64_t END_OF_IDS = 1LL << 48
+
+
+cdef class Room(Operation):
+    """Which of n places have a bead, and what its permanent id is.
+
+    Parameters
+    ----------
+    alive : (n,) int8
+    ids : (n,) int64
+        -1 of rows asleep.
+    next_id : (1,) int64
+        The id of the next that is born.
+    """
+
+    def __init__(self, signed char[::1] alive, int64_t[::1] ids, int64_t[::1] next_id):
+        n = alive.shape[0]
+        self.alive = alive
+        self.ids = ids
+        self.next_id = next_id
+        self.low = np.zeros(n, np.int32)
+        self.high = np.zeros(n, np.int32)
+        self.living = np.ones(1, np.int64)
+        self.kept = []
+
+    def __dealloc__(self):
+        free(self.waking)
+
+    def follow(self, double[::1] now, const double[::1] awake, double asleep):
+        """Let numbers by place be those of beads that are there, or of rows asleep, from now on."""
+        cdef Waking* grown = <Waking*> realloc(self.waking, (self.n_waking + 1) * sizeof(Waking))
+        if grown == NULL:
+            raise MemoryError
+        self.waking = grown
+        self.waking[self.n_waking] = Waking(&now[0], &awake[0], asleep)
+        self.n_waking += 1
+        self.kept.append((now, awake))
+
+    def forget(self, Py_ssize_t n):
+        """Follow the first n of these only."""
+        del self.kept[n:]
+        self.n_waking = min(n, self.n_waking)
+
+    @property
+    def version(self):
+        """Another number whenever a bead has been born or has died."""
+        return self.living[0]
+
+    cdef int run(self, World* world) noexcept nogil:
+        """The state is another one: all that follows from it is made anew."""
+        cdef Py_ssize_t i
+        world.alive = &self.alive[0]
+        world.living = &self.living[0]
+        world.id = &self.low[0]
+        world.id_high = NULL
+        for i in range(world.n):
+            self.settle(world, i)
+        self.living[0] += 1
+        return 0
+
+    cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil:
+        cdef Waking* w
+        cdef Py_ssize_t k
+        for k in range(self.n_waking):
+            w = &self.waking[k]
+            w.now[place] = w.asleep
+            if self.alive[place]:
+                w.now[place] = w.awake[place]
+        self.low[place] = <int32_t> self.ids[place]  # its lower bits
+        self.high[place] = <int32_t> (self.ids[place] >> 32) if self.alive[place] else 0
+        if self.high[place] != 0:
+            world.id_high = &self.high[0]
+
+    cdef Py_ssize_t free_place(self, const int32_t* places, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            if not self.alive[places[k]]:
+                return places[k]
+        return -1
+
+    cdef int wake(self, World* world, Py_ssize_t place, const double* x, const double* v) noexcept nogil:
+        cdef int c
+        if self.alive[place] or self.next_id[0] >= END_OF_IDS:
+            world.fault.bead = place
+            return NO_ROOM
+        self.alive[place] = 1
+        self.ids[place] = self.next_id[0]
+        self.next_id[0] += 1
+        for c in range(3):
+            if place < world.n_cartesian:
+                world.x[3 * place + c] = x[c]
+            world.v[3 * place + c] = v[c]
+        self.settle(world, place)
+        self.living[0] += 1
+        mark_moved(world)
+        return 0
+
+    cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil:
+        cdef int c
+        self.alive[place] = 0
+        self.ids[place] = -1
+        for c in range(3):
+            world.v[3 * place + c] = 0.0
+        self.settle(world, place)
+        self.living[0] += 1
+        mark_moved(world)

@@ -1,0 +1,124 @@
+"""Neighbour lists: who is near whom, for as long as nobody has moved far."""
+from libc.stdint cimport int32_t, uint64_t
+
+from medyanpy._kernels.core.box cimport Box
+from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.sites cimport SiteArrays
+
+
+# Members per block of rows; loops over rows use the same blocks, because rows are stored by block.
+cdef enum:
+    ROWS_PER_BLOCK = 256
+    # How many slots ahead memory by place is fetched: slots follow each other in space, places do not. In a
+    # fluid of 10^6 beads in random order this takes a third off the time of a step.
+    AHEAD = 6
+
+
+cdef extern from *:
+    """
+    /* Relative; makes up for the rounding of distances in what is near and what has moved far. */
+    #define MEDYANPY_MARGIN 1e-9
+    #if defined(__GNUC__)
+    #define MEDYANPY_PREFETCH(address) __builtin_prefetch(address)
+    #else
+    #define MEDYANPY_PREFETCH(address)
+    #endif
+    """
+    const double MARGIN "MEDYANPY_MARGIN"
+    void prefetch "MEDYANPY_PREFETCH"(const void* address) noexcept nogil
+
+
+# Candidates for the rows of a cell: slots that follow each other.
+cdef struct Ranges:
+    int n
+    Py_ssize_t candidates
+    int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
+    int32_t end[81]
+    double shift[243]         # what leads from a member to its image next to these, (81, 3)
+    Py_ssize_t cursor[27]
+
+
+# Writes the row of a slot, sorted, to where there is room for all candidates, and returns its length; see rows.pyx.
+# The box is periodic in those directions alone of which the ranges do not know the image.
+ctypedef int (*FindRow)(
+    Neighbors* near, const Box* box, Py_ssize_t own, const Ranges* ranges, int32_t* out,
+) noexcept nogil
+
+
+cdef struct Neighbors:
+    Py_ssize_t n_members      # all sites that may have neighbours
+    Py_ssize_t n              # of these, those that are there: as many slots
+    long long living          # `World.living` when the list was built
+    int all_there             # whether that is all of them
+    int32_t* there            # (n,) if not: which
+    SiteArrays sites          # of the world that asked last
+    double skin
+    double reach              # the largest range of any pair, plus skin
+    int equal                 # every pair has the same range
+    FindRow find
+
+    # By member, in ascending row.
+    const int32_t* site       # row of the table of sites; where sites are beads, their place
+    const int32_t* groups     # 1: in A only, 2: in B only, 3: in both
+    const double* radius      # a pair is in range below the sum of these
+    const int32_t* excluded_from  # (n + 1,)
+    const int32_t* excluded   # numbers of sites that a member ignores, sorted
+
+    # By slot: members in the order of their cells, so that neighbours are near each other in memory.
+    int32_t* member
+    int32_t* row
+    int32_t* id
+    double* now               # (n, 4) x, y, z, radius at the last `follow`
+    # The same when the list was built, (4, apart), in a periodic box of the image next to the origin; behind the last
+    # is room for some more, so that they can be read TOGETHER.
+    double* built
+    Py_ssize_t apart
+    int32_t* count            # length of each row
+    # Whether, in a periodic box, `now` is the image next to the origin: a function of where a member is alone. Then
+    # rows in which no pair lies across the sides of the box along c have bit c of `across` at 0, for as long as they
+    # hold; of other lists all do that may.
+    int images
+    signed char* across       # (n,)
+
+    # Occupied cells, in ascending order of their keys.
+    Py_ssize_t n_cells
+    uint64_t* cell_key
+    int32_t* cell_start       # (n_cells + 1,) first slot
+    uint64_t grid[3]
+    uint64_t cells_per_group
+    double origin[3]
+    double per_cell           # 1 / edge of a cell, in directions that are open
+    # In those that are periodic: cells per period, 0 where they are too few to tell them apart, and the lengths of the
+    # box when the list was built.
+    uint64_t around[3]
+    double length[3]
+    int present[3]            # whether there are members in A only, in B only, in both
+
+    # Work space of the sort.
+    uint64_t* key
+    uint64_t* other_key
+    int32_t* other_member
+
+    # By block of slots: the rows of its slots, one after another.
+    int32_t** rows
+    Py_ssize_t* capacity
+    # By member, where somebody has asked for `index`; -1 of those that are asleep.
+    int32_t* slot_of
+    int32_t** row_of
+    double* box               # (blocks, 6)
+    int* stale                # whether a member has moved too far
+    long long* examined       # candidates whose distance was computed
+
+    int valid
+    long long builds
+    long long follows
+
+
+cdef class NeighborList:
+    cdef Neighbors list
+    cdef object arrays
+
+    # The list for the positions of now: `list.now` holds them. 0, or a fault.
+    cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil
+    # `slot_of` and `row_of` for the list as it is: members in ascending row, whatever the age of the list.
+    cdef int index(self, World* world) noexcept nogil

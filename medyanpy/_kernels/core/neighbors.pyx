@@ -1,0 +1,667 @@
+"""Neighbour search: a cell list that makes Verlet lists.
+
+The members (all sites of two groups A and B) are sorted by the cell they are in, and only occupied cells
+exist: time and memory are linear in the number of beads however sparse, clustered or far away they are. Each
+member has a row with every partner closer than the range of the pair plus a skin. A row stays complete until
+some member has moved by half the skin, and only then is the list built again.
+
+Bits: a row is sorted by the number of the site (of a bead, its permanent one). Whoever adds up the pairs in
+range, in the order of the row, gets one and the same sum from every list that is complete, whatever its age;
+pairs beyond the range are skipped.
+
+Every pair is in the rows of both its ends, so that a thread writes to the sites it owns and to no other.
+
+The caller has gathered the sites, and checked numbers, radii > 0 and skin >= 0.
+"""
+import numpy as np
+
+from libc.math cimport fabs, floor, fmax, fmin
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+from libc.stdint cimport uintptr_t
+
+from medyanpy._kernels.core.box cimport Box, has_lengths, nearest_image, set_lengths
+from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.core.sites cimport SiteArrays, is_asleep
+from medyanpy._kernels.core.simd_gather cimport TOGETHER
+from medyanpy._kernels.core.vec3 cimport dot
+
+# Seen from the corner of the bounding box, places are rounded to a few 2^-53 of its extent: cells are wider by more
+# than that, so that rounding carries nobody past a cell.
+cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
+# Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
+# one, which costs a few useless distances and nothing else.
+cdef uint64_t LARGEST_GRID = 1 << 20
+# Bits per pass of the sort by key.
+cdef enum:
+    DIGIT = 11
+    DIGITS = 2048
+
+
+cdef inline Py_ssize_t _bead(const Neighbors* near, Py_ssize_t row) noexcept nogil:
+    """The bead to name in a report on a site; -1 of anchors."""
+    return row if near.sites.bead == NULL else near.sites.bead[row]
+
+
+cdef inline Py_ssize_t _member(const Neighbors* near, Py_ssize_t k) noexcept nogil:
+    """The k-th member that is there."""
+    return k if near.all_there else near.there[k]
+
+
+cdef void _find_living(Neighbors* near, World* world) noexcept nogil:
+    """Of members whose beads may be asleep, those that are there."""
+    cdef Py_ssize_t m
+    near.n = near.n_members
+    near.all_there = world.alive == NULL
+    if near.all_there:
+        return
+    near.n = 0
+    for m in range(near.n_members):
+        if not is_asleep(world, &near.sites, near.site[m]):
+            near.there[near.n] = <int32_t> m
+            near.n += 1
+
+
+cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Box around the members of a block."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef const double* x
+    cdef double* low = near.box + 6 * (first // ROWS_PER_BLOCK)
+    cdef double* high = low + 3
+    cdef Py_ssize_t k, m
+    cdef int c, fault = 0
+    x = near.sites.x + 3 * <Py_ssize_t> near.site[_member(near, first)]
+    for c in range(3):
+        low[c] = high[c] = x[c]
+    for k in range(first, last):
+        m = _member(near, k)
+        x = near.sites.x + 3 * <Py_ssize_t> near.site[m]
+        if not (0.0 * (x[0] + x[1] + x[2]) == 0.0):
+            # A sum may overflow though its terms are finite; such beads have a place.
+            for c in range(3):
+                if not (0.0 * x[c] == 0.0):
+                    fault = record_fault(world, NOT_FINITE, _bead(near, near.site[m]), -1)
+        for c in range(3):
+            low[c] = min(low[c], x[c])
+            high[c] = max(high[c], x[c])
+    return fault
+
+
+cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c, double x) noexcept nogil:
+    """Cells that go round the box, none of them empty on purpose, of the image x next to the origin: whoever is in
+    cells next to each other is near that image alone which the cells tell."""
+    cdef double cells = <double> near.around[c]
+    if near.around[c] == 0:
+        return 1
+    # Rounding may leave x a little outside the box.
+    return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
+
+
+cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """The cell of every member."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef double x[3]
+    cdef double f
+    cdef uint64_t cell[3]
+    cdef Py_ssize_t k, m
+    cdef int c
+    for k in range(first, last):
+        m = _member(near, k)
+        for c in range(3):
+            x[c] = near.sites.x[3 * <Py_ssize_t> near.site[m] + c]
+        nearest_image(&world.box, x)
+        for c in range(3):
+            if world.box.length[c] > 0.0:
+                cell[c] = _periodic_cell(near, &world.box, c, x[c])
+                continue
+            f = (x[c] - near.origin[c]) * near.per_cell
+            # Beyond 2^50 only where extents overflow; nothing there is near anything.
+            cell[c] = (<uint64_t> f) + 1 if f >= 0.0 and f < 1125899906842624.0 else 1
+            if cell[c] >= near.grid[c]:
+                cell[c] %= near.grid[c]
+        near.key[k] = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
+        near.key[k] += (near.groups[m] - 1) * near.cells_per_group
+        near.member[k] = <int32_t> m
+    return 0
+
+
+cdef void _sort(Neighbors* near, uint64_t largest) noexcept nogil:
+    """Sort members by key: stable counting sorts by digits, the least significant first."""
+    cdef Py_ssize_t start[DIGITS]
+    cdef Py_ssize_t m, at, sum, count
+    cdef int shift = 0, d
+    while shift == 0 or (shift < 64 and largest >> shift > 0):
+        memset(start, 0, sizeof(start))
+        for m in range(near.n):
+            start[(near.key[m] >> shift) & (DIGITS - 1)] += 1
+        sum = 0
+        for d in range(DIGITS):
+            count = start[d]
+            start[d] = sum
+            sum += count
+        for m in range(near.n):
+            d = (near.key[m] >> shift) & (DIGITS - 1)
+            at = start[d]
+            start[d] = at + 1
+            near.other_key[at] = near.key[m]
+            near.other_member[at] = near.member[m]
+        near.key, near.other_key = near.other_key, near.key
+        near.member, near.other_member = near.other_member, near.member
+        shift += DIGIT
+
+
+cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Copy what is known of each member to its slot."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef const double* x
+    cdef double* now
+    cdef double image[3]
+    cdef double edge
+    cdef Py_ssize_t s
+    cdef int c
+    for s in range(first, last):
+        prefetch(near.sites.x + 3 * <Py_ssize_t> near.site[near.member[min(s + AHEAD, last - 1)]])
+        near.row[s] = near.site[near.member[s]]
+        near.id[s] = near.sites.id[near.row[s]]
+        x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
+        now = near.now + 4 * s
+        for c in range(3):
+            image[c] = x[c]
+        nearest_image(&world.box, image)
+        near.across[s] = 0
+        for c in range(3):
+            now[c] = image[c] if near.images else x[c]
+            near.built[near.apart * c + s] = image[c]
+            # Whoever is in a row is within reach, and goes no further than half the skin.
+            edge = 0.5 * world.box.length[c]
+            if edge > 0.0 and (not near.images or fabs(image[c]) > edge - near.reach - 0.5 * near.skin):
+                near.across[s] |= 1 << c
+        near.built[3 * near.apart + s] = now[3] = near.radius[near.member[s]]
+    return 0
+
+
+cdef inline Py_ssize_t _seek(
+    const uint64_t* keys, Py_ssize_t n, uint64_t key, Py_ssize_t hint,
+) noexcept nogil:
+    """First index with keys[index] >= key; fast if that is near `hint`."""
+    cdef Py_ssize_t low, high, step = 1, middle
+    if hint < n and keys[hint] < key:
+        low = hint              # keys[low] < key
+        high = hint + 1
+        while high < n and keys[high] < key:
+            low = high
+            high += step
+            step *= 2
+        high = min(high, n)
+    else:
+        high = hint             # keys[high] >= key, or high == n
+        low = hint - 1
+        while low >= 0 and keys[low] >= key:
+            high = low
+            low -= step
+            step *= 2
+        low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if keys[middle] < key:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+cdef inline double _shift(const Neighbors* near, int c, uint64_t cell, int step) noexcept nogil:
+    """What leads from a cell along c to its image before (step 0), between (1), or behind (2) others."""
+    if near.around[c] > 0 and step == 0 and cell == 0:
+        return near.length[c]
+    if near.around[c] > 0 and step == 2 and cell == near.grid[c] - 1:
+        return -near.length[c]
+    return 0.0
+
+
+cdef inline void _add_range(
+    Neighbors* near, uint64_t low, uint64_t high, double x, double y, double z, Py_ssize_t* cursor, Ranges* out,
+) noexcept nogil:
+    """Slots in the cells with keys from low to high, and the shift (x, y, z)."""
+    cdef Py_ssize_t b = _seek(near.cell_key, near.n_cells, low, cursor[0])
+    cdef Py_ssize_t e = b
+    cursor[0] = b
+    while e < near.n_cells and near.cell_key[e] <= high:
+        e += 1
+    if e > b:
+        out.begin[out.n] = near.cell_start[b]
+        out.end[out.n] = near.cell_start[e]
+        out.shift[3 * out.n] = x
+        out.shift[3 * out.n + 1] = y
+        out.shift[3 * out.n + 2] = z
+        out.candidates += near.cell_start[e] - near.cell_start[b]
+        out.n += 1
+
+
+cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
+    """Slots in the cells around the cell `key`, of members that its own members interact with."""
+    cdef uint64_t nx = near.grid[0], ny = near.grid[1], nz = near.grid[2]
+    cdef uint64_t own = key // near.cells_per_group
+    cdef uint64_t cell = key - own * near.cells_per_group
+    cdef uint64_t cx = cell % nx
+    cdef uint64_t cy = cell // nx % ny
+    cdef uint64_t cz = cell // (nx * ny)
+    cdef uint64_t base
+    cdef double y, z, before = _shift(near, 0, cx, 0), behind = _shift(near, 0, cx, 2)
+    cdef int group, dy, dz, column
+    out.n = 0
+    out.candidates = 0
+    for group in range(3):
+        # Sets are A only, B only, both; members of A only do not interact with each other, nor those of B
+        # only.
+        if not near.present[group] or (group == <int> own and group < 2):
+            continue
+        for dz in range(3):
+            z = _shift(near, 2, cz, dz)
+            for dy in range(3):
+                y = _shift(near, 1, cy, dy)
+                base = ((cz + nz - 1 + dz) % nz * ny + (cy + ny - 1 + dy) % ny) * nx
+                base += group * near.cells_per_group
+                column = 9 * group + 3 * dz + dy
+                if 0 < cx < nx - 1:
+                    _add_range(near, base + cx - 1, base + cx + 1, 0.0, y, z, &out.cursor[column], out)
+                elif cx == 0:
+                    _add_range(near, base, base + 1, 0.0, y, z, &out.cursor[column], out)
+                    _add_range(near, base + nx - 1, base + nx - 1, before, y, z, &out.cursor[column], out)
+                else:
+                    _add_range(near, base, base, behind, y, z, &out.cursor[column], out)
+                    _add_range(near, base + nx - 2, base + nx - 1, 0.0, y, z, &out.cursor[column], out)
+
+
+cdef inline int _without_excluded(Neighbors* near, Py_ssize_t own, int32_t* row, int n) noexcept nogil:
+    """Take excluded beads from a sorted row: both lists are walked once."""
+    cdef const int32_t* excluded = near.excluded + near.excluded_from[near.member[own]]
+    cdef int left = near.excluded_from[near.member[own] + 1] - near.excluded_from[near.member[own]]
+    cdef int i, kept = 0, e = 0
+    if left == 0:
+        return n
+    for i in range(n):
+        while e < left and excluded[e] < near.id[row[i]]:
+            e += 1
+        if e == left or excluded[e] != near.id[row[i]]:
+            row[kept] = row[i]
+            kept += 1
+    return kept
+
+
+cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """The rows of one block of slots."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef Py_ssize_t block = first // ROWS_PER_BLOCK
+    cdef Py_ssize_t cell, low, high, s, wanted, used = 0
+    cdef long long examined = 0
+    cdef int32_t* row
+    cdef int n, k
+    cdef double few[3]
+    cdef Box box
+    cdef Ranges ranges
+    for k in range(3):
+        few[k] = near.length[k] if near.around[k] == 0 else 0.0
+    set_lengths(&box, few)
+    # The cell that holds the first slot: the last one that starts at or before it.
+    low = 0
+    high = near.n_cells
+    while high - low > 1:
+        cell = (low + high) // 2
+        if near.cell_start[cell] <= first:
+            low = cell
+        else:
+            high = cell
+    cell = low
+    for k in range(27):
+        ranges.cursor[k] = cell
+    _around(near, near.cell_key[cell], &ranges)
+    for s in range(first, last):
+        if s == near.cell_start[cell + 1]:
+            cell += 1
+            _around(near, near.cell_key[cell], &ranges)
+        wanted = used + ranges.candidates
+        if wanted > near.capacity[block]:
+            wanted += wanted // 4
+            row = <int32_t*> realloc(near.rows[block], wanted * sizeof(int32_t))
+            if row == NULL:
+                return record_fault(world, OUT_OF_MEMORY, _bead(near, near.row[s]), -1)
+            near.rows[block] = row
+            near.capacity[block] = wanted
+        row = near.rows[block] + used
+        n = near.find(near, &box, s, &ranges, row)
+        examined += ranges.candidates
+        n = _without_excluded(near, s, row, n)
+        near.count[s] = n
+        used += n
+    near.examined[block] += examined
+    return 0
+
+
+cdef int _build(Neighbors* near, World* world) noexcept nogil:
+    cdef Py_ssize_t blocks
+    cdef double low[3]
+    cdef double high[3]
+    cdef double edge, cells, extent = 0.0
+    cdef Py_ssize_t b, s
+    cdef int c, fault
+    near.valid = 0
+    _find_living(near, world)
+    fault = over_blocks(_bounds, near, world, near.n, ROWS_PER_BLOCK)
+    if fault != 0:
+        return fault
+    near.living = 0 if world.living == NULL else world.living[0]
+    if near.n == 0:
+        near.valid = 1
+        return 0
+    blocks = n_blocks(near.n, ROWS_PER_BLOCK)
+    for c in range(3):
+        low[c] = near.box[c]
+        high[c] = near.box[3 + c]
+        for b in range(blocks):
+            low[c] = min(low[c], near.box[6 * b + c])
+            high[c] = max(high[c], near.box[6 * b + 3 + c])
+        extent = max(extent, high[c] - low[c])
+        if world.box.length[c] > 0.0:
+            # Places are seen from zero there.
+            extent = max(extent, fmax(fabs(low[c]), fabs(high[c])))
+        near.origin[c] = low[c]
+    edge = near.reach * (1.0 + MARGIN) + extent * EXTENT_MARGIN
+    near.per_cell = 1.0 / edge
+    near.cells_per_group = 1
+    for c in range(3):
+        near.length[c] = world.box.length[c]
+        near.around[c] = 0
+        if near.length[c] > 0.0:
+            cells = floor(near.length[c] * near.per_cell)
+            # Of one or two each would be its own neighbour's neighbour: then all are in one, between two empty ones.
+            if cells >= 3.0:
+                near.around[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
+            near.grid[c] = near.around[c] if near.around[c] > 0 else 3
+        else:
+            # One row of cells remains empty on each side, so that no cell is its own neighbour's neighbour.
+            cells = floor((high[c] - low[c]) * near.per_cell) + 3.0
+            near.grid[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
+        near.cells_per_group *= near.grid[c]
+    over_blocks(_keys, near, world, near.n, ROWS_PER_BLOCK)
+    _sort(near, 3 * near.cells_per_group - 1)
+    near.n_cells = 0
+    for s in range(near.n):
+        if s == 0 or near.key[s] != near.key[s - 1]:
+            near.cell_key[near.n_cells] = near.key[s]
+            near.cell_start[near.n_cells] = <int32_t> s
+            near.n_cells += 1
+    near.cell_start[near.n_cells] = <int32_t> near.n
+    over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
+    fault = over_blocks(_rows, near, world, near.n, ROWS_PER_BLOCK)
+    if fault != 0:
+        return fault
+    near.valid = 1
+    near.builds += 1
+    return 0
+
+
+cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Positions of now, and whether a member has gone further than its row allows."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef double allowed = 0.25 * near.skin * near.skin
+    cdef const double* x
+    cdef double* now
+    cdef double d[3]
+    cdef int c, stale = 0
+    cdef Py_ssize_t s
+    for s in range(first, last):
+        prefetch(near.sites.x + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
+        x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
+        now = near.now + 4 * s
+        now[0] = x[0]
+        now[1] = x[1]
+        now[2] = x[2]
+        if near.images:
+            nearest_image(&world.box, now)
+        for c in range(3):
+            d[c] = now[c] - near.built[near.apart * c + s]
+        # This way round, so that a position that is not a number counts as far. Few have gone through a side.
+        if not (dot(d, d) <= allowed):
+            nearest_image(&world.box, d)
+            stale |= not (dot(d, d) <= allowed)
+    near.stale[first // ROWS_PER_BLOCK] = stale
+    return 0
+
+
+cdef class NeighborList:
+    """Neighbours of the sites of two groups; for other kernels, and for tests.
+
+    Parameters
+    ----------
+    site : (n,) int32, ascending
+        Row of every site that is in a group; where sites are beads, their place.
+    groups : (n,) int32
+        1: in A only, 2: in B only, 3: in both.
+    radius : (n,) float, > 0
+        Two sites are within range if closer than the sum of their radii.
+    reach : float
+        The largest range of a pair, without skin.
+    skin : float, >= 0
+    excluded_from : (n + 1,) int32
+    excluded : (e,) int32
+        Numbers of the sites that each member ignores, ascending; both ways round.
+    """
+
+    def __cinit__(self, const int32_t[::1] site, const int32_t[::1] groups, const double[::1] radius,
+                  double reach, double skin, const int32_t[::1] excluded_from, const int32_t[::1] excluded):
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t n = site.shape[0]
+        cdef Py_ssize_t blocks = n_blocks(n, ROWS_PER_BLOCK)
+        memset(near, 0, sizeof(Neighbors))
+        near.n = near.n_members = n
+        near.skin = skin
+        near.reach = (reach + skin) * (1.0 + MARGIN)
+        if n == 0:
+            return
+        own = [np.empty(n, np.int32) for _ in range(6)]
+        near.apart = n + TOGETHER
+        positions = [np.empty((n, 4)), np.zeros((4, near.apart))]
+        keys = [np.empty(n, np.uint64) for _ in range(3)]
+        starts = np.empty(n + 1, np.int32)
+        self.arrays = (site, groups, radius, excluded_from, excluded, own, positions, keys, starts)
+        # Imported here: what it has, it has of this module.
+        from medyanpy._kernels.selected import rows
+        near.find = <FindRow> <uintptr_t> rows.find_row()
+        near.equal = np.ptp(radius) == 0.0
+        for c in range(3):
+            near.present[c] = bool((np.asarray(groups) == c + 1).any())
+        near.site = &site[0]
+        near.groups = &groups[0]
+        near.radius = &radius[0]
+        near.excluded_from = &excluded_from[0]
+        near.excluded = &excluded[0] if excluded.shape[0] else NULL
+        near.member = _integers(own[0])
+        near.row = _integers(own[1])
+        near.id = _integers(own[2])
+        near.count = _integers(own[3])
+        near.other_member = _integers(own[4])
+        near.there = _integers(own[5])
+        near.cell_start = _integers(starts)
+        near.now = _doubles(positions[0])
+        near.built = _doubles(positions[1])
+        near.key = _words(keys[0])
+        near.other_key = _words(keys[1])
+        near.cell_key = _words(keys[2])
+        near.rows = <int32_t**> calloc(blocks, sizeof(int32_t*))
+        near.capacity = <Py_ssize_t*> calloc(blocks, sizeof(Py_ssize_t))
+        near.box = <double*> calloc(6 * blocks, sizeof(double))
+        near.stale = <int*> calloc(blocks, sizeof(int))
+        near.across = <signed char*> calloc(n, sizeof(signed char))
+        near.examined = <long long*> calloc(blocks, sizeof(long long))
+        if near.rows == NULL or near.capacity == NULL or near.box == NULL:
+            raise MemoryError
+        if near.stale == NULL or near.examined == NULL or near.across == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef Py_ssize_t b
+        if self.list.rows != NULL:
+            for b in range(n_blocks(self.list.n_members, ROWS_PER_BLOCK)):
+                free(self.list.rows[b])
+        free(self.list.rows)
+        free(self.list.capacity)
+        free(self.list.box)
+        free(self.list.stale)
+        free(self.list.across)
+        free(self.list.examined)
+        free(self.list.slot_of)
+        free(self.list.row_of)
+
+    cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil:
+        # Positions are always compared, never the counter of the world: minimisation moves the same beads in
+        # a world of its own, with a counter of its own.
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t b
+        cdef int stale = not near.valid or (world.living != NULL and world.living[0] != near.living)
+        if near.n_members == 0:
+            return 0
+        near.sites = sites[0]
+        near.follows += 1
+        # Images of who has not moved are elsewhere.
+        stale |= not has_lengths(&world.box, near.length)
+        if not stale:
+            over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
+            for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
+                stale |= near.stale[b]
+        if stale:
+            return _build(near, world)
+        return 0
+
+    cdef int index(self, World* world) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row = NULL
+        cdef Py_ssize_t s
+        if near.n_members == 0:
+            return 0
+        if near.row_of == NULL:
+            near.slot_of = <int32_t*> calloc(near.n_members, sizeof(int32_t))
+            near.row_of = <int32_t**> calloc(near.n_members, sizeof(int32_t*))
+        if near.slot_of == NULL or near.row_of == NULL:
+            return record_fault(world, OUT_OF_MEMORY, -1, -1)
+        for s in range(near.n_members):
+            near.slot_of[s] = -1
+        for s in range(near.n):
+            if s % ROWS_PER_BLOCK == 0:
+                row = near.rows[s // ROWS_PER_BLOCK]
+            near.slot_of[near.member[s]] = <int32_t> s
+            near.row_of[near.member[s]] = row
+            row += near.count[s]
+        return 0
+
+    @property
+    def builds(self):
+        """How often the list has been built."""
+        return self.list.builds
+
+    @property
+    def follows(self):
+        """How often the list has been asked for."""
+        return self.list.follows
+
+    @property
+    def examined(self):
+        """Candidates whose distance has been computed in all builds."""
+        cdef Py_ssize_t b
+        total = 0
+        for b in range(n_blocks(self.list.n_members, ROWS_PER_BLOCK)):
+            total += self.list.examined[b]
+        return total
+
+    @property
+    def entries(self):
+        """Length of all rows together."""
+        cdef Py_ssize_t s
+        total = 0
+        for s in range(self.list.n):
+            total += self.list.count[s]
+        return total
+
+    @property
+    def bytes(self):
+        """Memory of the rows."""
+        cdef Py_ssize_t b
+        total = 0
+        for b in range(n_blocks(self.list.n_members, ROWS_PER_BLOCK)):
+            total += 4 * self.list.capacity[b]
+        return total
+
+    def rows(self):
+        """{number of a site: numbers in its row, in the order of the row}; of beads, the permanent ones."""
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row
+        cdef Py_ssize_t s
+        cdef int k
+        out = {}
+        if not near.valid:
+            return out
+        for s in range(near.n):
+            if s % ROWS_PER_BLOCK == 0:
+                row = near.rows[s // ROWS_PER_BLOCK]
+            out[near.id[s]] = [near.id[row[k]] for k in range(near.count[s])]
+            row += near.count[s]
+        return out
+
+
+def near_pairs(const double[:, ::1] x, double reach, const double[::1] box=None):
+    """(P, 2) int32: rows of x (n, 3) that are nearer to each other than `reach` (to 1e-8 of it), each pair once,
+    the lower row first; in a box of these lengths, 0 in open directions, by nearest images.
+
+    MemoryError: there is no room for so many. ValueError: an x that is not finite.
+    """
+    cdef Py_ssize_t n = x.shape[0], s, used = 0
+    cdef int32_t[::1] number = np.arange(n, dtype=np.int32)
+    cdef const int32_t[::1] none = np.zeros(n + 1, np.int32)
+    cdef NeighborList made = NeighborList(
+        number, np.full(n, 3, np.int32), np.full(n, 0.5 * reach), reach, 0.0, none, none[:0])
+    cdef Neighbors* near = &made.list
+    cdef SiteArrays sites
+    cdef World world
+    cdef int fault, k
+    cdef int32_t* row = NULL
+    cdef int32_t[:, ::1] out
+    if n == 0:
+        return np.empty((0, 2), np.int32)
+    memset(&world, 0, sizeof(World))
+    world.threads = 1
+    world.fault.bead = -1
+    if box is not None:
+        set_lengths(&world.box, &box[0])
+    memset(&sites, 0, sizeof(SiteArrays))
+    sites.x = &x[0, 0]
+    sites.id = &number[0]
+    fault = made.follow(&world, &sites)
+    if fault == OUT_OF_MEMORY:
+        raise MemoryError
+    if fault != 0:
+        raise ValueError(f"row {world.fault.bead} is not finite")
+    pairs = np.empty((made.entries // 2, 2), np.int32)
+    out = pairs
+    for s in range(n):
+        if s % ROWS_PER_BLOCK == 0:
+            row = near.rows[s // ROWS_PER_BLOCK]
+        for k in range(near.count[s]):
+            if s < row[k]:
+                out[used, 0] = min(near.row[s], near.row[row[k]])
+                out[used, 1] = max(near.row[s], near.row[row[k]])
+                used += 1
+        row += near.count[s]
+    return pairs
+
+
+cdef int32_t* _integers(int32_t[::1] a) noexcept:
+    return &a[0]
+
+
+cdef double* _doubles(double[:, ::1] a) noexcept:
+    return &a[0, 0]
+
+
+cdef uint64_t* _words(uint64_t[::1] a) noexcept:
+    return &a[0]

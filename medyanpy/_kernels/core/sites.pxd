@@ -1,0 +1,138 @@
+"""Sites: the places that forces act on, as one table over beads. See sites.pyx."""
+from libc.stdint cimport int32_t, int64_t
+
+from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.program cimport AddBlock, World, is_there
+from medyanpy._kernels.core.vec3 cimport add_scaled, cross
+
+
+# What a loop over sites sees after `gather`. Where sites are beads, these are the world's own arrays.
+cdef struct SiteArrays:
+    const double* x           # (n, 3)
+    double* f                 # (n, 3) forces are added here; `scatter` passes them on
+    const int32_t* id         # (n,) what sums are ordered by
+    const int32_t* bead       # (n,) place of a site's first bead, for reports, -1 of anchors; NULL: sites are beads
+
+
+cdef inline bint is_asleep(const World* world, const SiteArrays* sites, Py_ssize_t row) noexcept nogil:
+    """Whether nobody is at a site, or at its first bead."""
+    cdef Py_ssize_t place
+    if world.alive == NULL:
+        return False
+    place = row if sites.bead == NULL else sites.bead[row]
+    return place >= 0 and not is_there(world, place)
+
+
+cdef struct SiteRows:
+    Py_ssize_t n
+    const int32_t* start      # (n + 1,)
+    const int32_t* bead
+    const double* weight
+    const int32_t* oriented   # (n,) row of the oriented bead that carries the arm, -1 of sites without; or NULL
+    const double* arm         # (n, 3) in the frame of that body; or NULL
+    double* x
+    double* f
+    # The transpose: for every bead that occurs, and every body with arms, its sites in ascending order.
+    Py_ssize_t n_owners
+    const int32_t* owner
+    const int32_t* owner_start
+    const int32_t* owner_site
+    const double* owner_weight
+    Py_ssize_t n_bodies
+    const int32_t* body
+    const int32_t* body_start
+    const int32_t* body_site
+
+
+cdef inline void rotate(double w, const double* u, const double* v, double* out) noexcept nogil:
+    """out = R v for the unit quaternion (w, u); with -u, R^T v."""
+    cdef double a[3]
+    cdef double b[3]
+    cdef int c
+    cross(u, v, a)
+    cross(u, a, b)
+    for c in range(3):
+        out[c] = v[c] + 2.0 * (w * a[c] + b[c])
+
+
+cdef inline void where(const SiteRows* t, const World* world, Py_ssize_t i, double* out) noexcept nogil:
+    """Where a site is now."""
+    cdef const double* origin
+    cdef const double* q
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t k
+    cdef int c
+    if t.start[i] == t.start[i + 1]:
+        # An anchor: its row was written when the table was made.
+        for c in range(3):
+            out[c] = t.x[3 * i + c]
+        return
+    origin = world.x + 3 * <Py_ssize_t> t.bead[t.start[i]]
+    sum[0] = sum[1] = sum[2] = 0.0
+    for k in range(t.start[i] + 1, t.start[i + 1]):
+        displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> t.bead[k], d)
+        add_scaled(t.weight[k], d, sum)
+    if t.oriented != NULL and t.oriented[i] >= 0:
+        q = world.orientation + 4 * <Py_ssize_t> t.oriented[i]
+        rotate(q[0], q + 1, t.arm + 3 * i, d)
+        add_scaled(1.0, d, sum)
+    for c in range(3):
+        out[c] = origin[c] + sum[c]
+
+
+cdef class SiteTable:
+    cdef readonly bint are_beads
+    cdef readonly bint has_arms
+    cdef SiteArrays now
+    cdef SiteRows rows
+    cdef list arrays
+
+    # Become a table of some sites of another, which it has room for: slot (n,) where each is here, ascending, or -1.
+    cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil
+    # Positions of now into now.x, and zero forces into now.f.
+    cdef int gather(self, World* world) noexcept nogil
+    # The forces in now.f onto beads and bodies.
+    cdef int scatter(self, World* world) noexcept nogil
+
+    # Terms c_i x_i of the vector from site a to site b, and one of them.
+    cdef Py_ssize_t n_terms(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil
+    cdef double term(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t p, Py_ssize_t* bead) noexcept nogil
+    # For higher derivatives of an energy of d = x_b - x_a of two sites without arms: d = sum_i c_i x_i over beads.
+    # Give the blocks c_i c_j K, K = d2U/dd2 (3, 3).
+    cdef int add_pair(self, Py_ssize_t a, Py_ssize_t b, const double* k, AddBlock add, void* sink) noexcept nogil
+    # The same of one site: the blocks w_i w_j K of x = sum_i w_i x_i.
+    cdef int add_single(self, Py_ssize_t site, const double* k, AddBlock add, void* sink) noexcept nogil
+    # out (3,) = sum_i c_i v_i, of v by place.
+    cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil
+    # out_i += c_i t, of out by place.
+    cdef void share(self, Py_ssize_t a, Py_ssize_t b, const double* t, double* out) noexcept nogil
+    # Of an energy of two vectors, d from site ends[0] to ends[1] and e from ends[2] to ends[3]: the blocks of
+    # K = d2U/dd de (3, 3), and of its transpose. Those of d and of e alone come from `add_pair`.
+    cdef int add_mixed(self, const Py_ssize_t* ends, const double* k, AddBlock add, void* sink) noexcept nogil
+    # `difference` and `share` of one site: out (3,) = sum_i w_i v_i, and out_i += w_i t.
+    cdef void mean(self, Py_ssize_t site, const double* v, double* out) noexcept nogil
+    cdef void share_single(self, Py_ssize_t site, const double* t, double* out) noexcept nogil
+
+
+cdef class LinkedSites:
+    cdef readonly SiteTable sites
+    cdef readonly object start_of, partner_of
+    cdef SiteTable whole
+    cdef Py_ssize_t n
+    cdef int32_t* site            # (n,) which of all it is
+    cdef int32_t* start           # (n + 1,) where its partners start
+    cdef int32_t* partner         # by row of this table
+    cdef const int32_t[::1] others
+    cdef const int32_t[::1] ends
+    cdef const int64_t[::1] changes
+    cdef Py_ssize_t slots
+    cdef int32_t* slot            # of each of all sites, its row in this table; -1 of those without partners
+    cdef list held
+    # Of which world, and as of which state of it, the table is.
+    cdef int64_t seen
+    cdef long long world
+    cdef long long written
+
+    # Be the table of those that have partners now.
+    cdef void follow(self, World* world) noexcept nogil

@@ -1,0 +1,430 @@
+"""Sites: the places that forces act on, as one table over beads.
+
+    X_s = x_0 + sum_k w_k (x_k - x_0) + R(q) arm,    sum_k w_k = 1
+    f_k += w_k F_s,    torque += arm x (R(q)^T F_s) in the frame of the body
+
+or a place that does not move, without beads: an anchor. Because weights sum to 1, X_s = sum_k w_k x_k moves with its
+beads, and depends on displacements alone, as a box asks for.
+
+Forces on sites go to beads by owner: each bead adds up the sites that it takes part in, in ascending order, apart
+from everything else, and the sum is added once. The bits depend on neither threads nor other forces.
+
+Units: nm, pN. The caller has checked bead numbers, weights, and that no site names a bead twice.
+"""
+import numpy as np
+
+from libc.string cimport memset
+
+from medyanpy._kernels.core.arrays cimport table, vector, zeros
+from medyanpy._kernels.core.parallel cimport over_blocks
+from medyanpy._kernels.core.vec3 cimport add_scaled, cross
+
+cdef Py_ssize_t BLOCK = 1024
+
+
+cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SiteRows* t = <SiteRows*> task
+    cdef Py_ssize_t i
+    memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
+    for i in range(first, last):
+        where(t, world, i, t.x + 3 * i)
+    return 0
+
+
+cdef int _scatter(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SiteRows* t = <SiteRows*> task
+    cdef double* f
+    cdef double sum[3]
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
+        sum[0] = sum[1] = sum[2] = 0.0
+        for s in range(t.owner_start[k], t.owner_start[k + 1]):
+            add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
+        # Summed apart and added once: two equal forces give exactly twice one.
+        f = world.f + 3 * <Py_ssize_t> t.owner[k]
+        f[0] += sum[0]
+        f[1] += sum[1]
+        f[2] += sum[2]
+    return 0
+
+
+cdef int _torques(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SiteRows* t = <SiteRows*> task
+    cdef const double* q
+    cdef double* torque
+    cdef double back[3]
+    cdef double f[3]
+    cdef double turn[3]
+    cdef double sum[3]
+    cdef Py_ssize_t k, s
+    cdef int c
+    for k in range(first, last):
+        q = world.orientation + 4 * <Py_ssize_t> t.body[k]
+        for c in range(3):
+            back[c] = -q[1 + c]
+            sum[c] = 0.0
+        for s in range(t.body_start[k], t.body_start[k + 1]):
+            rotate(q[0], back, t.f + 3 * <Py_ssize_t> t.body_site[s], f)
+            cross(t.arm + 3 * <Py_ssize_t> t.body_site[s], f, turn)
+            add_scaled(1.0, turn, sum)
+        torque = world.torque + 3 * <Py_ssize_t> t.body[k]
+        for c in range(3):
+            torque[c] += sum[c]
+    return 0
+
+
+def _by_owner(owner_of):
+    """Rows that belong to the same owner: (owners ascending, where the rows of each start, rows in order)."""
+    order = np.argsort(owner_of, kind="stable").astype(np.int32)
+    owner, start = np.unique(owner_of[order], return_index=True)
+    return owner.astype(np.int32), np.append(start, len(order)).astype(np.int32), order
+
+
+cdef Py_ssize_t _transposed(
+    const int32_t* slot, Py_ssize_t n_all, const int32_t* all_of, const int32_t* all_start, const int32_t* all_site,
+    const double* all_weight, int32_t* of, int32_t* start, int32_t* site, double* weight,
+) noexcept nogil:
+    """Of the sites of each owner those that have a slot; returns how many owners have any."""
+    cdef Py_ssize_t k, s, n = 0, at = 0
+    start[0] = 0
+    for k in range(n_all):
+        for s in range(all_start[k], all_start[k + 1]):
+            if slot[all_site[s]] >= 0:
+                site[at] = slot[all_site[s]]
+                if weight != NULL:
+                    weight[at] = all_weight[s]
+                at += 1
+        if at > start[n]:
+            of[n] = all_of[k]
+            n += 1
+            start[n] = <int32_t> at
+    return n
+
+
+cdef class SiteTable:
+    """n sites; or, made without arguments, the beads themselves: then nothing is copied.
+
+    Parameters
+    ----------
+    start : (n + 1,) int32
+        Where the beads of each site start; a site without beads is an anchor.
+    bead : (m,) int32
+        Places of beads.
+    weight : (m,) float
+        Sum 1 over each site.
+    anchors : (a, 3) float, nm
+        Places of the sites without beads, in their order.
+    oriented : (n,) int32, optional
+        Row of the oriented bead that carries the arm, -1 where there is none. The site has beads.
+    arm : (n, 3) float, nm, optional
+        In the frame of that body.
+    """
+
+    def __cinit__(self, const int32_t[::1] start=None, const int32_t[::1] bead=None, const double[::1] weight=None,
+                  anchors=None, const int32_t[::1] oriented=None, const double[:, ::1] arm=None):
+        cdef SiteRows* t = &self.rows
+        memset(t, 0, sizeof(SiteRows))
+        memset(&self.now, 0, sizeof(SiteArrays))
+        self.are_beads = start is None
+        self.has_arms = oriented is not None
+        if self.are_beads:
+            return
+        n = start.shape[0] - 1
+        counts = np.diff(start)
+        firsts = np.full(n, -1, np.int32)
+        firsts[counts > 0] = np.asarray(bead)[np.asarray(start)[:n][counts > 0]]
+        # Positions come first: `positions` and anchors look for them there.
+        self.arrays = []
+        t.n = n
+        t.x = zeros(self.arrays, 3 * n)
+        t.f = zeros(self.arrays, 3 * n)
+        np.asarray(self.arrays[0]).reshape(n, 3)[counts == 0] = anchors
+        t.start = vector(self.arrays, start)
+        t.bead = vector(self.arrays, bead)
+        t.weight = vector(self.arrays, weight)
+        owners, starts, order = _by_owner(np.asarray(bead))
+        t.n_owners = len(owners)
+        t.owner = vector[int32_t](self.arrays, owners)
+        t.owner_start = vector[int32_t](self.arrays, starts)
+        t.owner_site = vector[int32_t](self.arrays, np.repeat(np.arange(n, dtype=np.int32), counts)[order])
+        t.owner_weight = vector[double](self.arrays, np.asarray(weight)[order])
+        if self.has_arms:
+            with_arm = np.flatnonzero(np.asarray(oriented) >= 0)
+            bodies, starts, order = _by_owner(np.asarray(oriented)[with_arm])
+            t.n_bodies = len(bodies)
+            t.oriented = vector(self.arrays, oriented)
+            t.arm = table(self.arrays, arm)
+            t.body = vector[int32_t](self.arrays, bodies)
+            t.body_start = vector[int32_t](self.arrays, starts)
+            t.body_site = vector[int32_t](self.arrays, with_arm[order].astype(np.int32))
+        self.now.x = t.x
+        self.now.f = t.f
+        self.now.id = vector[int32_t](self.arrays, np.arange(n, dtype=np.int32))
+        self.now.bead = vector[int32_t](self.arrays, firsts)
+
+    @staticmethod
+    def room_for(SiteTable other):
+        """A table without sites, with room for all of another, which are not beads themselves."""
+        cdef SiteTable self = SiteTable()
+        cdef const SiteRows* all = &other.rows
+        cdef SiteRows* t = &self.rows
+        cdef Py_ssize_t m = all.start[all.n]
+        self.are_beads = False
+        self.has_arms = other.has_arms
+        self.arrays = []
+        t.x = zeros(self.arrays, 3 * all.n)
+        t.f = zeros(self.arrays, 3 * all.n)
+        t.start = vector[int32_t](self.arrays, np.zeros(all.n + 1, np.int32))
+        t.bead = vector[int32_t](self.arrays, np.zeros(m, np.int32))
+        t.weight = vector[double](self.arrays, np.zeros(m))
+        t.owner = vector[int32_t](self.arrays, np.zeros(all.n_owners, np.int32))
+        t.owner_start = vector[int32_t](self.arrays, np.zeros(all.n_owners + 1, np.int32))
+        t.owner_site = vector[int32_t](self.arrays, np.zeros(m, np.int32))
+        t.owner_weight = vector[double](self.arrays, np.zeros(m))
+        if self.has_arms:
+            t.oriented = vector[int32_t](self.arrays, np.zeros(all.n, np.int32))
+            t.arm = vector[double](self.arrays, np.zeros(3 * all.n))
+            t.body = vector[int32_t](self.arrays, np.zeros(all.n_bodies, np.int32))
+            t.body_start = vector[int32_t](self.arrays, np.zeros(all.n_bodies + 1, np.int32))
+            t.body_site = vector[int32_t](self.arrays, np.zeros(all.n, np.int32))
+        self.now.x = t.x
+        self.now.f = t.f
+        self.now.id = vector[int32_t](self.arrays, np.arange(all.n, dtype=np.int32))
+        self.now.bead = vector[int32_t](self.arrays, np.full(all.n, -1, np.int32))
+        return self
+
+    cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil:
+        cdef SiteRows* t = &self.rows
+        cdef int32_t* start = <int32_t*> t.start
+        cdef int32_t* first = <int32_t*> self.now.bead
+        cdef Py_ssize_t i, k, n = 0
+        cdef int c
+        start[0] = 0
+        for i in range(whole.n):
+            if slot[i] < 0:
+                continue
+            start[n + 1] = start[n] + whole.start[i + 1] - whole.start[i]
+            first[n] = -1
+            for k in range(whole.start[i + 1] - whole.start[i]):
+                (<int32_t*> t.bead)[start[n] + k] = whole.bead[whole.start[i] + k]
+                (<double*> t.weight)[start[n] + k] = whole.weight[whole.start[i] + k]
+                first[n] = t.bead[start[n]]
+            for c in range(3):
+                # Anchors are where they were put.
+                t.x[3 * n + c] = whole.x[3 * i + c]
+            if t.oriented != NULL:
+                (<int32_t*> t.oriented)[n] = whole.oriented[i]
+                for c in range(3):
+                    (<double*> t.arm)[3 * n + c] = whole.arm[3 * i + c]
+            n += 1
+        t.n = n
+        t.n_owners = _transposed(
+            slot, whole.n_owners, whole.owner, whole.owner_start, whole.owner_site, whole.owner_weight,
+            <int32_t*> t.owner, <int32_t*> t.owner_start, <int32_t*> t.owner_site, <double*> t.owner_weight)
+        if t.oriented != NULL:
+            t.n_bodies = _transposed(
+                slot, whole.n_bodies, whole.body, whole.body_start, whole.body_site, NULL,
+                <int32_t*> t.body, <int32_t*> t.body_start, <int32_t*> t.body_site, NULL)
+
+    @property
+    def positions(self):
+        """(n, 3) where sites were when last gathered; of a table of its own."""
+        return np.array(self.arrays[0]).reshape(-1, 3)
+
+    cdef int gather(self, World* world) noexcept nogil:
+        if self.are_beads:
+            # Asked for anew each time: forces may be evaluated in several worlds.
+            self.now.x = world.x
+            self.now.f = world.f
+            self.now.id = world.bead
+            return 0
+        return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
+
+    cdef int scatter(self, World* world) noexcept nogil:
+        cdef int fault
+        if self.are_beads:
+            return 0
+        fault = over_blocks(_scatter, &self.rows, world, self.rows.n_owners, BLOCK)
+        if fault == 0 and self.rows.n_bodies > 0:
+            fault = over_blocks(_torques, &self.rows, world, self.rows.n_bodies, BLOCK)
+        return fault
+
+    # Higher derivatives ---------------------------------------------------------------------------------------
+
+    cdef Py_ssize_t n_terms(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+        """How many terms c_i x_i the vector from site a to site b has; a bead of both sites is in two of them."""
+        if self.are_beads:
+            return 2
+        return self.rows.start[a + 1] - self.rows.start[a] + self.rows.start[b + 1] - self.rows.start[b]
+
+    cdef double term(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t p, Py_ssize_t* bead) noexcept nogil:
+        """c_i of one term, and the place of its bead."""
+        cdef Py_ssize_t s
+        if self.are_beads:
+            bead[0] = a if p == 0 else b
+            return -1.0 if p == 0 else 1.0
+        s = self.rows.start[a] + p
+        if s < self.rows.start[a + 1]:
+            bead[0] = self.rows.bead[s]
+            return -self.rows.weight[s]
+        s += self.rows.start[b] - self.rows.start[a + 1]
+        bead[0] = self.rows.bead[s]
+        return self.rows.weight[s]
+
+    cdef int add_single(self, Py_ssize_t site, const double* k, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef const SiteRows* t = &self.rows
+        cdef Py_ssize_t p, q
+        cdef int e, fault
+        if self.are_beads:
+            return add(sink, site, site, k)
+        for p in range(t.start[site], t.start[site + 1]):
+            for q in range(t.start[site], p + 1):
+                for e in range(9):
+                    block[e] = t.weight[p] * t.weight[q] * k[e]
+                fault = add(sink, t.bead[p], t.bead[q], block)
+                if fault != 0:
+                    return fault
+        return 0
+
+    cdef int add_pair(self, Py_ssize_t a, Py_ssize_t b, const double* k, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef double cp, c
+        cdef Py_ssize_t p, q, i, j
+        cdef int e, fault
+        if self.are_beads:
+            for e in range(9):
+                block[e] = -k[e]
+            fault = add(sink, a, a, k)
+            if fault == 0:
+                fault = add(sink, b, a, block)
+            return add(sink, b, b, k) if fault == 0 else fault
+        for p in range(self.n_terms(a, b)):
+            cp = self.term(a, b, p, &i)
+            for q in range(p + 1):
+                c = cp * self.term(a, b, q, &j)
+                if i == j and p != q:
+                    # (p, q) and (q, p) are both in the one block (i, i).
+                    c *= 2.0
+                for e in range(9):
+                    block[e] = c * k[e]
+                fault = add(sink, i, j, block)
+                if fault != 0:
+                    return fault
+        return 0
+
+    cdef int add_mixed(self, const Py_ssize_t* ends, const double* k, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef double cp, c
+        cdef Py_ssize_t p, q, i, j
+        cdef int d, e, fault
+        for p in range(self.n_terms(ends[0], ends[1])):
+            cp = self.term(ends[0], ends[1], p, &i)
+            for q in range(self.n_terms(ends[2], ends[3])):
+                c = cp * self.term(ends[2], ends[3], q, &j)
+                for d in range(3):
+                    for e in range(3):
+                        # A bead of both vectors: K and its transpose are in the one block (i, i).
+                        block[3 * d + e] = c * (k[3 * d + e] + k[3 * e + d] if i == j else k[3 * d + e])
+                fault = add(sink, i, j, block)
+                if fault != 0:
+                    return fault
+        return 0
+
+    cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil:
+        cdef Py_ssize_t p, i
+        cdef double c
+        cdef int e
+        if self.are_beads:
+            for e in range(3):
+                out[e] = v[3 * b + e] - v[3 * a + e]
+            return
+        out[0] = out[1] = out[2] = 0.0
+        for p in range(self.n_terms(a, b)):
+            c = self.term(a, b, p, &i)
+            add_scaled(c, v + 3 * i, out)
+
+    cdef void share(self, Py_ssize_t a, Py_ssize_t b, const double* t, double* out) noexcept nogil:
+        cdef Py_ssize_t p, i
+        cdef double c
+        cdef int e
+        if self.are_beads:
+            for e in range(3):
+                out[3 * a + e] -= t[e]
+                out[3 * b + e] += t[e]
+            return
+        for p in range(self.n_terms(a, b)):
+            c = self.term(a, b, p, &i)
+            add_scaled(c, t, out + 3 * i)
+
+    cdef void mean(self, Py_ssize_t site, const double* v, double* out) noexcept nogil:
+        cdef const SiteRows* t = &self.rows
+        cdef Py_ssize_t p
+        out[0] = out[1] = out[2] = 0.0
+        if self.are_beads:
+            add_scaled(1.0, v + 3 * site, out)
+            return
+        for p in range(t.start[site], t.start[site + 1]):
+            add_scaled(t.weight[p], v + 3 * <Py_ssize_t> t.bead[p], out)
+
+    cdef void share_single(self, Py_ssize_t site, const double* t, double* out) noexcept nogil:
+        cdef const SiteRows* rows = &self.rows
+        cdef Py_ssize_t p
+        if self.are_beads:
+            add_scaled(1.0, t, out + 3 * site)
+            return
+        for p in range(rows.start[site], rows.start[site + 1]):
+            add_scaled(rows.weight[p], t, out + 3 * <Py_ssize_t> rows.bead[p])
+
+
+cdef class LinkedSites:
+    """Of many sites that may have links to each other, those that have some: a table of their own, which is filled anew
+    whenever links have changed, so that nobody need go over all.
+
+    Parameters
+    ----------
+    whole : SiteTable
+        All n sites.
+    other, end : (n p,), (n,) int32
+        Site i has links to other[p i], ..., other[end[i] - 1].
+    changes : (1,) int64
+        Another number whenever these have changed.
+    """
+
+    def __init__(self, SiteTable whole, const int32_t[::1] other, const int32_t[::1] end, const int64_t[::1] changes):
+        cdef Py_ssize_t n = end.shape[0]
+        self.held = []
+        self.whole = whole
+        self.sites = SiteTable.room_for(whole)
+        self.others = other
+        self.ends = end
+        self.changes = changes
+        self.slots = other.shape[0] // n
+        self.start_of, self.partner_of = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
+        self.slot = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+        self.site = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+        self.start = <int32_t*> vector[int32_t](self.held, self.start_of)
+        self.partner = <int32_t*> vector[int32_t](self.held, self.partner_of)
+        self.world = -1
+
+    cdef void follow(self, World* world) noexcept nogil:
+        cdef Py_ssize_t i, k, s, at = 0
+        if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
+            return
+        self.n = 0
+        for i in range(self.ends.shape[0]):
+            self.slot[i] = -1
+            if self.ends[i] > self.slots * i:
+                self.slot[i] = <int32_t> self.n
+                self.site[self.n] = <int32_t> i
+                self.n += 1
+        self.sites.take(&self.whole.rows, self.slot)
+        for k in range(self.n):
+            i = self.site[k]
+            for s in range(self.slots * i, self.ends[i]):
+                self.partner[at] = self.slot[self.others[s]]
+                at += 1
+            self.start[k + 1] = <int32_t> at
+        self.seen = self.changes[0]
+        self.world = world.number
+        self.written = world.written

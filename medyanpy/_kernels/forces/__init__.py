@@ -1,0 +1,1 @@
+"""Kernels of forces: energies, forces and their derivatives."""

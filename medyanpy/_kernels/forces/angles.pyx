@@ -1,0 +1,143 @@
+"""Angles between two directions, each from one site to another.
+
+    E = sum over terms of k (1 - cos(theta - theta0)) = k - p c - s sin theta
+    p = k cos theta0,   s = k sin theta0,   c = u.v,   u = a/|a|,   v = b/|b|
+    dE/dc = -p + s c / sin theta
+    dc/da = (v - c u)/|a|,   dc/db = (u - c v)/|b|,   sin theta = |v - c u|
+
+with g = 1 where c >= 0, else -1, and w = v - g u, e = |w|^2 / 2 = 1 - g c:
+
+    v - c u = w + g e u,   u - c v = g (e v - w),   E = (k - g p) + g p e - s sin theta
+
+Differences, or sums, of unit vectors keep their digits where directions are almost parallel, or opposite. At theta = 0
+and pi the term in s has no direction; it is left out there, the mean over all directions. A direction between two
+sites in one place does not exist: such a term has the energy k and no force.
+
+Every row of the table of sites belongs to one term: a term writes the forces on its sites, and the table hands them on
+by owner, in the order of terms. Second and third derivatives: cosine.pxd.
+"""
+from libc.math cimport sqrt
+
+from medyanpy._kernels.core.arrays cimport table, zeros
+from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.cosine cimport derive
+from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.core.vec3 cimport add_scaled, dot
+
+cdef Py_ssize_t BLOCK = 512
+
+
+cdef struct AngleTask:
+    const SiteArrays* sites
+    Py_ssize_t ends           # sites of a term
+    Py_ssize_t tail[2]        # from which of them either direction leads
+    Py_ssize_t head[2]        # and to which
+    const double* numbers     # (terms, 3) k, p, s
+    double* partial
+
+
+cdef int _angles(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef AngleTask* t = <AngleTask*> task
+    cdef const double* x
+    cdef const double* number
+    cdef double* f
+    cdef double unit[2][3]
+    cdef double inverse[2]
+    cdef double along[2][3]
+    cdef double w[3]
+    cdef double square, g, e, sine, slope, energy = 0.0
+    cdef Py_ssize_t k
+    cdef int c, i
+    for k in range(first, last):
+        x = t.sites.x + 3 * t.ends * k
+        f = t.sites.f + 3 * t.ends * k
+        number = t.numbers + 3 * k
+        for i in range(2):
+            displacement(&world.box, x + 3 * t.tail[i], x + 3 * t.head[i], unit[i])
+            square = dot(unit[i], unit[i])
+            inverse[i] = 1.0 / sqrt(square) if square > 0.0 else 0.0
+            for c in range(3):
+                unit[i][c] *= inverse[i]
+        if inverse[0] == 0.0 or inverse[1] == 0.0:
+            energy += number[0]
+            continue
+        g = 1.0 if dot(unit[0], unit[1]) >= 0.0 else -1.0
+        for c in range(3):
+            w[c] = unit[1][c] - g * unit[0][c]
+        e = 0.5 * dot(w, w)
+        for c in range(3):
+            along[0][c] = w[c] + g * e * unit[0][c]
+            along[1][c] = g * (e * unit[1][c] - w[c])
+        sine = sqrt(dot(along[0], along[0]))
+        slope = -number[1]
+        if sine > 0.0:
+            slope += number[2] * (g * (1.0 - e)) / sine
+        energy += ((number[0] - g * number[1]) + g * number[1] * e) - number[2] * sine
+        for i in range(2):
+            add_scaled(slope * inverse[i], along[i], f + 3 * t.tail[i])
+            add_scaled(-slope * inverse[i], along[i], f + 3 * t.head[i])
+    t.partial[first // BLOCK] = energy
+    return 0
+
+
+cdef class Angles(SmoothForce):
+    """Energies of angles between directions.
+
+    sites : table with `ends` rows for each term, in the order of terms.
+    ends : 3 for the angle at the second of three sites, between the first and the third; 4 for that between the
+        directions from the first to the second and from the third to the fourth.
+    numbers : (terms, 3), pN nm: k, p, s.
+    """
+    cdef SiteTable sites
+    cdef AngleTask task
+    cdef list arrays
+    cdef const double[:, ::1] numbers
+
+    def __init__(self, str name, SiteTable sites, Py_ssize_t ends, const double[:, ::1] numbers):
+        self.name = name
+        # How a body turns is not among the positions that derivatives are taken in.
+        self.derivatives = 1 if sites.has_arms else 3
+        self.sites = sites
+        self.numbers = numbers
+        self.arrays = []
+        self.task.sites = &sites.now
+        self.task.ends = ends
+        self.task.tail[0] = 1 if ends == 3 else 0
+        self.task.head[0] = 0 if ends == 3 else 1
+        self.task.tail[1] = 1 if ends == 3 else 2
+        self.task.head[1] = 2 if ends == 3 else 3
+        self.task.numbers = table(self.arrays, numbers)
+        self.task.partial = zeros(self.arrays, n_blocks(numbers.shape[0], BLOCK))
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef Py_ssize_t terms = self.numbers.shape[0]
+        cdef int fault
+        self.energy = 0.0
+        if terms == 0:
+            return 0
+        fault = self.sites.gather(world)
+        if fault != 0:
+            return fault
+        over_blocks(_angles, &self.task, world, terms, BLOCK)
+        if world.want_energy:
+            self.energy = ordered_sum(self.task.partial, n_blocks(terms, BLOCK))
+        return self.sites.scatter(world)
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        cdef const AngleTask* t = &self.task
+        cdef Py_ssize_t ends[4]
+        cdef double d[2][3]
+        cdef const double* x = self.sites.now.x
+        cdef Py_ssize_t k
+        cdef int i, fault = self.sites.gather(world)
+        for k in range(self.numbers.shape[0]):
+            for i in range(2):
+                ends[2 * i] = t.ends * k + t.tail[i]
+                ends[2 * i + 1] = t.ends * k + t.head[i]
+                displacement(&world.box, x + 3 * ends[2 * i], x + 3 * ends[2 * i + 1], d[i])
+            if fault == 0:
+                fault = derive(wanted, self.sites, ends, self.numbers[k, 1], self.numbers[k, 2], d[0], d[1])
+        return fault

@@ -1,0 +1,429 @@
+"""Radial energies of all pairs within range of each other.
+
+    F_i = sum_j U'(r) d / r,   d = x_j - x_i,   r < range of the pair
+
+Every pair is in the neighbour rows of both its ends and computed twice, with the same bits but for the sign:
+the forces of a pair are exactly opposite, a thread writes to its own sites only, and each site adds up its
+row in ascending order of numbers, so that the sum depends neither on threads nor on the age of the list.
+
+Entries of rows are worked on by batches, whichever rows they are of: places of both ends are fetched, then come all
+displacements, then those in range move together, then all slopes, then the sums of rows. But for the last, each is a
+loop without branches over as many numbers as vectors are good for; rows alone are too short for that.
+"""
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from medyanpy._kernels.core.arrays cimport table, zeros
+from medyanpy._kernels.core.box cimport Box, displacement, displacements_from, sides_of
+from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
+from medyanpy._kernels.core.expressions cimport evaluate as run_program
+from medyanpy._kernels.core.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
+from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
+from medyanpy._kernels.core.program cimport NOT_FINITE, World
+from medyanpy._kernels.forces.radial cimport (
+    END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
+)
+from medyanpy._kernels.core.sites cimport SiteTable
+from medyanpy._kernels.core.simd_gather cimport TOGETHER, add_rows, fetch, keep
+from medyanpy._kernels.core.vec3 cimport dot
+
+cdef enum:
+    # Entries of a row that are looked at at a time, and of a batch; these are fewer than PART below its room.
+    PART = 96
+    ROOM = 320
+    PLANE = 328               # ROOM and TOGETHER
+    # In place of a kind: any that has no shortcut; and energies that are programs, of radial.pxd's kinds none.
+    ANY = -1
+    WRITTEN = -2
+
+
+cdef struct PairTask:
+    const Neighbors* list
+    int kind
+    const double* p           # parameters of the radial function
+    double a                  # the first two of them
+    double b                  # for SOFT_SPHERE: the sum of two radii, where all are equal
+    double end                # what `pull` takes off the energy
+    double end_squared        # square of the range; not of SOFT_SPHERE with radii that differ
+    double* energy            # by member
+    # Of WRITTEN.
+    const Function* function  # of r and the numbers of both ends: the energy and its derivative
+    double* registers
+    Py_ssize_t stride         # of the registers of a thread
+    const double* of_first    # (n_members, n_first)
+    const double* of_second   # (n_members, n_second)
+    Py_ssize_t n_first, n_second
+    int by_group              # whether the first of two is that in group A; else the one with the lower number
+
+
+# Entries of rows in range, on their way to forces.
+cdef struct Batch:
+    int n
+    Py_ssize_t begun          # the first row of these
+    int32_t[ROWS_PER_BLOCK] ends  # of each row from `begun` on, after its last entry
+    double[4 * PLANE] d       # components of displacements, and then of forces; and squares of distances
+    double[PLANE] b           # sums of radii, where they differ
+    double[PLANE] c           # of WRITTEN, U'/r and U; and the slots of both ends
+    double[PLANE] u
+    int32_t[PLANE] slot
+    int32_t[PLANE] partner
+    double[3 * ROWS_PER_BLOCK] total
+    double[ROWS_PER_BLOCK] energy
+
+
+cdef inline bint _is_first(const PairTask* t, int32_t own, int32_t other) noexcept nogil:
+    """Whether that in slot `own` is the first of two: the same seen from both ends."""
+    cdef const Neighbors* near = t.list
+    if t.by_group:
+        return near.groups[near.member[own]] == 1
+    if near.id[own] != near.id[other]:
+        return near.id[own] < near.id[other]
+    return near.row[own] < near.row[other]
+
+
+cdef inline void _fetch(
+    const PairTask* t, const Function* function, double* registers, int lane, int32_t own, int32_t other, double r,
+) noexcept nogil:
+    """What a program is given of a pair."""
+    cdef double* at = registers + WIDTH * function.n_constants + lane
+    cdef bint first = _is_first(t, own, other)
+    cdef const double* a = t.of_first + t.n_first * <Py_ssize_t> t.list.member[own if first else other]
+    cdef const double* b = t.of_second + t.n_second * <Py_ssize_t> t.list.member[other if first else own]
+    cdef Py_ssize_t k
+    at[0] = r
+    for k in range(t.n_first):
+        at += WIDTH
+        at[0] = a[k]
+    for k in range(t.n_second):
+        at += WIDTH
+        at[0] = b[k]
+
+
+cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept nogil:
+    """Energies and slopes of the first n entries, by the program."""
+    cdef const Neighbors* near = t.list
+    cdef double* registers = t.registers + t.stride * thread
+    cdef int chunk, lane, k, fault = 0
+    cdef double first
+    cdef Py_ssize_t row
+    chunk = 0
+    while chunk < n:
+        for lane in range(WIDTH):
+            # Where there are no more, the last once again.
+            k = min(chunk + lane, n - 1)
+            _fetch(t, t.function, registers, lane, at.slot[k], at.partner[k], sqrt(at.d[3 * PLANE + k]))
+        run_program(t.function, registers)
+        for k in range(chunk, min(chunk + <int> WIDTH, n)):
+            at.u[k] = registers[WIDTH * t.function.outputs[0] + k - chunk]
+            first = registers[WIDTH * t.function.outputs[1] + k - chunk]
+            # Beads in one place have no direction to push in. Zero is the mean over all of them.
+            at.c[k] = first / sqrt(at.d[3 * PLANE + k]) if at.d[3 * PLANE + k] > 0.0 else 0.0
+            # As of fields: derivatives may look like numbers where the energy is none.
+            if not (0.0 * at.u[k] == 0.0):
+                row = near.row[at.slot[k]]
+                row = row if near.sites.bead == NULL else near.sites.bead[row]
+                fault |= record_fault(world, NOT_FINITE, row, -1)
+        chunk += WIDTH
+    return fault
+
+
+cdef inline double _slope(int kind, bint equal, const PairTask* t, const Batch* at, int k, double* u) noexcept nogil:
+    if kind == SOFT_SPHERE or kind == WCA or kind == RICKER:
+        return pull(kind, t.a, t.b if equal else at.b[k], t.end, at.d[3 * PLANE + k], u)
+    return slope(t.kind if kind == ANY else kind, t.p, at.d[3 * PLANE + k], u)
+
+
+cdef inline int _empty(
+    int kind, bint equal, PairTask* t, World* world, Batch* at, Py_ssize_t first, Py_ssize_t s, int thread,
+) noexcept nogil:
+    """Entries of rows `begun` to s go into the sums of these."""
+    cdef double u, pulled, energy
+    cdef double* d = at.d
+    cdef int c, k, n = at.n, q, rows = <int> (s + 1 - at.begun), fault = 0
+    if kind == WRITTEN:
+        fault = _run(t, world, at, n, thread)
+        for k in range(n):
+            for c in range(3):
+                d[PLANE * c + k] *= at.c[k]
+    else:
+        for k in range(n):
+            pulled = _slope(kind, equal, t, at, k, &u)
+            d[k] *= pulled
+            d[PLANE + k] *= pulled
+            d[2 * PLANE + k] *= pulled
+    add_rows(d, PLANE, at.ends, rows, at.total + 3 * (at.begun - first))
+    if world.want_energy:
+        k = 0
+        for q in range(rows):
+            energy = at.energy[at.begun + q - first]
+            while k < at.ends[q]:
+                if kind == WRITTEN:
+                    u = at.u[k]
+                else:
+                    _slope(kind, equal, t, at, k, &u)
+                # Half from each end: both see the same r, so the two halves make one whole exactly.
+                energy += 0.5 * u
+                k += 1
+            at.energy[at.begun + q - first] = energy
+    at.begun = s
+    at.n = 0
+    return fault
+
+
+cdef inline int _block(
+    int kind, bint equal, PairTask* t, World* world, Py_ssize_t first, Py_ssize_t last, int thread,
+) noexcept nogil:
+    """The rows of one block; `kind` and `equal` are literals where this is called, and compiled in."""
+    cdef const Neighbors* near = t.list
+    cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef const double* me
+    cdef double* f
+    cdef double other[3 * PART]
+    cdef double d[3 * PART]
+    cdef Batch at
+    cdef Box sides[8]
+    cdef double radii, end_squared = t.end_squared
+    cdef Py_ssize_t s
+    cdef int left, part, width, k, c, n, fault = 0
+    sides_of(&world.box, sides)
+    at.n = 0
+    at.begun = first
+    memset(at.total, 0, sizeof(at.total))
+    memset(at.energy, 0, sizeof(at.energy))
+    for s in range(first, last):
+        me = near.now + 4 * s
+        left = near.count[s]
+        while left > 0:
+            if at.n > ROOM - PART:
+                at.ends[s - at.begun] = at.n
+                fault |= _empty(kind, equal, t, world, &at, first, s, thread)
+            part = min(left, <int> PART)
+            width = (part + TOGETHER - 1) & ~(TOGETHER - 1)
+            fetch(near.now, row, part, width, other)
+            displacements_from(&sides[near.across[s]], me, other, d, width)
+            if equal and kind != WRITTEN:
+                at.n += keep(d, part, width, end_squared, at.d + at.n, PLANE)
+            else:
+                n = at.n
+                for k in range(part):
+                    for c in range(3):
+                        at.d[PLANE * c + n] = d[width * c + k]
+                    at.d[3 * PLANE + n] = (
+                        d[k] * d[k] + d[width + k] * d[width + k] + d[2 * width + k] * d[2 * width + k])
+                    if not equal:
+                        radii = me[3] + near.now[4 * <Py_ssize_t> row[k] + 3]
+                        at.b[n] = radii
+                        end_squared = radii * radii
+                    if kind == WRITTEN:
+                        at.slot[n] = <int32_t> s
+                        at.partner[n] = row[k]
+                    n += at.d[3 * PLANE + n] < end_squared
+                at.n = n
+            row += part
+            left -= part
+        at.ends[s - at.begun] = at.n
+    fault |= _empty(kind, equal, t, world, &at, first, last - 1, thread)
+    for s in range(first, last):
+        prefetch(near.sites.f + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
+        # Summed apart and added once: two equal forces give exactly twice one.
+        f = near.sites.f + 3 * <Py_ssize_t> near.row[s]
+        for c in range(3):
+            f[c] += at.total[3 * (s - first) + c]
+        if world.want_energy:
+            t.energy[near.member[s]] = at.energy[s - first]
+    return fault
+
+
+cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef PairTask* t = <PairTask*> task
+    if t.kind == WRITTEN:
+        return _block(WRITTEN, True, t, world, first, last, thread)
+    if t.kind == SOFT_SPHERE:
+        if t.list.equal:
+            return _block(SOFT_SPHERE, True, t, world, first, last, thread)
+        return _block(SOFT_SPHERE, False, t, world, first, last, thread)
+    if t.kind == WCA or (t.kind == LENNARD_JONES and t.p[SWITCH] >= t.p[END]):
+        # They differ in where they end.
+        return _block(WCA, True, t, world, first, last, thread)
+    if t.kind == RICKER and t.p[SWITCH] >= t.p[END]:
+        return _block(RICKER, True, t, world, first, last, thread)
+    return _block(ANY, True, t, world, first, last, thread)
+
+
+cdef class Pairs(SmoothForce):
+    """A radial energy of all neighbours; the caller has made the list for the range of the function.
+
+    Parameters
+    ----------
+    name : str
+    kind : Radial
+        The radial function: one that ends.
+    parameters : sequence of float
+        Those of the function. For SOFT_SPHERE the second is not read: beads touch at the sum of their radii.
+    neighbors : NeighborList
+    sites : SiteTable
+        What the rows of the list are rows of.
+    """
+    cdef SiteTable sites
+    cdef readonly NeighborList neighbors
+    cdef PairTask task
+    cdef list arrays
+    cdef double[::1] p
+    cdef double* partial
+
+    def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites):
+        cdef PairTask* t = &self.task
+        self.name = name
+        self.sites = sites
+        # How a body turns is not among the positions that derivatives are taken in.
+        self.derivatives = 1 if sites.has_arms else 3
+        self.neighbors = neighbors
+        self.p = np.array(parameters, float)
+        if kind == SOFT_SPHERE and neighbors.list.n_members > 0:
+            # Where all radii are equal; where not, the loop adds up those of each pair.
+            self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
+        neighbors.list.images = 1
+        t.list = &neighbors.list
+        t.kind = kind
+        t.p = &self.p[0]
+        t.a = self.p[0]
+        t.b = self.p[1]
+        t.end = 0.0
+        if kind == SOFT_SPHERE:
+            t.end_squared = self.p[1] * self.p[1]
+        elif kind == WCA:
+            t.end = lennard_jones_end(kind, t.p, &t.end_squared)
+        else:
+            t.end = self.p[OFF]
+            t.end_squared = self.p[END] * self.p[END]
+        self.arrays = []
+        t.energy = zeros(self.arrays, t.list.n_members)
+        self.partial = zeros(self.arrays, n_blocks(t.list.n_members, SUM_BLOCK))
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t n = near.n_members
+        cdef int fault
+        self.energy = 0.0
+        if n == 0:
+            return 0
+        fault = self.look(world)
+        if fault != 0:
+            return fault
+        if near.n < n:
+            # Of those that are asleep there is none.
+            memset(self.task.energy, 0, n * sizeof(double))
+        fault = over_blocks(_pairs, &self.task, world, near.n, ROWS_PER_BLOCK)
+        if fault != 0:
+            return fault
+        if world.want_energy:
+            # In the order of members: that of slots depends on when the list was built.
+            self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)
+        return self.sites.scatter(world)
+
+    cdef int look(self, World* world) noexcept nogil:
+        """Sites and their neighbours as they are now."""
+        cdef int fault = self.sites.gather(world)
+        return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
+
+    # Higher derivatives: members in ascending row, so that no result depends on the age of the list. ---------------
+
+    cdef double radial(self, World* world, int32_t own, int32_t other, double* d, double* u) noexcept nogil:
+        """d, r = |d|, and U with its derivatives in r, of the sites in two slots; r < 0: leave the pair out."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef const double* me = near.now + 4 * <Py_ssize_t> own
+        cdef const double* you = near.now + 4 * <Py_ssize_t> other
+        cdef double r, radii = 0.0, end_squared = self.task.end_squared
+        # Each pair once: it is in the rows of both its ends.
+        if near.row[own] > near.row[other]:
+            return -1.0
+        if self.task.kind == SOFT_SPHERE:
+            radii = me[3] + you[3]
+            end_squared = radii * radii
+        displacement(&world.box, me, you, d)
+        r = dot(d, d)
+        if r >= end_squared:
+            return -1.0
+        r = sqrt(r)
+        self.of_pair(own, other, radii, r, u)
+        return r
+
+    cdef void of_pair(self, int32_t own, int32_t other, double radii, double r, double* u) noexcept nogil:
+        """U with its derivatives at the distance r."""
+        cdef double p[2]
+        if self.task.kind == SOFT_SPHERE:
+            p[0] = self.p[0]
+            p[1] = radii
+            evaluate(SOFT_SPHERE, p, r, 3, u)
+        else:
+            evaluate(self.task.kind, self.task.p, r, 3, u)
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef double d[3]
+        cdef double u[4]
+        cdef double r
+        cdef Py_ssize_t m
+        cdef int32_t own, other
+        cdef int k, fault
+        if near.n_members == 0:
+            return 0
+        fault = self.look(world)
+        if fault == 0:
+            fault = self.neighbors.index(world)
+        for m in range(near.n_members if fault == 0 else 0):
+            own = near.slot_of[m]
+            for k in range(near.count[own] if own >= 0 else 0):
+                other = near.row_of[m][k]
+                r = self.radial(world, own, other, d, u)
+                if fault == 0 and r >= 0.0:
+                    fault = derive(wanted, self.sites, near.row[own], near.row[other], u, d, r, False)
+        return fault
+
+
+cdef class WrittenPairs(Pairs):
+    """The same of an energy that is a function of r and of numbers of both ends, given as programs of expressions.pxd.
+
+    Parameters
+    ----------
+    cutoff : float
+        Where it ends.
+    of_first, of_second : (n_members, ...) float
+        The numbers of members where they are the first, and the second, of two; they follow r in the registers.
+    by_group : bool
+        Whether the first of two is that in group A; else it is the one with the lower number.
+    programs : two
+        The energy and its derivative; and up to the third. Each of instructions, constants, outputs, and number of
+        registers.
+    threads : int
+    """
+    cdef Compiled first, third
+
+    def __init__(self, str name, double cutoff, const double[:, ::1] of_first, const double[:, ::1] of_second,
+                 bint by_group, programs, int threads, NeighborList neighbors, SiteTable sites):
+        cdef PairTask* t = &self.task
+        Pairs.__init__(self, name, WRITTEN, [0.0, 0.0, cutoff, np.inf, 0.0], neighbors, sites)
+        self.first = Compiled(*programs[0], threads)
+        self.third = Compiled(*programs[1], 1)
+        t.function = &self.first.function
+        t.registers = &self.first.registers[0, 0]
+        t.stride = self.first.registers.shape[1]
+        t.of_first = table(self.arrays, of_first)
+        t.of_second = table(self.arrays, of_second)
+        t.n_first = of_first.shape[1]
+        t.n_second = of_second.shape[1]
+        t.by_group = by_group
+
+    cdef void of_pair(self, int32_t own, int32_t other, double radii, double r, double* u) noexcept nogil:
+        cdef const Function* f = &self.third.function
+        cdef double* registers = &self.third.registers[0, 0]
+        cdef int lane, k
+        for lane in range(WIDTH):
+            _fetch(&self.task, f, registers, lane, own, other, r)
+        run_program(f, registers)
+        for k in range(4):
+            u[k] = registers[WIDTH * f.outputs[k]]

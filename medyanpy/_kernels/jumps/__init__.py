@@ -1,0 +1,1 @@
+"""The letter J, and kernels of jumps."""

@@ -1,0 +1,448 @@
+"""Edges of a membrane that flip, as a jump.
+
+Edges are tried uniformly, each at one rate, and there are always as many of them: attempts come at the sum of rates,
+one after another, and each is accepted with
+
+    min(1, exp(-(dU + dK) / kT))
+
+dU what all forces gain, dK what points in the two triangles do at the momenta that belong to their places in the square
+(changes.pyx). An edge on a border, one whose other corners are joined already, and one with a triangle before or after
+that has an angle below the limit stay: sets that are the same for a flip and its reverse. In a box an edge of about
+half its length or longer does not flip either, nor does one come to be: nearest images would not tell it from another.
+
+A corner is picked, whose edge is the one opposite: of inner edges there are two, and those on a border are counted a
+second time behind all corners.
+
+What a force is asked (`ASK`...) is found by who binds it. Forces that cannot mend what they hold of triangles are bound
+anew for each attempt, in Python; those that have come so are handed back at the end of the letter.
+"""
+import numpy as np
+
+from cpython.ref cimport PyObject
+from libc.math cimport INFINITY, fabs
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+from medyanpy._kernels.core.box cimport LONGEST_FLIPPED, displacement
+from medyanpy._kernels.core.changes cimport carry, keep_point, swap
+from medyanpy._kernels.core.elementary cimport exp_, sincos_
+from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.beads.membrane cimport faces_of_flip
+from medyanpy._kernels.core.parallel cimport record_fault
+from medyanpy._kernels.beads.points cimport place
+from medyanpy._kernels.core.program cimport (
+    Change, LOST_COUNT, NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, is_there,
+)
+from medyanpy._kernels.core.triangles cimport CAN_FLIP, Triangles
+from medyanpy._kernels.core.vec3 cimport dot
+from medyanpy._kernels.core.workspace cimport WorkSpace
+
+# What a force is asked for each attempt.
+cpdef enum Ask:
+    NOTHING = 0               # it does not depend on triangles, nor on points in them
+    OF_POINTS = 1             # it depends on where points are
+    DIFFERENCE = 2            # it knows itself what a flip does to it, and mends what it holds
+    ANEW = 3                  # it holds what it cannot mend: it is bound anew
+
+# How many of these there have been.
+cdef long long made = 0
+
+
+def can_mend(Program program not None, Operation force not None):
+    """Whether an operation follows flips by itself; asked with a change of nothing."""
+    cdef Change change
+    memset(&change, 0, sizeof(Change))
+    change.swap = swap
+    return force.changed(&program.world, &change)
+
+
+cdef class EdgeFlips(JumpOperation):
+    """The flips of one membrane in one Context.
+
+    Parameters
+    ----------
+    triangles : Triangles
+    first_face, n_faces : int
+        Of the membrane.
+    n_edges : int
+    first_bead : int
+        Its vertex 0.
+    n_points : int
+        All in-triangle points there are.
+    n, momenta
+        See `WorkSpace`.
+    """
+    cdef Triangles triangles
+    cdef Py_ssize_t first_face
+    cdef Py_ssize_t n_faces
+    cdef Py_ssize_t n_edges
+    cdef Py_ssize_t first_bead
+    cdef double rate          # 1/s, of one edge
+    cdef double cosine        # of the least angle; > 1 where there is none
+    cdef long long number     # of the last attempt
+    # Forces: what to ask each, how to bind one anew, and whom to hand those that were.
+    cdef list forces
+    cdef PyObject** items     # the same, borrowed
+    cdef Py_ssize_t n_forces
+    cdef Py_ssize_t n_anew
+    cdef int32_t[::1] asks
+    cdef object rebind
+    cdef object hand_back
+    cdef dict fresh           # of this attempt, and of this letter
+    cdef dict rebound
+    # The attempt.
+    cdef Quad quad
+    cdef Quad back
+    cdef Change change
+    # Points in each face, in ascending order: the first of each face and the next of each point, -1 where there is
+    # none.
+    cdef int32_t[::1] head
+    cdef int32_t[::1] next
+    cdef int32_t[::1] points
+    cdef int32_t[::1] triangle
+    cdef double[:, ::1] barycentric
+    cdef double[:, ::1] v
+    cdef WorkSpace space
+
+    def __init__(self, str name, double kT, int every, Triangles triangles not None, Py_ssize_t first_face,
+                 Py_ssize_t n_faces, Py_ssize_t n_edges, Py_ssize_t first_bead, Py_ssize_t n_points, Py_ssize_t n,
+                 momenta):
+        global made
+        self.describe(name, kT, False, every)
+        self.triangles = triangles
+        self.first_face = first_face
+        self.n_faces = n_faces
+        self.n_edges = n_edges
+        self.first_bead = first_bead
+        # Numbers of attempts are those of no other jump.
+        made += 1
+        self.number = made << 44
+        self.take_forces([], [], None, None)
+        self.head = np.full(n_faces, -1, np.int32)
+        self.next = np.full(n_points + 1, -1, np.int32)
+        self.points = np.zeros(n_points + 1, np.int32)
+        self.triangle = np.zeros(n_points + 1, np.int32)
+        self.barycentric = np.zeros((n_points + 1, 2))
+        self.v = np.zeros((n_points + 1, 3))
+        self.space = WorkSpace(n, momenta)
+        memset(&self.change, 0, sizeof(Change))
+        self.change.swap = swap
+        self.change.n_flips = 1
+        self.change.quads = &self.quad
+        self.change.back = &self.back
+        self.change.points = &self.points[0]
+        self.change.triangle = &self.triangle[0]
+        self.change.barycentric = &self.barycentric[0, 0]
+        self.change.v = &self.v[0, 0]
+        self.change.triangles = <PyObject*> triangles
+
+    def __dealloc__(self):
+        free(self.items)
+
+    def set(self, double kT, double rate, double min_angle):
+        """pN nm, 1/s, radians; no limit of angles where that is 0."""
+        cdef double sine
+        self.kT = kT
+        self.rate = rate
+        self.cosine = 2.0
+        if min_angle > 0.0:
+            # Not NumPy's, whose last bit may be another elsewhere.
+            sincos_(min_angle, &sine, &self.cosine)
+
+    def take_forces(self, list forces, list asks, rebind, hand_back):
+        """The operations of all forces of the context, and what to ask each; `rebind(k)` binds one anew, and
+        `hand_back({k: operation})` takes those that have been."""
+        cdef PyObject** items = <PyObject**> realloc(self.items, (len(forces) + 1) * sizeof(PyObject*))
+        cdef Py_ssize_t k
+        if items == NULL:
+            raise MemoryError
+        self.items = items
+        self.n_forces = len(forces)
+        self.n_anew = sum(ask == ANEW for ask in asks)
+        self.forces = list(forces)
+        for k in range(self.n_forces):
+            items[k] = <PyObject*> self.forces[k]
+        self.asks = np.array([*asks, 0], np.int32)
+        self.fresh = {}
+        self.rebound = {}
+        self.rebind = rebind
+        self.hand_back = hand_back
+
+    cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
+        cdef double total = self.rate * self.n_edges
+        cdef double u[2]
+        cdef double t = 0.0
+        cdef Py_ssize_t slot
+        cdef bint ready = False
+        cdef int failed, fault = 0
+        if not total > 0.0:
+            return 0
+        while draws.next <= MOST_DRAWS:
+            draw_two(draws, u)
+            t += draw_exponential(u[0]) / total
+            if t >= h:
+                break
+            self.counts[0] += 1
+            slot = <Py_ssize_t> (u[1] * (2.0 * self.n_edges))
+            if slot >= 3 * self.n_faces:
+                continue
+            if self.triangles.quad_at(3 * self.first_face + slot, &self.quad) != CAN_FLIP:
+                continue
+            if world.box.periodic and not self.fits(world):
+                continue
+            if self.cosine <= 1.0 and not self.is_in_shape(world):
+                continue
+            if not ready:
+                fault = self.prepare(world)
+                ready = True
+                if fault != 0:
+                    break
+            fault = self.attempt(world, t, draws)
+            if fault != 0:
+                break
+        if ready:
+            self.space.leave(world)
+        if self.n_anew > 0:
+            with gil:
+                failed = self.give_back() if self.rebound else 0
+            fault = failed if fault == 0 else fault
+        return fault
+
+    # Before and after ----------------------------------------------------------------------------------------------
+
+    cdef int prepare(self, World* world) noexcept nogil:
+        """Work space for forces, and who is in which face."""
+        cdef Py_ssize_t k, p, f
+        self.space.enter(world)
+        if world.n_points > 0:
+            for f in range(self.n_faces):
+                self.head[f] = -1
+            for k in range(world.n_points):
+                p = world.n_points - 1 - k
+                f = world.triangle[p] - self.first_face
+                if 0 <= f < self.n_faces and is_there(world, world.n_cartesian + p):
+                    self.next[p] = self.head[f]
+                    self.head[f] = <int32_t> p
+        return place(world)
+
+    # One attempt ---------------------------------------------------------------------------------------------------
+
+    cdef bint fits(self, World* world) noexcept nogil:
+        """Whether the new edge, as it lies in the two triangles, is the one between nearest images, which is all that a
+        box knows; and whether it and the old one are so much shorter than half of the box that motion leaves it so."""
+        cdef const Quad* quad = &self.quad
+        cdef const double* a = world.x + 3 * <Py_ssize_t> quad.a
+        cdef const double* b = world.x + 3 * <Py_ssize_t> quad.b
+        cdef const double* c = world.x + 3 * <Py_ssize_t> quad.c
+        cdef const double* d = world.x + 3 * <Py_ssize_t> quad.d
+        cdef double ab[3]
+        cdef double ac[3]
+        cdef double cb[3]
+        cdef double cd[3]
+        cdef double limit
+        cdef int i
+        displacement(&world.box, a, b, ab)
+        displacement(&world.box, a, c, ac)
+        displacement(&world.box, c, b, cb)
+        displacement(&world.box, c, d, cd)
+        for i in range(3):
+            limit = LONGEST_FLIPPED * world.box.length[i]
+            # Images are whole lengths of the box apart.
+            if limit > 0.0 and (fabs(ab[i]) > limit or fabs(cd[i]) > limit or fabs(ac[i] + cb[i] - ab[i]) > limit):
+                return False
+        return True
+
+    cdef bint is_in_shape(self, World* world) noexcept nogil:
+        """Whether no angle is below the limit, of the two triangles and of those that would take their places."""
+        cdef int32_t beads[12]
+        cdef Py_ssize_t i
+        cdef const Quad* quad = &self.quad
+        faces_of_flip(quad, beads)
+        beads[6], beads[7], beads[8] = quad.a, quad.c, quad.d
+        beads[9], beads[10], beads[11] = quad.b, quad.d, quad.c
+        for i in range(4):
+            if not self.is_wide(world, beads + 3 * i):
+                return False
+        return True
+
+    cdef bint is_wide(self, World* world, const int32_t* beads) noexcept nogil:
+        """By cosines, with no square root: cos A cos A |b|^2 |c|^2 = (b.c)^2."""
+        cdef double e[3][3]
+        cdef double square[3]
+        cdef double inner, limit = self.cosine * self.cosine
+        cdef int i
+        for i in range(3):
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[(i + 1) % 3],
+                         world.x + 3 * <Py_ssize_t> beads[(i + 2) % 3], e[i])
+            square[i] = dot(e[i], e[i])
+        for i in range(3):
+            # The angle between the edges that meet at corner i.
+            inner = -dot(e[(i + 1) % 3], e[(i + 2) % 3])
+            if inner > 0.0 and inner * inner >= limit * square[(i + 1) % 3] * square[(i + 2) % 3]:
+                return False
+        return True
+
+    cdef int attempt(self, World* world, double t, Draws* draws) noexcept nogil:
+        cdef Quad* quad = &self.quad
+        cdef Quad* back = &self.back
+        cdef Change* change = &self.change
+        cdef double u[2]
+        cdef double gained, kinetic = 0.0, energy = 0.0
+        cdef Py_ssize_t i, k
+        cdef int fault, ask
+        cdef bint late
+        back.first, back.second, back.at_a, back.at_b = quad.first, quad.second, quad.at_a, quad.at_b
+        back.rule = not quad.rule
+        if quad.rule:
+            back.a, back.c, back.d, back.b = quad.d, quad.a, quad.b, quad.c
+        else:
+            back.a, back.c, back.d, back.b = quad.c, quad.b, quad.a, quad.d
+        self.triangles.make_room(quad)
+        self.number += 1
+        change.number = self.number
+        change.there = 0
+        change.positions = 0
+        change.n_points = 0
+        if world.n_points > 0:
+            kinetic = self.take_points(world)
+            if change.n_points < 0:
+                return record_fault(world, LOST_COUNT, quad.c, quad.first)
+        # Those that take longest last: what is impossible need not be asked further.
+        for i in range(2 * self.n_forces if self.n_anew > 0 else self.n_forces):
+            late = i >= self.n_forces
+            k = i - self.n_forces if late else i
+            ask = self.asks[k]
+            if ask == NOTHING or (ask == OF_POINTS and change.n_points == 0) or late != (ask == ANEW):
+                continue
+            gained = 0.0
+            if ask == ANEW:
+                with gil:
+                    fault = self.ask_anew(world, k, &gained)
+            else:
+                fault = (<Operation> self.items[k]).difference(world, change, &gained)
+            if fault != 0:
+                if world.fault.operation == NULL:
+                    world.fault.operation = self.items[k]
+                return fault
+            if gained == INFINITY:
+                return 0
+            if not (gained - gained == 0.0):
+                world.fault.operation = self.items[k]
+                return record_fault(world, NOT_FINITE, quad.c, quad.first)
+            energy += gained
+        gained = (energy + kinetic) / self.kT
+        if gained > 0.0:
+            draw_two(draws, u)
+            if not u[0] < exp_(-gained):
+                return 0
+        fault = swap(world, change)
+        if fault != 0:
+            return fault
+        for k in range(self.n_forces):
+            if self.asks[k] == DIFFERENCE:
+                (<Operation> self.items[k]).changed(world, change)
+        if self.n_anew > 0:
+            with gil:
+                self.keep_fresh()
+        if world.n_points > 0:
+            self.sort_points(world)
+        # The ends of the new edge.
+        return self.happened(world, t, 0, min(quad.a, quad.b) - self.first_bead, max(quad.a, quad.b) - self.first_bead,
+                             energy + kinetic, kinetic, 0.0)
+
+    cdef double take_points(self, World* world) noexcept nogil:
+        """Carry the points of the two triangles along, and what that does to their kinetic energy. There are -1 points
+        where the lists of points have no end."""
+        cdef Change* change = &self.change
+        cdef int32_t* points = &self.points[0]
+        cdef double* v
+        cdef const double* old
+        cdef double kinetic = 0.0, more
+        cdef Py_ssize_t n = 0, i, p, k
+        cdef int c
+        for k in range(2):
+            p = self.head[(self.quad.second if k else self.quad.first) - self.first_face]
+            while p >= 0:
+                if n == world.n_points:
+                    change.n_points = -1
+                    return 0.0
+                # In ascending order, whatever face they are in.
+                i = n
+                while i > 0 and points[i - 1] > p:
+                    points[i] = points[i - 1]
+                    i -= 1
+                points[i] = <int32_t> p
+                n += 1
+                p = self.next[p]
+        change.n_points = n
+        for i in range(n):
+            p = points[i]
+            v = change.v + 3 * i
+            keep_point(world, p, change.triangle + i, change.barycentric + 2 * i, v)
+            carry(world, &self.quad, change.triangle + i, change.barycentric + 2 * i, v)
+            old = world.v + 3 * (world.n_cartesian + p)
+            more = 0.0
+            for c in range(3):
+                more += (v[c] - old[c]) * (v[c] + old[c])
+            kinetic += 0.5 * world.mass[world.n_cartesian + p] * more
+        return kinetic
+
+    cdef void sort_points(self, World* world) noexcept nogil:
+        """Points of the two triangles are where they have been carried."""
+        cdef Py_ssize_t i, k, p, f
+        self.head[self.quad.first - self.first_face] = -1
+        self.head[self.quad.second - self.first_face] = -1
+        for i in range(self.change.n_points):
+            k = self.change.n_points - 1 - i
+            p = self.points[k]
+            f = world.triangle[p] - self.first_face
+            self.next[p] = self.head[f]
+            self.head[f] = <int32_t> p
+
+    # Forces that are bound anew ------------------------------------------------------------------------------------
+
+    cdef int ask_anew(self, World* world, Py_ssize_t k, double* gained) noexcept:
+        """The whole energy before, and that of the force bound anew after."""
+        cdef Operation now = self.forces[k]
+        cdef Operation then
+        cdef Change* change = &self.change
+        cdef int wanted = world.want_energy
+        cdef int fault, failed
+        self.error = None
+        world.want_energy = 1
+        fault = now.run(world)
+        if fault == 0:
+            fault = swap(world, change)
+            if fault == 0:
+                try:
+                    then = self.rebind(k)
+                    fault = then.run(world)
+                    gained[0] = then.energy - now.energy
+                    self.fresh[k] = then
+                except BaseException as error:
+                    self.error = error
+                    fault = PYTHON_EXCEPTION
+                    world.fault.operation = <PyObject*> self
+                failed = swap(world, change)
+                fault = failed if fault == 0 else fault
+        world.want_energy = wanted
+        return fault
+
+    cdef void keep_fresh(self) noexcept:
+        """These hold the triangles that there are now."""
+        for k, operation in self.fresh.items():
+            self.forces[k] = operation
+            self.items[k] = <PyObject*> operation
+            self.rebound[k] = operation
+        self.fresh.clear()
+
+    cdef int give_back(self) noexcept:
+        self.error = None
+        try:
+            rebound, self.rebound = self.rebound, {}
+            self.hand_back(rebound)
+            return 0
+        except BaseException as error:
+            self.error = error
+        return PYTHON_EXCEPTION

@@ -1,0 +1,59 @@
+"""The letter J: what happens at once. See jump.pyx. Third parties write jumps against this file."""
+from libc.stdint cimport int64_t, uint32_t
+
+from medyanpy._kernels.core.program cimport Operation, World
+
+
+# Random numbers of one jump in one letter of one step: the n-th four words are a function of these and of n.
+cdef struct Draws:
+    uint32_t key0
+    uint32_t key1
+    uint32_t word1
+    uint32_t word2
+    uint32_t next             # how many have been drawn
+
+
+# More draws in one letter than these are a mistake in rates or their unit, and would take for ever: who draws stops
+# there, and the letter says so.
+cdef enum:
+    MOST_DRAWS = 20000000
+
+
+# Uniform in (0, 1), with 53 bits: rates of 1e-12 per step come out right. Two of them at a time.
+cdef void draw_two(Draws* draws, double* u) noexcept nogil
+# A waiting time of rate 1, > 0.
+cdef double draw_exponential(double u) noexcept nogil
+
+
+cdef struct Event:
+    int64_t step              # steps done before the one it happened in
+    double time               # s
+    int64_t kind              # an index of the jump's `kinds`
+    int64_t a                 # ids, of what its kind says
+    int64_t b
+    double energy             # pN nm: by how much potential and kinetic energy have changed
+    double chemical           # pN nm: what drives it, kT ln(rate there / rate back) + energy
+
+
+cdef class JumpOperation(Operation):
+    # Tried, accepted, and events that have happened since the first step; and who keeps them.
+    cdef long long* counts
+    cdef object kept_counts
+    cdef double kT            # pN nm; nan without a thermostat
+    cdef readonly bint driven
+    cdef readonly int every   # acts at each so many steps, for as many steps' time
+    # What `act` has done to the energy (pN nm), added up until somebody has booked it: in all, and the kinetic part.
+    cdef double energy
+    cdef double kinetic
+    # Whether somebody wants events written down.
+    cdef public bint recording
+    cdef Event* events
+    cdef Py_ssize_t room
+    cdef long long first      # number of the first event that is kept
+    cdef double start         # s: when the letter begins
+
+    # The jump process for a time h (s) with everything else still: 0, or a fault.
+    cdef int act(self, World* world, double h, Draws* draws) noexcept nogil
+    # For `act`: an event has happened, `after` (s) the beginning. A fault where there is no memory.
+    cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+                      double kinetic, double chemical) noexcept nogil

@@ -1,0 +1,928 @@
+"""Links that bind and let go: springs between sites of two groups, as a jump.
+
+A pair of sites that may be bound is tried at the rate k_on, which is accepted with
+
+    min(1, 1 - n / pool) exp(-c U / kT),   low <= r <= high
+
+for n links that are bound already, and a bound link lets go at
+
+    k_off exp(s U / kT),   low <= r <= high                       (balanced: c = 1 - s)
+    k_off [(1 - w) exp(F / F_s) + w exp(-F / F_c)]                (driven)
+
+with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0).
+
+Pairs are not tried one after another, and not even measured. Where sites were when they were last listed, each that may
+come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the
+skin of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and
+is accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
+exactly. It is refused where a site is full or the pair may not be bound. Weights are whole numbers, whose sums are the
+same in any order. Links, of which there are fewer, are measured.
+
+State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
+other random numbers would be drawn: where sites were when pairs were listed is part of the state.
+
+Caches, and what makes them stale:
+
+    where sites were (state)  a site that is further than half the skin from there, in the box of now; numbers that
+                              are set to others, and links that are set from outside
+    pairs and their weights   the same; a box of other lengths (they are made anew from where sites were, with the box
+                              of now, as after a restart); arrays of the state that are written to; another World
+    rates of letting go       another value of `World.positions`; links that have changed; and what is above
+"""
+import numpy as np
+
+from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memcpy, memset
+
+from medyanpy._kernels.core.arrays cimport vector
+from medyanpy._kernels.core.box cimport displacement, has_lengths
+from medyanpy._kernels.core.elementary cimport exp_, log_
+from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
+from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.beads.points cimport place
+from medyanpy._kernels.core.program cimport LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
+from medyanpy._kernels.forces.radial cimport evaluate
+from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
+from medyanpy._kernels.core.vec3 cimport add_scaled, dot
+
+# Sites whose rates are added up at each event, near the root of how many there may be.
+cdef Py_ssize_t BLOCK = 256
+# Exponents beyond are as good as for ever, and still numbers.
+cdef double LARGEST_EXPONENT = 230.0
+
+cdef enum:
+    BIND = 0
+    UNBIND = 1
+    # Weights by the square of the distance.
+    BINS = 512
+
+# The weight of a pair that is accepted always.
+cdef double WHOLE = 16777216.0
+
+
+cdef struct Rule:
+    int kind                  # of the radial function
+    double[2] p               # its parameters
+    double low                # nm
+    double high
+    double k_on               # 1/s
+    double k_off
+    double on_share           # c over kT
+    double off_share          # s over kT
+    double catch_share        # w
+    double slip               # 1 over F_s; 0 where the tension does nothing
+    double catch              # 1 over F_c
+    int driven
+
+
+cdef struct Site:
+    # Who else holds links at the sites of this jump: another jump, and its row of each site, -1 where it has none.
+    const int32_t* row
+    const int32_t* end
+    Py_ssize_t partners
+
+
+cdef struct Binding:
+    Rule rule
+    const Neighbors* near
+    const SiteRows* rows
+    # Who is looked at to see whether the list still holds: sites go no further than the beads that they lie between, of
+    # which there may be fewer, and which are quicker to look at.
+    Py_ssize_t n_watched
+    const int32_t* watched    # (n_watched,) places of beads; NULL: the sites
+    double* built             # (n_watched, 3) where they were when pairs were listed
+    const int32_t* number     # (m,) of the beads of sites, which of those watched
+    double* then              # (n, 3) where sites were
+    double allowed            # square of how far any may have gone since
+    int* stale                # by block of those watched: whether one has gone further
+    long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
+    int32_t* partner          # the other site of each
+    int32_t* weight           # (BINS,) of pairs, by bin of where they were
+    double per_bin            # 1 over the width of a bin
+    const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
+    Py_ssize_t n
+    Py_ssize_t partners
+    int32_t* other            # (n p,)
+    int32_t* end              # (n,) behind the last filled slot
+    double* rate              # (n p,) 1/s, of the lower site of each link
+    double* rates             # by block of sites
+    const int32_t* linked     # of sites that have links: which they are, where, and the others in the same table
+    const int32_t* linked_start
+    const int32_t* linked_partner
+    const double* linked_x
+    long long* weights        # (n,) of the pairs of each site, together
+    long long* sums           # by block of sites: the same, added up
+
+
+cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
+    cdef double u[4]
+    evaluate(rule.kind, rule.p, r, 1, u)
+    tension[0] = fmax(u[1], 0.0)
+    return u[0]
+
+
+cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
+    cdef double tension, u = 0.0
+    if rule.driven or rule.off_share != 0.0:
+        u = _energy(rule, r, &tension)
+    if rule.driven:
+        return rule.k_off * (
+            (1.0 - rule.catch_share) * exp_(fmin(tension * rule.slip, LARGEST_EXPONENT))
+            + rule.catch_share * exp_(-fmin(tension * rule.catch, LARGEST_EXPONENT))
+        )
+    if not rule.low <= r <= rule.high:
+        return 0.0
+    return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
+
+
+cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef double a[3]
+    cdef double b[3]
+    cdef double d[3]
+    where(t.rows, world, i, a)
+    where(t.rows, world, j, b)
+    displacement(&world.box, a, b, d)
+    return sqrt(dot(d, d))
+
+
+cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
+    """The rates at which the links of one site let go, each with the lower of its sites."""
+    cdef Py_ssize_t s
+    for s in range(t.partners * i, t.end[i]):
+        t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
+
+
+cdef double _add(const Binding* t, Py_ssize_t block) noexcept nogil:
+    cdef Py_ssize_t i, s
+    cdef double total = 0.0
+    for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
+        for s in range(t.partners * i, t.end[i]):
+            total += t.rate[s]
+    return total
+
+
+cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """As `_rate_site`, of sites that have links."""
+    cdef Binding* t = <Binding*> task
+    cdef const double* x = t.linked_x
+    cdef double d[3]
+    cdef double* rate
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
+        rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
+        for s in range(t.linked_start[k], t.linked_start[k + 1]):
+            rate[s] = 0.0
+            if k < t.linked_partner[s]:
+                displacement(&world.box, x + 3 * k, x + 3 * <Py_ssize_t> t.linked_partner[s], d)
+                rate[s] = _off_rate(&t.rule, sqrt(dot(d, d)))
+    return 0
+
+
+cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Whether anybody has gone further than the list of pairs allows."""
+    cdef Binding* t = <Binding*> task
+    cdef const double* x
+    cdef double now[3]
+    cdef double d[3]
+    cdef int stale = 0
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        if t.watched != NULL:
+            x = world.x + 3 * <Py_ssize_t> t.watched[i]
+        else:
+            where(t.rows, world, i, now)
+            x = now
+        displacement(&world.box, t.built + 3 * i, x, d)
+        # This way round, so that a position that is not a number counts as far.
+        stale |= not (dot(d, d) <= t.allowed)
+    t.stale[first // BLOCK] = stale
+    return 0
+
+
+cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where those watched are, from which the list of pairs is made."""
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        if t.watched == NULL:
+            where(t.rows, world, i, t.built + 3 * i)
+        else:
+            memcpy(t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
+    return 0
+
+
+cdef int _place(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where sites were then."""
+    cdef Binding* t = <Binding*> task
+    cdef const SiteRows* rows = t.rows
+    cdef const double* origin
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t i, k
+    cdef int c
+    for i in range(first, last):
+        sum[0] = sum[1] = sum[2] = 0.0
+        origin = rows.x + 3 * i
+        if t.watched == NULL:
+            origin = t.built + 3 * i
+        elif rows.start[i] < rows.start[i + 1]:
+            origin = t.built + 3 * <Py_ssize_t> t.number[rows.start[i]]
+            for k in range(rows.start[i] + 1, rows.start[i + 1]):
+                displacement(&world.box, origin, t.built + 3 * <Py_ssize_t> t.number[k], d)
+                add_scaled(rows.weight[k], d, sum)
+        for c in range(3):
+            t.then[3 * i + c] = origin[c] + sum[c]
+    return 0
+
+
+cdef int _list(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Of the rows of slots the pairs that may ever be bound, each with its lower site: how many, then which."""
+    cdef Binding* t = <Binding*> task
+    cdef const Neighbors* near = t.near
+    cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef int32_t i, j
+    cdef Py_ssize_t s
+    cdef long long at
+    cdef int k
+    for s in range(first, last):
+        i = near.row[s]
+        at = t.start[i] if t.partner != NULL else 0
+        for k in range(near.count[s]):
+            j = near.row[row[k]]
+            if j > i and (t.label[i] < 0 or t.label[i] != t.label[j]):
+                if t.partner != NULL:
+                    t.partner[at] = j
+                at += 1
+        if t.partner == NULL:
+            t.start[i + 1] = at
+        row += near.count[s]
+    return 0
+
+
+cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """What the weight of a pair of sites can come to, however they move until pairs are listed again."""
+    cdef double d[3]
+    displacement(&world.box, t.then + 3 * i, t.then + 3 * j, d)
+    return t.weight[min(BINS - 1, <int> (dot(d, d) * t.per_bin))]
+
+
+cdef int _weigh(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    cdef long long k, total, sum = 0
+    for i in range(first, last):
+        total = 0
+        for k in range(t.start[i], t.start[i + 1]):
+            total += _weight(t, world, i, t.partner[k])
+        t.weights[i] = total
+        sum += total
+    t.sums[first // BLOCK] = sum
+    return 0
+
+
+cdef class LinkBinding(JumpOperation):
+    """The jump of one context.
+
+    Parameters
+    ----------
+    name, kT, driven, every
+        See `JumpOperation`.
+    sites : SiteTable
+        n sites; `on_points`: whether some of them ride on in-triangle points.
+    label : (n,) int32
+        Sites of the same label are not bound to each other; -1: of none.
+    apart_from, apart : (n + 1,), (m,) int32
+        The sites too near to each for both to be bound.
+    partners : int
+        Links that a site may have.
+    pool : int
+        How many links there are, bound or not; -1: without end.
+    """
+    cdef readonly SiteTable sites
+    cdef readonly bint on_points
+    # Of its sites, what tells them apart: whoever takes over from this one finds its own among them.
+    cdef public object table
+    # Whose box its reach has to fit into.
+    cdef public object layout
+    cdef NeighborList neighbors
+    cdef Binding task
+    cdef list held
+    cdef long long pool
+    cdef const int32_t* apart_from
+    cdef const int32_t* apart
+    # Arrays of the state.
+    cdef int32_t[::1] other
+    cdef int32_t[::1] end
+    cdef int64_t[::1] id
+    cdef int64_t[::1] numbers     # links bound now, and ever
+    cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
+    cdef int64_t[::1] listed      # (1,) whether they have been
+    cdef readonly LinkedSites linked
+    cdef int64_t* n_changes       # another number whenever links have changed
+    cdef long long looked_at      # positions of the world for which it is known whether the list still holds
+    cdef long long world          # of which world, and as of which state of it, all that is cached here is
+    cdef long long written
+    cdef bint made                # pairs and weights are those of `built`
+    cdef double[3] made_in        # nm; in a box of these lengths
+    cdef long long rated_at       # positions for which rates of letting go are known
+    cdef double off_rate
+    cdef double most_off          # that a link can ever have
+    cdef long long weight
+    cdef Site* sharing
+    cdef Py_ssize_t n_sharing
+
+    def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
+                 label, apart_from, apart, int partners, long long pool):
+        cdef Py_ssize_t n = sites.rows.n
+        cdef int32_t[::1] weight
+        cdef long long[::1] weights
+        cdef double[::1] rate
+        cdef double[::1] rates
+        cdef long long[::1] sums
+        cdef long long[::1] start
+        cdef int[::1] stale
+        cdef double[:, ::1] then
+        cdef int64_t[::1] changes
+        self.describe(name, kT, driven, every)
+        self.sites = sites
+        self.on_points = on_points
+        self.pool = pool
+        self.held = []
+        self.task.n = n
+        self.task.partners = partners
+        self.task.label = vector[int32_t](self.held, label)
+        self.apart_from = vector[int32_t](self.held, apart_from)
+        self.apart = vector[int32_t](self.held, apart)
+        self.other = np.full(n * partners, -1, np.int32)
+        self.end = np.arange(0, n * partners, partners, dtype=np.int32)
+        self.id = np.full(n * partners, -1, np.int64)
+        self.numbers = np.zeros(2, np.int64)
+        self.watch()
+        self.listed = np.zeros(1, np.int64)
+        blocks = n_blocks(n, BLOCK)
+        work = [
+            np.zeros(n * partners), np.zeros(blocks), np.zeros(n, np.int64), np.zeros(blocks, np.int64),
+            np.zeros(n_blocks(self.task.n_watched, BLOCK), np.intc), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.int32), np.zeros((n, 3)), np.zeros(1, np.int64),
+        ]
+        self.held += work
+        rate, rates, weights, sums, stale, start, weight, then, changes = work
+        self.task.other = &self.other[0]
+        self.task.end = &self.end[0]
+        self.task.rate = &rate[0]
+        self.task.rates = &rates[0]
+        self.task.rows = &sites.rows
+        self.task.stale = &stale[0]
+        self.task.then = &then[0, 0]
+        self.task.start = &start[0]
+        self.task.partner = NULL
+        self.task.weights = &weights[0]
+        self.task.sums = &sums[0]
+        self.task.weight = &weight[0]
+        self.n_changes = &changes[0]
+        self.linked = LinkedSites(sites, self.other, self.end, changes)
+        self.task.linked = self.linked.site
+        self.task.linked_start = self.linked.start
+        self.task.linked_partner = self.linked.partner
+        self.task.linked_x = self.linked.sites.now.x
+        self.sharing = NULL
+        self.n_sharing = 0
+        self.world = self.written = -1
+        self.forget_all()
+
+    def __dealloc__(self):
+        free(self.sharing)
+        free(self.task.partner)
+
+    cdef watch(self):
+        """Beads, where all sites lie between theirs."""
+        cdef const SiteRows* rows = &self.sites.rows
+        cdef Py_ssize_t i, k, m = rows.start[rows.n]
+        cdef double total, most = 0.0
+        cdef const int32_t[::1] number
+        for i in range(rows.n):
+            total = 0.0
+            for k in range(rows.start[i], rows.start[i + 1]):
+                total += fabs(rows.weight[k])
+            most = fmax(most, total)
+        self.task.n_watched, self.task.watched = rows.n, NULL
+        if not self.sites.has_arms and most < 1.0 + 1e-9 and rows.n_owners > 0:
+            self.task.n_watched, self.task.watched = rows.n_owners, rows.owner
+            number = np.searchsorted(
+                np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner),
+                np.asarray(<int32_t[:m]> <int32_t*> rows.bead)).astype(np.int32)
+            self.held.append(number)
+            self.task.number = &number[0]
+        self.built = np.zeros((self.task.n_watched, 3))
+        self.task.built = &self.built[0, 0]
+
+    def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
+                 double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
+                 double catch):
+        """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT."""
+        cdef Rule* rule = &self.task.rule
+        cdef Rule before
+        cdef bint is_same = self.neighbors is not None and self.kT == kT
+        # Byte by byte, what is between its numbers included.
+        memcpy(&before, rule, sizeof(Rule))
+        self.kT = kT
+        rule.kind = kind
+        rule.p[0], rule.p[1] = parameters
+        rule.low = low
+        rule.high = high
+        rule.k_on = k_on
+        rule.k_off = k_off
+        rule.on_share = on_share / self.kT
+        rule.off_share = off_share / self.kT
+        rule.catch_share = catch_share
+        rule.slip = slip
+        rule.catch = catch
+        rule.driven = self.driven
+        if is_same and memcmp(&before, rule, sizeof(Rule)) == 0:
+            # Who sets numbers to what they are, as a ramp does where a run is cut, changes nothing.
+            return
+        self.neighbors = neighbors
+        self.task.near = &neighbors.list
+        self.most_off = INFINITY
+        if not self.driven:
+            self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
+        self.weigh()
+        self.forget_all()
+
+    cdef weigh(self):
+        """Bounds of exp(-c U / kT) over bins of the square of the distance that pairs had, for all they can move to."""
+        cdef Rule* rule = &self.task.rule
+        cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
+        cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
+        cdef int b
+        self.task.per_bin = BINS / outer**2
+        # A little less, since weights may add up to a little more than 1.
+        self.task.allowed = 0.25 * (1.0 - 1e-6) * skin**2
+        for b in range(BINS):
+            near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
+            self.task.weight[b] = self.bound_between(near - skin, far + skin, relaxed)
+
+    cdef int bound_between(self, double near, double far, double relaxed):
+        """The largest weight at distances from one to another: where the energy is least."""
+        cdef Rule* rule = &self.task.rule
+        cdef double tension
+        near, far = max(near * (1.0 - 1e-9), rule.low), min(far * (1.0 + 1e-9), rule.high)
+        if near > far:
+            return 0
+        u = _energy(rule, min(max(relaxed, near), far), &tension)
+        return int(np.ceil(WHOLE * np.exp(-min(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9))) + 1
+
+    def share(self, list jumps):
+        """Other jumps at the same sites: (jump, (n,) its row of each site, -1 of none)."""
+        cdef LinkBinding jump
+        free(self.sharing)
+        self.sharing = <Site*> calloc(len(jumps) + 1, sizeof(Site))
+        if self.sharing == NULL:
+            raise MemoryError
+        self.n_sharing = 0
+        for jump, rows in jumps:
+            self.sharing[self.n_sharing] = Site(
+                vector[int32_t](self.held, rows), jump.task.end, jump.task.partners)
+            self.n_sharing += 1
+
+    # For Python -----------------------------------------------------------------------------------------------------
+
+    def forget_all(self):
+        """Everything is computed anew, from where sites are then: numbers or links have been set from outside."""
+        self.listed[0] = 0
+        self.compute_anew()
+
+    cdef void compute_anew(self) noexcept nogil:
+        self.looked_at = self.rated_at = -1
+        self.made = False
+        self.n_changes[0] += 1
+
+    def arrays(self):
+        return {
+            "counts": self.kept_counts, "other": np.asarray(self.other), "end": np.asarray(self.end),
+            "id": np.asarray(self.id), "numbers": np.asarray(self.numbers), "built": np.asarray(self.built),
+            "listed": np.asarray(self.listed),
+        }
+
+    def took_over(self):
+        self.forget()
+        self.written = -1
+
+    @property
+    def n_bound(self):
+        return self.numbers[0]
+
+    @property
+    def pairs_in_reach(self):
+        """How many there were when pairs were last listed."""
+        cdef const Binding* t = &self.task
+        cdef Py_ssize_t i
+        cdef long long k, n = 0
+        then = np.asarray(<double[:t.n, :3]> t.then)
+        for i in range(t.n if self.made else 0):
+            for k in range(t.start[i], t.start[i + 1]):
+                n += t.rule.low <= np.linalg.norm(then[i] - then[t.partner[k]]) <= t.rule.high
+        return n
+
+    @property
+    def partners(self):
+        return self.task.partners
+
+    def links(self):
+        """(k,) ids and (k, 2) sites of the links that are bound, by id: the lower site first."""
+        cdef Py_ssize_t n = self.task.n, p = self.task.partners
+        slot = np.flatnonzero(np.arange(n * p) < np.repeat(np.asarray(self.end), p))
+        site, other = slot // p, np.asarray(self.other)[slot].astype(np.int64)
+        lower = np.flatnonzero(site < other)
+        ids = np.asarray(self.id)[slot[lower]]
+        order = np.argsort(ids)
+        return ids[order], np.column_stack([site, other])[lower[order]]
+
+    def take_over(self, LinkBinding before, const int64_t[::1] ids, const int64_t[:, ::1] pairs, row):
+        """The state of another, with the links, ascending by id, that it has between these sites. row (m,): where each
+        of its sites is here, -1 of those that are gone."""
+        cdef Py_ssize_t k
+        there = row >= 0
+        if there.sum() == self.task.n and (before.task.watched == NULL) == (self.task.watched == NULL):
+            self.take_places(before, np.flatnonzero(there), row[there])
+            self.listed[0] = before.listed[0]
+        for k in range(self.task.n):
+            self.end[k] = <int32_t> (self.task.partners * k)
+        self.other[:] = -1
+        self.id[:] = -1
+        for k in range(ids.shape[0]):
+            self.put(pairs[k, 0], pairs[k, 1], ids[k])
+            self.put(pairs[k, 1], pairs[k, 0], ids[k])
+        self.numbers[0] = ids.shape[0]
+        self.numbers[1] = before.numbers[1]
+        for k in range(3):
+            self.counts[k] = before.counts[k]
+
+    cdef take_places(self, LinkBinding before, theirs, here):
+        """Where those watched were, by the sites that both have."""
+        cdef const SiteRows* now = &self.sites.rows
+        cdef const SiteRows* then = &before.sites.rows
+        cdef Py_ssize_t i, j, k
+        for i, j in zip(theirs, here):
+            if self.task.watched == NULL:
+                self.built[j, :] = before.built[i, :]
+                continue
+            for k in range(now.start[j + 1] - now.start[j]):
+                self.built[self.task.number[now.start[j] + k], :] = (
+                    before.built[before.task.number[then.start[i] + k], :])
+
+    def bind(self, Py_ssize_t i, Py_ssize_t j):
+        """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""
+        why = self.refused(i, j)
+        if why == 0:
+            self.join(i, j)
+        self.forget_all()
+        return ("", "they are one site", "one has as many links as it may have", "they are bound to each other",
+                "one is too near to a bound site of its filament", "they are on one filament", "the pool is empty")[why]
+
+    # The state ------------------------------------------------------------------------------------------------------
+
+    cdef bint is_full(self, Py_ssize_t i) noexcept nogil:
+        return self.held_at(i) >= self.task.partners
+
+    cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil:
+        """Links at a site, of all jumps that share it."""
+        cdef const Site* s
+        cdef Py_ssize_t k, total = self.end[i] - self.task.partners * i
+        for k in range(self.n_sharing):
+            s = &self.sharing[k]
+            if s.row[i] >= 0:
+                total += s.end[s.row[i]] - s.partners * s.row[i]
+        return total
+
+    cdef int refused(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Whether, and why, two sites cannot be bound as things are; 0 if they can."""
+        cdef Py_ssize_t s
+        if i == j:
+            return 1
+        if self.is_full(i) or self.is_full(j):
+            return 2
+        for s in range(self.task.partners * i, self.end[i]):
+            if self.other[s] == j:
+                return 3
+        if self.is_crowded(i, j) or self.is_crowded(j, i):
+            return 4
+        if self.task.label[i] >= 0 and self.task.label[i] == self.task.label[j]:
+            return 5
+        if 0 <= self.pool <= self.numbers[0]:
+            return 6
+        return 0
+
+    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Whether a bound site is too near to i on its filament, or j is, to which it is to be bound."""
+        cdef Py_ssize_t k
+        for k in range(self.apart_from[i], self.apart_from[i + 1]):
+            if self.apart[k] == j or self.held_at(self.apart[k]) > 0:
+                return True
+        return False
+
+    cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil:
+        self.other[self.end[i]] = <int32_t> j
+        self.id[self.end[i]] = id
+        self.end[i] += 1
+
+    cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil:
+        cdef Py_ssize_t s, at = self.task.partners * i
+        for s in range(at, self.end[i]):
+            if self.id[s] != id:
+                self.other[at] = self.other[s]
+                self.id[at] = self.id[s]
+                at += 1
+        for s in range(at, self.end[i]):
+            self.other[s] = -1
+            self.id[s] = -1
+        self.end[i] = <int32_t> at
+
+    cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        self.put(i, j, self.numbers[1])
+        self.put(j, i, self.numbers[1])
+        self.numbers[0] += 1
+        self.numbers[1] += 1
+
+    cdef void part(self, Py_ssize_t i, Py_ssize_t slot) noexcept nogil:
+        cdef int64_t id = self.id[slot]
+        self.take(self.other[slot], id)
+        self.take(i, id)
+        self.numbers[0] -= 1
+
+    # The process ----------------------------------------------------------------------------------------------------
+
+    cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
+        cdef const Rule* rule = &self.task.rule
+        cdef double n = <double> self.task.n
+        cdef double u[2]
+        cdef double t = 0.0
+        cdef double on, total, x
+        cdef long long events = self.counts[2]
+        cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
+        cdef int fault
+        if self.world != world.number or self.written != world.written:
+            self.compute_anew()
+            self.world = world.number
+            self.written = world.written
+        draw_two(draws, u)
+        # Where hardly anything can happen, what comes too late for the largest rates there can be comes too late, and
+        # nobody need look where sites are.
+        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
+            return 0
+        self.look(world)
+        fault = self.follow(world)
+        if fault == 0:
+            fault = self.rate_links(world)
+        if fault != 0:
+            return fault
+        on = rule.k_on * (self.weight / WHOLE)
+        while draws.next <= MOST_DRAWS:
+            total = on + self.off_rate
+            if not total > 0.0:
+                break
+            t += draw_exponential(u[0]) / total
+            if t >= h:
+                break
+            self.counts[0] += 1
+            x = u[1] * total
+            if x < on:
+                fault = self.attempt(world, <long long> (x / on * self.weight), t, draws)
+            else:
+                fault = self.let_go(world, x - on, t, draws)
+            if fault != 0:
+                return fault
+            draw_two(draws, u)
+        if self.counts[2] != events:
+            # The letter marks what has happened: sites are where they were.
+            self.looked_at = self.rated_at = world.newest + 1
+        return 0
+
+    cdef void look(self, World* world) noexcept nogil:
+        """Whether the list still holds."""
+        if self.looked_at == world.positions:
+            return
+        self.rated_at = -1
+        if self.on_points:
+            place(world)
+        over_blocks(_watch, &self.task, world, self.task.n_watched, BLOCK)
+        self.looked_at = world.positions
+
+    cdef int rate_links(self, World* world) noexcept nogil:
+        """At which rates links let go where they are."""
+        cdef Binding* t = &self.task
+        cdef Py_ssize_t b, k, s
+        cdef const double* rate
+        cdef int fault
+        if self.rated_at == world.positions:
+            return 0
+        self.linked.follow(world)
+        fault = self.linked.sites.gather(world)
+        if fault != 0:
+            return fault
+        over_blocks(_rate, t, world, self.linked.n, BLOCK)
+        memset(t.rates, 0, n_blocks(t.n, BLOCK) * sizeof(double))
+        # In the order of `_add`.
+        for k in range(self.linked.n):
+            b = t.linked[k] // BLOCK
+            rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
+            for s in range(t.linked_start[k], t.linked_start[k + 1]):
+                t.rates[b] += rate[s]
+        self.add_rates()
+        self.rated_at = world.positions
+        return 0
+
+    cdef void add_rates(self) noexcept nogil:
+        cdef Py_ssize_t b
+        self.off_rate = 0.0
+        for b in range(n_blocks(self.task.n, BLOCK)):
+            self.off_rate += self.task.rates[b]
+
+    cdef int follow(self, World* world) noexcept nogil:
+        """List pairs, with their weights and bounds of rates, where the last list does not hold any more or is
+        another's."""
+        cdef Binding* t = &self.task
+        cdef SiteArrays then = self.sites.now
+        cdef Py_ssize_t b, i
+        cdef int stale = self.listed[0] == 0
+        cdef int fault
+        cdef int32_t* partner
+        for b in range(n_blocks(t.n_watched, BLOCK)):
+            stale |= t.stale[b]
+        self.made &= has_lengths(&world.box, self.made_in)
+        if not stale and self.made:
+            return 0
+        if stale:
+            over_blocks(_copy, t, world, t.n_watched, BLOCK)
+            memset(t.stale, 0, n_blocks(t.n_watched, BLOCK) * sizeof(int))
+            self.listed[0] = 1
+        self.made = False
+        over_blocks(_place, t, world, t.n, BLOCK)
+        self.neighbors.list.valid = 0
+        then.x = t.then
+        fault = self.neighbors.follow(world, &then)
+        if fault != 0:
+            return fault
+        free(t.partner)
+        t.partner = NULL
+        t.start[0] = 0
+        over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
+        for i in range(t.n):
+            t.start[i + 1] += t.start[i]
+        partner = <int32_t*> malloc((t.start[t.n] + 1) * sizeof(int32_t))
+        if partner == NULL:
+            return OUT_OF_MEMORY
+        t.partner = partner
+        over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
+        over_blocks(_weigh, t, world, t.n, BLOCK)
+        self.weight = 0
+        for b in range(n_blocks(t.n, BLOCK)):
+            self.weight += t.sums[b]
+        memcpy(self.made_in, world.box.length, sizeof(self.made_in))
+        self.made = True
+        return 0
+
+    cdef int attempt(self, World* world, long long which, double t, Draws* draws) noexcept nogil:
+        """Try a pair in reach: the one at which the sum of weights passes `which`."""
+        cdef const Rule* rule = &self.task.rule
+        cdef const Binding* task = &self.task
+        cdef Py_ssize_t b = 0, i, j = -1
+        cdef int32_t weight = 0
+        cdef long long k
+        cdef double u[2]
+        cdef double r, energy, tension, back, share, there
+        draw_two(draws, u)
+        which = min(which, self.weight - 1)
+        while b < n_blocks(task.n, BLOCK) and which >= task.sums[b]:
+            which -= task.sums[b]
+            b += 1
+        i = BLOCK * b
+        while i < task.n and which >= task.weights[i]:
+            which -= task.weights[i]
+            i += 1
+        if i >= task.n:
+            return self.lost(world)
+        for k in range(task.start[i], task.start[i + 1]):
+            weight = _weight(task, world, i, task.partner[k])
+            if which < weight:
+                j = task.partner[k]
+                break
+            which -= weight
+        if j < 0:
+            return self.lost(world)
+        r = _distance(task, world, i, j)
+        if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
+            return 0
+        energy = _energy(rule, r, &tension)
+        there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
+        # The weight was an upper bound.
+        if not u[0] * weight < share * there * WHOLE:
+            return 0
+        back = _off_rate(rule, r)
+        self.join(i, j)
+        self.changed_at(world, i, j)
+        return self.happened(
+            world, t, BIND, i, j, energy, 0.0,
+            self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
+
+    cdef int lost(self, World* world) noexcept nogil:
+        """The end of a walk that should have stopped before: sums are not those of what is walked."""
+        return record_fault(world, LOST_COUNT, -1, -1)
+
+    cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        """The link at which the sum of rates passes x."""
+        cdef const Rule* rule = &self.task.rule
+        cdef const Binding* task = &self.task
+        cdef const double* rate = task.rate
+        cdef const double* rates = task.rates
+        cdef Py_ssize_t b, s, i, j, last = -1
+        cdef double r, energy, tension, off, on
+        for b in range(n_blocks(task.n, BLOCK)):
+            if rates[b] > 0.0:
+                last = b
+                if x < rates[b]:
+                    break
+                x -= rates[b]
+        if last < 0:
+            return self.lost(world)
+        b = last
+        last = -1
+        i = BLOCK * b
+        s = task.partners * i
+        while i < min(task.n, BLOCK * (b + 1)):
+            if s >= task.end[i]:
+                i += 1
+                s = task.partners * i
+                continue
+            if rate[s] > 0.0:
+                # Sums round: past the end it is the last.
+                last = s
+                if x < rate[s]:
+                    break
+                x -= rate[s]
+            s += 1
+        if last < 0:
+            return self.lost(world)
+        i = last // task.partners
+        j = task.other[last]
+        r = _distance(task, world, i, j)
+        off = _off_rate(rule, r)
+        energy = _energy(rule, r, &tension)
+        on = 0.0
+        if rule.low <= r <= rule.high:
+            on = rule.k_on * exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        on = self.kT * log_(off / on) - energy if on > 0.0 else INFINITY
+        self.part(i, last)
+        self.changed_at(world, i, j)
+        return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
+
+    cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Rates of the links of two sites, and the sums of these."""
+        cdef Binding* t = &self.task
+        cdef Py_ssize_t[2] sites = [i, j]
+        cdef int k
+        for k in range(2):
+            _rate_site(t, world, sites[k])
+            t.rates[sites[k] // BLOCK] = _add(t, sites[k] // BLOCK)
+        self.add_rates()
+        self.n_changes[0] += 1
+
+
+cdef class Joined(Operation):
+    """The terms of a force that stay, and those that come and go: two operations that are one force."""
+    cdef Operation first
+    cdef Operation second
+
+    def __init__(self, str name, Operation first, Operation second):
+        self.name = name
+        self.first = first
+        self.second = second
+        self.derivatives = min(first.derivatives, second.derivatives)
+        self.acts_on_points = first.acts_on_points or second.acts_on_points
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = self.first.run(world)
+        if fault == 0:
+            fault = self.second.run(world)
+        self.energy = self.first.energy + self.second.energy
+        return fault
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef int fault = self.first.hessian(world, add, sink)
+        return fault if fault != 0 else self.second.hessian(world, add, sink)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef int fault = self.first.stiffness(world, add, sink)
+        return fault if fault != 0 else self.second.stiffness(world, add, sink)
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef int fault = self.first.contract(world, a, out)
+        return fault if fault != 0 else self.second.contract(world, a, out)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef int fault = self.first.contract_stiffness(world, a, out)
+        return fault if fault != 0 else self.second.contract_stiffness(world, a, out)

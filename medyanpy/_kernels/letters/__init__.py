@@ -1,0 +1,1 @@
+"""Kernels of the letters of a word."""

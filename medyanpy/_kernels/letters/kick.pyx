@@ -1,0 +1,340 @@
+"""The letter B: kick by the potential.
+
+    free bead         v += h F / M
+    oriented bead     the same, and L += h T, torque and angular momentum in the frame of the body
+    other momenta     p += h f likewise, with what forces add for them
+    in-triangle point p_lambda += h A^T f, that is, v += h P f / m with P the projection into its plane,
+                      and lambda_i f on corner i of its triangle (the chain rule through r = sum_i lambda_i R_i)
+
+Points cannot change triangle during B, so both parts follow from one evaluation of the forces.
+Source: BAGOGAB, equations of motion, p_lambda' and P_i'.
+"""
+import numpy as np
+
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from medyanpy._kernels.core.accumulate cimport Accumulator, Groups, Sum, group_end, note, scale_at, to_grid
+from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.beads.points cimport Frame, frame_of, place, project
+from medyanpy._kernels.core.program cimport (
+    NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Momenta, Operation, Program, Sequence, World, is_there,
+)
+from medyanpy._kernels.core.vec3 cimport all_finite, all_slow
+
+cdef Py_ssize_t POINTS = 1024
+
+
+cdef struct PassOn:
+    const double* f
+    Groups groups
+    Sum* sums
+    Py_ssize_t n_sums
+
+
+cdef int _largest_force(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Note the largest squared forces."""
+    cdef PassOn* t = <PassOn*> task
+    cdef const double* f
+    cdef double square, largest
+    cdef Py_ssize_t p, end
+    while first < last:
+        largest = 0.0
+        end = group_end(&t.groups, first, last)
+        for p in range(first, end):
+            f = t.f + 3 * (world.n_cartesian + p)
+            square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+            if not (square - square == 0.0):
+                return record_fault(world, NOT_FINITE, world.n_cartesian + p, -1)
+            if square > largest:
+                largest = square
+        note(&t.groups, thread, first, largest)
+        first = end
+    return 0
+
+
+cdef int _pass_on(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Give lambda_i f of each point to the corners of its triangle."""
+    cdef PassOn* t = <PassOn*> task
+    cdef Sum* sums = t.sums + 3 * t.n_sums * thread
+    cdef const double* f
+    cdef const int32_t* corners
+    cdef double weight[3]
+    cdef double scale
+    cdef Py_ssize_t p, end
+    cdef int i, c
+    while first < last:
+        end = group_end(&t.groups, first, last)
+        scale = scale_at(&t.groups, first)
+        for p in range(first, end):
+            f = t.f + 3 * (world.n_cartesian + p)
+            corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+            weight[1] = world.barycentric[2 * p]
+            weight[2] = world.barycentric[2 * p + 1]
+            weight[0] = 1.0 - weight[1] - weight[2]
+            for i in range(3):
+                for c in range(3):
+                    sums[3 * <Py_ssize_t> corners[i] + c] += to_grid(weight[i] * f[c], scale)
+        first = end
+    return 0
+
+
+cdef class ForceSum(Operation):
+    """The forces of one or more groups."""
+
+    def __init__(self, list forces, double[:, ::1] f, list drives, double[:, ::1] chain, Accumulator corners):
+        cdef double[:, ::1] a
+        cdef Py_ssize_t k
+        self.f = f
+        self.drives = list(drives)
+        self.drive = <double**> malloc((len(drives) + 1) * sizeof(double*))
+        if self.drive == NULL:
+            raise MemoryError
+        for k in range(len(drives)):
+            a = self.drives[k]
+            self.drive[k] = &a[0, 0] if a.shape[0] > 0 else NULL
+        self.chain = chain
+        self.corners = corners
+        self.take(forces)
+
+    def __dealloc__(self):
+        free(self.drive)
+
+    def take(self, list forces):
+        """Add up these forces from now on."""
+        self.forces = Sequence(forces)
+        self.evaluated = 0
+        self.acts_on_points = any(force.acts_on_points for force in forces)
+
+    @property
+    def f_array(self):
+        """(n, 3) the sum as last evaluated, by place."""
+        return np.asarray(self.f)
+
+    @property
+    def drive_arrays(self):
+        """What drives each of the momenta beside m v, likewise: (n_oriented, 3) torques, in the frame of each body,
+        first."""
+        return list(self.drives)
+
+    @property
+    def arrays(self):
+        """All that it has added up."""
+        return [self.f_array, *self.drives, np.asarray(self.chain)]
+
+    def refresh(self, Program program, bint want_energy):
+        """Evaluate now if beads have moved, or in any case if energies are wanted."""
+        if want_energy:
+            self.evaluated = 0
+        program.world.want_energy = want_energy
+        try:
+            program.perform(self, changes_state=False)
+        finally:
+            program.world.want_energy = 0
+
+    def alone(self, Program program, Operation force):
+        """Leave the contribution of one force in f. What was there is forgotten."""
+        self.evaluated = 0
+        self.clear(&program.world)
+        program.perform(force, changes_state=False)
+
+    cdef void clear(self, World* world) noexcept nogil:
+        cdef Momenta* m
+        cdef Py_ssize_t k
+        world.f = &self.f[0, 0]
+        memset(world.f, 0, 3 * world.n * sizeof(double))
+        for k in range(world.n_momenta):
+            m = &world.momenta[k]
+            m.force = self.drive[k]
+            memset(m.force, 0, m.width * m.n * sizeof(double))
+        if world.n_oriented > 0:
+            world.torque = world.momenta[0].force
+
+    cdef int run(self, World* world) noexcept nogil:
+        if self.forces.count == 0 or self.evaluated == world.positions:
+            return 0
+        return self.evaluate(world)
+
+    cdef int evaluate(self, World* world) noexcept nogil:
+        cdef int fault
+        if self.acts_on_points:
+            place(world)
+        self.clear(world)
+        fault = self.forces.run(world)
+        if fault == 0 and self.acts_on_points and world.membranes_move:
+            fault = self.pass_on(world)
+        if fault == 0:
+            self.evaluated = world.positions
+        return fault
+
+    cdef int pass_on(self, World* world) noexcept nogil:
+        cdef PassOn task
+        cdef int fault
+        task.f = &self.f[0, 0]
+        task.groups = self.corners.groups
+        self.corners.forget_bounds()
+        fault = over_blocks(_largest_force, &task, world, world.n_points, POINTS)
+        if fault != 0:
+            return fault
+        self.corners.set_bounds()
+        task.sums = self.corners.sums
+        task.n_sums = self.corners.n
+        over_blocks(_pass_on, &task, world, world.n_points, POINTS)
+        self.corners.collect(world, &self.chain[0, 0], NULL, True)
+        return 0
+
+
+cdef struct KickTask:
+    const double* f
+    const double* chain       # NULL where no point has passed anything on
+    const Momenta* momenta
+    const double* drive
+    double h
+    const double* limit       # (n,) squared speed; NULL where nobody wants to know
+    signed char* calm
+
+
+cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KickTask* t = <KickTask*> task
+    cdef const double* f = t.f
+    cdef const double* chain = t.chain
+    cdef double* v = world.v
+    cdef double s, h = t.h
+    cdef Py_ssize_t i, k, first_plain = first
+    if chain != NULL and first < world.n_vertices:
+        first_plain = min(last, world.n_vertices)
+        for i in range(first, first_plain):
+            s = h * world.inverse_mass[i]
+            for k in range(3 * i, 3 * i + 3):
+                v[k] += s * (f[k] + chain[k])
+    for i in range(first_plain, last):
+        s = h * world.inverse_mass[i]
+        for k in range(3 * i, 3 * i + 3):
+            v[k] += s * f[k]
+    if t.limit != NULL:
+        # What is slow is finite.
+        t.calm[first // WATCHED] = all_slow(v + 3 * first, t.limit + first, last - first)
+        if t.calm[first // WATCHED]:
+            return 0
+    if all_finite(v + 3 * first, 3 * (last - first)):
+        return 0
+    for i in range(first, last):
+        if not all_finite(v + 3 * i, 3):
+            return record_fault(world, NOT_FINITE, i, -1)
+    return 0
+
+
+cdef int _kick_momenta(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KickTask* t = <KickTask*> task
+    cdef const double* drive = t.drive
+    cdef const double* rate = t.momenta.inverse_mass
+    cdef double* p = t.momenta.p
+    cdef double h = t.h
+    cdef Py_ssize_t i, width = t.momenta.width
+    for i in range(width * first, width * last):
+        p[i] += (h if rate[i] > 0.0 else 0.0) * drive[i]
+    if all_finite(p + width * first, width * (last - first)):
+        return 0
+    for i in range(first, last):
+        if not all_finite(p + width * i, width):
+            return record_fault(world, NOT_FINITE, t.momenta.first + i, -1)
+    return 0
+
+
+cdef int _kick_points(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KickTask* t = <KickTask*> task
+    cdef const double* f
+    cdef double* v
+    cdef double u[3]
+    cdef double s
+    cdef Frame frame
+    cdef Py_ssize_t p, i
+    for p in range(first, last):
+        i = world.n_cartesian + p
+        if not is_there(world, i):
+            continue
+        f = t.f + 3 * i
+        s = t.h * world.inverse_mass[i]
+        v = world.v + 3 * i
+        frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
+        u[0] = v[0] + s * f[0]
+        u[1] = v[1] + s * f[1]
+        u[2] = v[2] + s * f[2]
+        # v is in the plane already; projecting the sum keeps rounding from building up across it.
+        project(&frame, u)
+        v[0] = u[0]
+        v[1] = u[1]
+        v[2] = u[2]
+        if not (0.0 * (u[0] + u[1] + u[2]) == 0.0):
+            return record_fault(world, NOT_FINITE, i, world.triangle[p])
+    return 0
+
+
+cdef class KickRule:
+    cdef int replace(self, World* world, ForceSum forces, const double** f) noexcept nogil:
+        f[0] = &forces.f[0, 0]
+        return 0
+
+
+cdef class Kick(Operation):
+    """B for a time h by the forces of a ForceSum, or by what a rule makes of them."""
+
+    def __init__(self, ForceSum forces, double h, KickRule rule=None):
+        self.forces = forces
+        self.h = h
+        self.rule = rule
+        self.tell(np.empty(0), np.empty(0, np.int8))
+
+    def tell(self, const double[::1] limit, signed char[::1] calm):
+        """Compare velocities on the way, for a watch that comes next; see there."""
+        self.limit = limit
+        self.calm = calm
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef KickTask task
+        cdef Py_ssize_t k
+        cdef int fault = self.forces.run(world)
+        if fault != 0 or self.forces.forces.count == 0:
+            return fault
+        task.f = &self.forces.f[0, 0]
+        if self.rule is not None:
+            fault = self.rule.replace(world, self.forces, &task.f)
+            if fault == PYTHON_EXCEPTION:
+                with gil:
+                    self.error = self.rule.error
+            if fault != 0:
+                return fault
+        task.chain = NULL
+        if self.forces.acts_on_points and world.membranes_move:
+            task.chain = &self.forces.chain[0, 0]
+        task.h = self.h
+        task.limit = &self.limit[0] if self.limit.shape[0] > 0 else NULL
+        task.calm = &self.calm[0] if self.limit.shape[0] > 0 else NULL
+        fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, WATCHED)
+        for k in range(world.n_momenta):
+            if fault == 0:
+                task.momenta = &world.momenta[k]
+                task.drive = self.forces.drive[k]
+                fault = over_blocks(_kick_momenta, &task, world, task.momenta.n, WATCHED)
+        if fault == 0 and self.forces.acts_on_points:
+            fault = over_blocks(_kick_points, &task, world, world.n_points, POINTS)
+        return fault
+
+
+cdef class KickForce(Operation):
+    """Let a rule find the force to kick by where beads are now."""
+
+    def __init__(self, ForceSum forces, KickRule rule):
+        self.forces = forces
+        self.rule = rule
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef const double* f
+        cdef int fault = self.forces.run(world)
+        if fault == 0:
+            fault = self.rule.replace(world, self.forces, &f)
+        if fault == PYTHON_EXCEPTION:
+            with gil:
+                self.error = self.rule.error
+        return fault

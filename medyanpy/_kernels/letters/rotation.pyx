@@ -1,0 +1,234 @@
+"""Rotation of oriented beads in A and O.
+
+    A  free rotation: exact rotations about the body axes 1, 2, 3, 2, 1 for h/2, h/2, h, h/2, h/2, `parts` times
+       for h / parts. About axis k by the angle phi = h L_k / I_k,
+           q <- q (cos phi/2, e_k sin phi/2),    L <- R_k(-phi) L
+       which leaves the angular momentum R(q) L in space as it is, and each part of the energy.
+    O  exact Ornstein-Uhlenbeck step of the six momenta p = (m R^T v, L) with a friction tensor G in the body frame:
+           p <- C1 p + C2 xi,    C1 = exp(-h G M^-1),   C2 C2^T = kT (M - C1 M C1^T)
+
+q turns vectors of the body frame into space, L is in the body frame, whose axes are the principal axes of inertia.
+Source: Miller et al., J. Chem. Phys. 116, 8649 (2002), the splitting (there on the conjugates of quaternions; with L
+it is the same map); Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142, 144114 (2015), O.
+"""
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.core.arrays cimport vector
+from medyanpy._kernels.core.elementary cimport sincos_, sincos_small
+from medyanpy._kernels.core.noise cimport six_normals_of
+from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.core.philox cimport NORMALS_BLOCK
+from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World
+from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
+
+cdef enum:
+    # Bodies that are turned together, one in each lane.
+    LANES = 16
+    # Columns of the matrices of O: rows of 6, padded to whole vectors.
+    PADDED = 8
+
+# Up to here sincos_small serves.
+cdef double SMALL = 0.78
+
+# Bodies per parallel block: whole vectors, and whole blocks of normals.
+cdef Py_ssize_t BLOCK = 8 * NORMALS_BLOCK
+
+
+cdef struct Bodies:
+    double q[4][LANES]
+    double spin[3][LANES]
+    double rate[3][LANES]     # inverse inertia
+
+
+cdef inline void _turn(Bodies* b, int k, double h, bint small) noexcept nogil:
+    """All of them about their axis k for a time h; `small` where all angles are."""
+    cdef int i = (k + 1) % 3
+    cdef int j = (k + 2) % 3
+    cdef double s[LANES]
+    cdef double c[LANES]
+    cdef double w, qk, qi, qj, a, sine, cosine
+    cdef int lane
+    if small:
+        for lane in range(LANES):
+            sincos_small(0.5 * h * b.rate[k][lane] * b.spin[k][lane], s + lane, c + lane)
+    else:
+        for lane in range(LANES):
+            sincos_(0.5 * h * b.rate[k][lane] * b.spin[k][lane], s + lane, c + lane)
+    for lane in range(LANES):
+        w = b.q[0][lane]
+        qk = b.q[k + 1][lane]
+        qi = b.q[i + 1][lane]
+        qj = b.q[j + 1][lane]
+        b.q[0][lane] = c[lane] * w - s[lane] * qk
+        b.q[k + 1][lane] = c[lane] * qk + s[lane] * w
+        b.q[i + 1][lane] = c[lane] * qi + s[lane] * qj
+        b.q[j + 1][lane] = c[lane] * qj - s[lane] * qi
+        sine = 2.0 * s[lane] * c[lane]
+        cosine = 1.0 - 2.0 * s[lane] * s[lane]
+        a = b.spin[i][lane]
+        b.spin[i][lane] = cosine * a + sine * b.spin[j][lane]
+        b.spin[j][lane] = cosine * b.spin[j][lane] - sine * a
+
+
+cdef inline void _turns(Bodies* b, double h, bint small) noexcept nogil:
+    _turn(b, 0, 0.5 * h, small)
+    _turn(b, 1, 0.5 * h, small)
+    _turn(b, 2, h, small)
+    _turn(b, 1, 0.5 * h, small)
+    _turn(b, 0, 0.5 * h, small)
+
+
+cdef inline double _fastest(Bodies* b) noexcept nogil:
+    """Square of a rate that no turn about an axis exceeds: turns leave the length of angular momenta."""
+    cdef double largest = 0.0, square, rate
+    cdef int lane
+    for lane in range(LANES):
+        rate = b.rate[0][lane] if b.rate[0][lane] > b.rate[1][lane] else b.rate[1][lane]
+        rate = rate if rate > b.rate[2][lane] else b.rate[2][lane]
+        square = b.spin[0][lane] * b.spin[0][lane] + b.spin[1][lane] * b.spin[1][lane]
+        square = (square + b.spin[2][lane] * b.spin[2][lane]) * (rate * rate)
+        # Of no number: that one, so that it is not taken for small.
+        largest = largest if square <= largest else square
+    return largest
+
+
+cdef struct RotationTask:
+    Py_ssize_t first          # row of the first body
+    double h                  # of each part
+    int parts
+
+
+cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef RotationTask* t = <RotationTask*> task
+    cdef Bodies b
+    cdef double* q
+    cdef double* spin
+    cdef const double* rate
+    cdef double scale[LANES]
+    cdef double check
+    cdef Py_ssize_t chunk, start, n, lane, i
+    cdef bint small
+    cdef int c, _
+    for chunk in range((last - first + LANES - 1) // LANES):
+        start = first + LANES * chunk
+        n = min(<Py_ssize_t> LANES, last - start)
+        q = world.orientation + 4 * (t.first + start)
+        spin = world.spin + 3 * (t.first + start)
+        rate = world.inverse_inertia + 3 * (t.first + start)
+        for lane in range(LANES):
+            # Where there are no more, the last once again.
+            i = lane if lane < n else n - 1
+            for c in range(4):
+                b.q[c][lane] = q[4 * i + c]
+            for c in range(3):
+                b.spin[c][lane] = spin[3 * i + c]
+                b.rate[c][lane] = rate[3 * i + c]
+        # Half angles; the same bits either way.
+        small = 0.25 * t.h * t.h * _fastest(&b) <= SMALL * SMALL
+        for _ in range(t.parts):
+            if small:
+                _turns(&b, t.h, True)
+            else:
+                _turns(&b, t.h, False)
+        check = 0.0
+        for lane in range(LANES):
+            scale[lane] = scale_to_unit(b.q[0][lane], b.q[1][lane], b.q[2][lane], b.q[3][lane])
+            check += 0.0 * (scale[lane] + b.spin[0][lane] + b.spin[1][lane] + b.spin[2][lane])
+        for c in range(4):
+            for lane in range(LANES):
+                b.q[c][lane] *= scale[lane]
+        for lane in range(n):
+            for c in range(4):
+                q[4 * lane + c] = b.q[c][lane]
+            for c in range(3):
+                spin[3 * lane + c] = b.spin[c][lane]
+        if not (check == 0.0):
+            for lane in range(n):
+                if not (0.0 * (scale[lane] + b.spin[0][lane] + b.spin[1][lane] + b.spin[2][lane]) == 0.0):
+                    return record_fault(world, NOT_FINITE, world.first_oriented + t.first + start + lane, -1)
+    return 0
+
+
+cdef class Rotation(Operation):
+    """Free rotation of n bodies from row `first` on, for a time h in `parts` parts."""
+    cdef RotationTask task
+    cdef Py_ssize_t n
+
+    def __init__(self, Py_ssize_t first, Py_ssize_t n, double h, int parts):
+        self.task.first = first
+        self.task.h = h / parts
+        self.task.parts = parts
+        self.n = n
+
+    cdef int run(self, World* world) noexcept nogil:
+        return over_blocks(_rotate, &self.task, world, self.n, BLOCK)
+
+
+cdef struct TensorTask:
+    int letter
+    Py_ssize_t first
+    const int32_t* species    # (n,)
+    const double* c           # (species, 2, 6, PADDED): column j of C1, and of C2, in row j
+
+
+cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef TensorTask* t = <TensorTask*> task
+    cdef double g[6][NORMALS_BLOCK]
+    cdef double R[9]
+    cdef double p[6]
+    cdef double out[PADDED]
+    cdef const double* c
+    cdef double* v
+    cdef double* spin
+    cdef double mass, scale
+    cdef Py_ssize_t start, k, n, row, i
+    cdef int a, j
+    start = first
+    while start < last:
+        n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
+        six_normals_of(world, world.first_oriented + t.first + start, <int> n, t.letter, g)
+        for k in range(n):
+            row = t.first + start + k
+            i = world.first_oriented + row
+            v = world.v + 3 * i
+            spin = world.spin + 3 * row
+            mass = world.mass[i]
+            matrix_of(world.orientation + 4 * row, R)
+            into_body(R, v, p)
+            for a in range(3):
+                p[a] *= mass
+                p[3 + a] = spin[a]
+            c = t.c + 12 * PADDED * <Py_ssize_t> t.species[start + k]
+            for a in range(PADDED):
+                out[a] = 0.0
+            for j in range(6):
+                for a in range(PADDED):
+                    out[a] += c[PADDED * j + a] * p[j] + c[PADDED * (6 + j) + a] * g[j][k]
+            into_space(R, out, v)
+            scale = 1.0 / mass
+            for a in range(3):
+                v[a] *= scale
+                spin[a] = out[3 + a]
+        start += n
+    return 0
+
+
+cdef class TensorThermostat(Operation):
+    """O for n bodies from row `first` on, as the letter number `letter` of its word.
+
+    species (n,): which matrices a body has; c (species, 2, 6, 8): C1 and C2, row j holding column j, padded by 0.
+    """
+    cdef TensorTask task
+    cdef list arrays
+    cdef Py_ssize_t n
+
+    def __init__(self, int letter, Py_ssize_t first, const int32_t[::1] species, const double[:, :, :, ::1] c):
+        self.n = species.shape[0]
+        self.arrays = [c]
+        self.task.letter = letter
+        self.task.first = first
+        self.task.species = vector(self.arrays, species)
+        self.task.c = &c[0, 0, 0, 0]
+
+    cdef int run(self, World* world) noexcept nogil:
+        return over_blocks(_stir, &self.task, world, self.n, BLOCK)
