@@ -454,7 +454,7 @@ def test_everything_follows(name, tmp_path):
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_run_with_all_changes_is_exported(scene, tmp_path):
-    """One after another, in as many segments as they make."""
+    """One after another, two to a frame, in as many segments as they make."""
     simulation = reported(SCENES[scene](), tmp_path)
     simulation.step(2)
     made, refused = 0, {}
@@ -466,7 +466,7 @@ def test_a_run_with_all_changes_is_exported(scene, tmp_path):
                 made += 1
             except MedyanError as error:
                 refused[name] = str(error)
-            simulation.step(2)
+            simulation.step(1)
     simulation.close()
     # What an earlier one has taken away is not there to be changed.
     assert all("there are none" in said or "there is no force" in said for said in refused.values()), refused

@@ -7,17 +7,13 @@ import threading
 
 import numpy as np
 import pytest
+from builders import orients
 
 import medyanpy as mp
 from medyanpy import forces
 from medyanpy.testing import check_mean, check_variance, thermal
 
 pytestmark = pytest.mark.frictionless
-
-
-def turns(rng, n):
-    q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
 
 
 # Each adds beads of one kind to a topology, with its first bead near `x`, and returns a force on them.
@@ -51,7 +47,7 @@ def add_twistable(topology, x, name):
 def add_bodies(topology, x, name):
     rng = np.random.default_rng(4)
     bodies = topology.add_rigid_bodies(
-        x + rng.normal(0.0, 1.0, (3, 3)), turns(rng, 3), 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name=name
+        x + rng.normal(0.0, 1.0, (3, 3)), orients(rng, 3), 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name=name
     )
     return forces.HarmonicTrap(bodies, 0.3, list(x), name=f"trap of {name}")
 

@@ -1,7 +1,7 @@
 """Nodes of functions of x, y, z: how they are made of each other, and compiled.
 
-Compiled functions run in _kernels/core/expressions.pxd: a list of instructions between registers, without any compiler at run
-time.
+Compiled functions run in _kernels/core/expressions.pxd: a list of instructions between registers, without any compiler
+at run time.
 """
 
 import math

@@ -22,6 +22,8 @@ from medyanpy.errors import ExecutorError, ParameterError
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
+# Where scripts find what they share with tests.
+FOLDERS = [str(HERE), str(HERE.parent), str(HERE.parent / "faults")]
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +161,7 @@ SCRIPT = """
 
 def script(tmp_path):
     file = tmp_path / "script.py"
-    path = [str(HERE), str(HERE.parent / "faults")]
-    file.write_text(textwrap.dedent(SCRIPT).format(path=path, folder=str(tmp_path / "sweep")))
+    file.write_text(textwrap.dedent(SCRIPT).format(path=FOLDERS, folder=str(tmp_path / "sweep")))
     return [sys.executable, "-W", "error", str(file)]
 
 
@@ -353,8 +354,8 @@ def test_an_executor_that_cannot_do_it():
 
 def test_a_script_without_the_guard(tmp_path):
     file = tmp_path / "script.py"
-    file.write_text(f"import sys\nsys.path[:0] = {[str(HERE), str(HERE.parent / 'faults')]!r}\nimport ensemble_runs, "
-                    "medyanpy as mp\nmp.ensemble.run(ensemble_runs.bead, until=10, executor=1)\n")  # fmt: skip
+    file.write_text(f"import sys\nsys.path[:0] = {FOLDERS!r}\nimport ensemble_runs, medyanpy as mp\n"
+                    "mp.ensemble.run(ensemble_runs.bead, until=10, executor=1)\n")  # fmt: skip
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("medyanpy.errors.ExecutorError: ")

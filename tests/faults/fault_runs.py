@@ -34,9 +34,10 @@ def frames(path):
         return trajectory.steps.tolist()
 
 
+FOLDERS = [os.path.dirname(__file__), os.path.dirname(os.path.dirname(__file__))]
 PROGRAM = """
     import sys
-    sys.path.insert(0, {folder!r})
+    sys.path[:0] = {folders!r}
     import os, pathlib, signal
     from fault_runs import make
     import medyanpy as mp
@@ -46,7 +47,7 @@ PROGRAM = """
 
 def run(program, path):
     """Run a program in another process; returns its exit code and what it printed."""
-    head = textwrap.dedent(PROGRAM).format(folder=os.path.dirname(__file__), path=str(path))
+    head = textwrap.dedent(PROGRAM).format(folders=FOLDERS, path=str(path))
     done = subprocess.run(
         [sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True, check=False
     )

@@ -5,11 +5,10 @@ import random
 import re
 import signal
 import time
-import traceback
 from pathlib import Path
 
-import h5py
 import numpy as np
+from builders import content, forked
 
 import medyanpy as mp
 from medyanpy.cli import main
@@ -136,49 +135,6 @@ def left(folder):
         elif not path.name.endswith(".lock"):
             out[path.name] = path.read_bytes()
     return out
-
-
-def content(path):
-    """Datasets and attributes, bit for bit."""
-    out = {}
-    with h5py.File(path, "r") as file:
-
-        def add(name, item):
-            for key, value in item.attrs.items():
-                if isinstance(value, h5py.Reference):
-                    # What it points to, wherever that is in the file.
-                    value = file[value].name
-                out[name, key] = np.asarray(value).dtype.str, np.asarray(value).tolist()
-            if isinstance(item, h5py.Dataset):
-                value = item[()]
-                out[name] = item.shape, item.dtype.str, value.tobytes() if isinstance(value, np.ndarray) else value
-
-        file.visititems(add)
-        add("/", file)
-    return out
-
-
-def forked(function, *arguments):
-    """The process that calls it; ends with 0, or with 1 after an exception, whose traceback it prints."""
-    child = os.fork()
-    if child:
-        return child
-    code = 1
-    try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        function(*arguments)
-        code = 0
-    except KeyboardInterrupt:
-        code = 2
-    except BaseException as error:
-        # NumPy says this of an interrupt that comes while it compares rows, for which it calls Python.
-        if isinstance(error, TypeError) and "unless they have a common dtype" in str(error):
-            code = 2
-        else:
-            traceback.print_exc()
-    finally:
-        os._exit(code)
 
 
 def disturbed(rng, seconds, most, function, *arguments):

@@ -12,12 +12,15 @@ import threading
 import h5py
 import numpy as np
 import pytest
-from fault_runs import PROGRAM, frames, make, run
+from builders import assert_killed
+from fault_runs import FOLDERS, PROGRAM, frames, make, run
 from hostile_files import simulation as of_all_kinds
 
 import medyanpy as mp
 from medyanpy.files import hdf5 as layout
+from medyanpy.files import writer as writer_module
 from medyanpy.files.hdf5 import SUPERBLOCK, _checksum
+from medyanpy.reporters import _content
 
 # Files, and processes that are killed: no kernel that other tests do not reach.
 pytestmark = pytest.mark.slow
@@ -100,34 +103,29 @@ def test_kills_while_files_are_created_resumed_and_rewound(tmp_path, trials):
     assert len(json.loads(out)) == trials
 
 
-def aim(path, place, *, append=True, load=None):
-    """Kill a run when it comes to a function of the reporter's module, or leaves it."""
-    code, _ = run(
-        f"""
-        from medyanpy.files import writer
-        from medyanpy.reporters import _content
-        import h5py
-        owner, name = {place}
-        keep = getattr(owner, name)
-        def killed(*arguments, **options):
-            out = keep(*arguments, **options)
-            os.kill(os.getpid(), signal.SIGKILL)
-        simulation = make(path, append={append})
-        if {load!r}:
-            simulation.step(100)
-        setattr(owner, name, killed)
-        if {load!r}:
-            simulation.load_checkpoint({load!r})
-        simulation.step(10)
-        """,
-        path,
-    )
-    assert code == -signal.SIGKILL
+def aimed(path, owner, name, load):
+    """Run, and kill this process when it leaves a function of the reporter's module."""
+    keep = getattr(owner, name)
+
+    def killed(*arguments, **options):
+        keep(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    simulation = make(path, append=True)
+    if load:
+        simulation.step(100)
+    setattr(owner, name, killed)
+    if load:
+        simulation.load_checkpoint(load)
+    simulation.step(10)
+
+
+def aim(path, place, load=None):
+    assert_killed(aimed, path, *place, load)
 
 
 PLACES = [
-    '(_content.Content, "_describe")',
-    '(writer, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
+    (_content.Content, "_describe"), (writer_module, "truncate"), (h5py.File, "__init__"), (os, "fsync"), (os, "replace"),
 ]  # fmt: skip
 
 
@@ -416,7 +414,7 @@ def test_a_run_that_starts_again_while_its_file_is_opened(tmp_path, monkeypatch)
 
     def late(*arguments, **options):
         monkeypatch.undo()
-        program = textwrap.dedent(PROGRAM).format(folder=os.path.dirname(__file__), path=str(path))
+        program = textwrap.dedent(PROGRAM).format(folders=FOLDERS, path=str(path))
         command = [sys.executable, "-c", program + textwrap.dedent(AGAIN)]
         writers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         writers[0].stdout.readline()

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import orients
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
@@ -14,11 +15,6 @@ from medyanpy.testing import ForceCase, check_flips, check_force, check_mean, th
 
 FORMS = ("WCA", "soft")
 END = {"WCA": 2.0 ** (1 / 6), "soft": 1.0}
-
-
-def turns(rng, n):
-    q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
 
 
 def matrices(q):
@@ -89,7 +85,8 @@ def things():
     """Seven bodies in two handles among everything that has a shape; (topology, handles by name)."""
     rng = np.random.default_rng(61)
     topology = mp.Topology()
-    handles = {"bodies": topology.add_rigid_bodies(rng.normal(0.0, 4.0, (4, 3)), turns(rng, 4), 1.0, [1.0, 1.2, 1.5])}
+    inertia = [1.0, 1.2, 1.5]
+    handles = {"bodies": topology.add_rigid_bodies(rng.normal(0.0, 4.0, (4, 3)), orients(rng, 4), 1.0, inertia)}
     sheet = mp.TriangleMesh.flat_sheet(3, 3, 3.0)
     sheet = sheet.with_vertices(sheet.vertices - [4.0, 4.0, 0.0] + rng.normal(0.0, 0.5, sheet.vertices.shape))
     handles["sheet"] = topology.add_membrane(sheet, vertex_mass=1.0)
@@ -97,7 +94,7 @@ def things():
     ball = mp.TriangleMesh.icosphere(2.5, 0)
     handles["vesicle"] = topology.add_membrane(ball.translated([4.0, 1.0, 2.0]), vertex_mass=1.0)
     handles["balls"] = topology.add_balls(rng.normal(0.0, 4.0, (3, 3)), rng.uniform(0.5, 1.5, 3), mass=1.0)
-    handles["others"] = topology.add_rigid_bodies(rng.normal(0.0, 3.0, (3, 3)), turns(rng, 3), 1.0, [1.0, 1.2, 1.5])
+    handles["others"] = topology.add_rigid_bodies(rng.normal(0.0, 3.0, (3, 3)), orients(rng, 3), 1.0, inertia)
     walk = np.cumsum(rng.normal(0.0, 2.0, (7, 3)), axis=0) - [2.0, 0.0, 1.0]
     handles["chains"] = topology.add_filaments([walk[:4], walk[4:]], node_mass=1.0, constrained=False)
     around = 2.0 * np.pi * np.arange(5) / 5.0
@@ -211,7 +208,7 @@ def test_growth_of_any_pair(corners, ratio):
     n = 200
     axes = np.exp(rng.uniform(0.0, np.log(ratio), (n, 3))) if ratio > 1.0 else np.ones((n, 3))
     axes[: n // 4], axes[n // 4 : n // 2] = [1.0, 1.0, ratio], [ratio, 1.0, ratio]
-    q, thickness = turns(rng, n), rng.uniform(0.0, 2.0)
+    q, thickness = orients(rng, n), rng.uniform(0.0, 2.0)
     R = matrices(q)
     # Corners on all sides of the body, or on one.
     shapes = rng.normal(size=(n, corners, 3)) + rng.normal(size=(n, 1, 3)) * rng.uniform(0.0, 4.0, (n, 1, 1))
@@ -259,7 +256,7 @@ def test_growth_by_another_minimiser(corners):
     two ellipsoids that repel."""
     rng = np.random.default_rng(corners)
     for _ in range(10):
-        axes, q = np.exp(rng.uniform(0.0, 1.5, 3)), turns(rng, 1)[0]
+        axes, q = np.exp(rng.uniform(0.0, 1.5, 3)), orients(rng, 1)[0]
         shape, R = rng.normal(0.0, 1.5, (corners, 3)) + rng.normal(0.0, 1.5, 3), 0.7
 
         def at(weights, shape=shape, axes=axes, q=q, R=R):
@@ -287,7 +284,7 @@ def test_spheres(form, thickness):
             r = np.sqrt(nearest(np.eye(3)[None], shape[None]))[0]
             shape *= rng.uniform(0.5, 1.0) * (1.3 + thickness) / r
             r = np.sqrt(nearest(np.eye(3)[None], shape[None]))[0]
-            state = single([1.3] * 3, turns(rng, 1)[0], shape, thickness, form)
+            state = single([1.3] * 3, orients(rng, 1)[0], shape, thickness, form)
             assert state.potential_energy == pytest.approx(law(r / (1.3 + thickness), 3.0, form), rel=1e-11, abs=1e-13)
             assert (state.torques == 0.0).all()
 
@@ -299,7 +296,7 @@ def test_points_are_the_spheres_of_another_force(form):
     for mine in (True, False):
         rng = np.random.default_rng(5)
         topology = mp.Topology()
-        bodies = topology.add_rigid_bodies(rng.normal(0.0, 4.0, (20, 3)), turns(rng, 20), 1.0, [1.0, 1.0, 1.0])
+        bodies = topology.add_rigid_bodies(rng.normal(0.0, 4.0, (20, 3)), orients(rng, 20), 1.0, [1.0, 1.0, 1.0])
         balls = topology.add_balls(rng.normal(0.0, 4.0, (15, 3)), rng.uniform(0.3, 2.0, 15), mass=1.0)
         membrane = topology.add_membrane(mp.TriangleMesh.icosphere(4.0, 1), vertex_mass=1.0)
         points = topology.add_intriangle_points(membrane, 12, mass=1.0, seed=1)
@@ -325,8 +322,8 @@ def test_touching_the_middle_of_a_triangle(ratio):
     force is along the normal, and shared by where they touch."""
     rng = np.random.default_rng(6)
     for _ in range(30):
-        axes, q = np.exp(rng.uniform(0.0, np.log(ratio), 3)), turns(rng, 1)[0]
-        frame = matrices(turns(rng, 1)[0])[0]
+        axes, q = np.exp(rng.uniform(0.0, np.log(ratio), 3)), orients(rng, 1)[0]
+        frame = matrices(orients(rng, 1)[0])[0]
         normal, R = frame[2], 0.6
         turned = matrices(q)[0]
         A = turned @ np.diag(axes**2) @ turned.T
@@ -344,7 +341,7 @@ def test_touching_the_middle_of_a_triangle(ratio):
 def test_shapes_without_a_length_or_an_area():
     """Are those of what they have left: ends, or sides."""
     rng = np.random.default_rng(7)
-    axes, q = [0.7, 1.2, 2.0], turns(rng, 1)[0]
+    axes, q = [0.7, 1.2, 2.0], orients(rng, 1)[0]
     place = rng.normal(0.0, 0.7, 3)
     point = single(axes, q, [place], 0.5)
     link = single(axes, q, [place, place], 0.5)
@@ -360,7 +357,7 @@ def test_centre_on_a_shape():
     With WCA the run ends and names the bead."""
     link = [[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
     triangle = [[-3.0, -1.0, 0.0], [2.0, -2.0, 0.0], [1.0, 4.0, 0.0]]
-    q = turns(np.random.default_rng(8), 1)[0]
+    q = orients(np.random.default_rng(8), 1)[0]
     state = single([1.0, 2.0, 3.0], q, link, 0.5)
     assert state.potential_energy == 3.0
     assert (state.forces == 0.0).all()
@@ -511,7 +508,7 @@ def cell(h, form="WCA", word="BAB", threads=1, skin=None, n=30):
     lines = [np.column_stack([np.linspace(-6.0, 6.0, 7), np.full(7, y), np.zeros(7)]) for y in (-3.0, 0.0, 3.0)]
     actin = topology.add_filaments(lines, node_mass=1.0, node_friction=0.5, constrained=False)
     inertia = mp.rigid.ellipsoid_inertia([0.5, 0.7, 1.4], 1.0)
-    bodies = topology.add_rigid_bodies(kept, turns(rng, len(kept)), 1.0, inertia, (0.5, 0.3))
+    bodies = topology.add_rigid_bodies(kept, orients(rng, len(kept)), 1.0, inertia, (0.5, 0.3))
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 40.0))
     system.add_force(mp.forces.FilamentStretching(actin, 300.0))
@@ -655,7 +652,7 @@ def test_boltzmann_around_a_link():
     ends = np.array([[-1.5, 0.0, 0.0], [1.5, 0.0, 0.0]])
     link = topology.add_filament(ends, node_mass=1.0, constrained=False, fixed_nodes=[0, 1])
     x = np.column_stack([rng.normal(size=n), np.zeros(n), rng.choice([-2.0, 2.0], n)])
-    bodies = topology.add_rigid_bodies(x, turns(rng, n), 1.0, mp.rigid.ellipsoid_inertia(axes, 1.0), (1.0, 0.3))
+    bodies = topology.add_rigid_bodies(x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(axes, 1.0), (1.0, 0.3))
     system = mp.System(topology)
     system.add_force(EllipsoidCollisions(bodies, link, 1.0, axes, 0.5))
     system.add_force(mp.forces.HarmonicTrap(bodies, k, [0.0, 0.0, 0.0]))
@@ -665,7 +662,7 @@ def test_boltzmann_around_a_link():
     state = context.get_state(positions=True)
     mine = state.positions[bodies.beads], matrices(state.orientations)[:, :, 2]
     m = 200_000
-    places, q = rng.normal(size=(m, 3)) / np.sqrt(k), turns(rng, m)
+    places, q = rng.normal(size=(m, 3)) / np.sqrt(k), orients(rng, m)
     R = matrices(q)
     mu = growth(np.tile(axes, (m, 1)), R, np.full(m, 0.5), ends - places[:, None], sections=24)
     weight = np.exp(-law(np.maximum(mu, 0.3), 1.0, "WCA"))
@@ -698,7 +695,7 @@ def test_flips():
         mesh = mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.5, mesh.vertices.shape))
         vesicle = topology.add_membrane(mesh, vertex_mass=1.0)
         x = mesh.vertices[::4] * rng.uniform(0.75, 0.9, (len(mesh.vertices[::4]), 1))
-        bodies = topology.add_rigid_bodies(x, turns(rng, len(x)), 1.0, [1.0, 1.0, 1.0])
+        bodies = topology.add_rigid_bodies(x, orients(rng, len(x)), 1.0, [1.0, 1.0, 1.0])
         return topology, EllipsoidCollisions(bodies, vesicle, 1.0, [1.0, 2.0, 3.0], 0.3)
 
     check_flips(ForceCase("ellipsoids in a vesicle", build, lambda x: 0.0, 2.0))

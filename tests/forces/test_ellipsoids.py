@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import orients
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -13,11 +14,6 @@ from medyanpy.forces import WCA, EllipsoidRepulsion, SoftSphere
 from medyanpy.testing import ForceCase, check_force, thermal
 
 FORMS = ("WCA", "soft")
-
-
-def turns(rng, n):
-    q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
 
 
 def look(system, threads=1, energy=True, word="BAB"):
@@ -80,9 +76,9 @@ def scene(form):
     rng = np.random.default_rng(42)
     mesh = mp.TriangleMesh.icosphere(3.0, 0)
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
-    a = topology.add_rigid_bodies(PLACES[:6], turns(rng, 6), 1.0, [1.0, 1.2, 1.5])
+    a = topology.add_rigid_bodies(PLACES[:6], orients(rng, 6), 1.0, [1.0, 1.2, 1.5])
     points = topology.add_intriangle_points(membrane, 3, mass=1.0, seed=4)
-    b = topology.add_rigid_bodies(PLACES[6:9], turns(rng, 3), 1.0, [1.0, 1.2, 1.5])
+    b = topology.add_rigid_bodies(PLACES[6:9], orients(rng, 3), 1.0, [1.0, 1.2, 1.5])
     balls = topology.add_balls(PLACES[9:], 1.0, mass=1.0)
     group_a = np.r_[a.beads[::-1], b.beads]
     group_b = np.r_[b.beads, balls.beads, points.beads]
@@ -140,7 +136,7 @@ def test_pairs_of_any_shape(form, ratio):
     axes[: n // 2] = [1.0, 1.0, ratio]
     axes[n // 2 : n] = [ratio, 1.0, ratio]
     axes = rng.permutation(axes)
-    q = turns(rng, 2 * n)
+    q = orients(rng, 2 * n)
     matrices = shapes(axes, q)
     d = rng.normal(size=(n, 3))
     wanted = rng.uniform(0.5, 1.1, n)
@@ -175,7 +171,7 @@ def test_pairs_of_any_shape(form, ratio):
 def test_spheres(form):
     """As those of WCA and SoftSphere, whichever way they are turned; without torques."""
     rng = np.random.default_rng(2)
-    x, q = rng.uniform(0.0, 6.0, (60, 3)), turns(rng, 60)
+    x, q = rng.uniform(0.0, 6.0, (60, 3)), orients(rng, 60)
     states = []
     for ellipsoids in (True, False):
         topology = mp.Topology()
@@ -198,7 +194,7 @@ def test_spheres(form):
 
 def test_two_radii():
     d = np.array([1.2, -0.7, 2.1])
-    state = two(np.array([0 * d, d]), turns(np.random.default_rng(1), 2), [[1.0] * 3, [2.5] * 3])
+    state = two(np.array([0 * d, d]), orients(np.random.default_rng(1), 2), [[1.0] * 3, [2.5] * 3])
     r = np.linalg.norm(d)
     assert state.potential_energy == pytest.approx(of_mu(r / 3.5, 3.0, "WCA"), rel=1e-13)
     slope = 3.0 * (-48.0 * (3.5 / r) ** 12 + 24.0 * (3.5 / r) ** 6) / r
@@ -210,7 +206,7 @@ def test_two_radii():
 def test_either_is_the_first(form):
     rng = np.random.default_rng(3)
     for _ in range(20):
-        x, q = rng.normal(size=(2, 3)), turns(rng, 2)
+        x, q = rng.normal(size=(2, 3)), orients(rng, 2)
         axes = rng.uniform(0.5, 4.0, (2, 3))
         one, other = (two(x, q, axes, form, order) for order in (1, -1))
         assert one.potential_energy == pytest.approx(other.potential_energy, rel=1e-12)
@@ -224,7 +220,7 @@ def test_alike_ellipsoids_side_by_side_and_end_to_end(axis, size):
     """They touch at the sum of their semi-axes: the energy is ε there, and the force that of WCA. A cluster turned as a
     whole."""
     axes = np.array([1.0, 2.5, 10.0])
-    q = np.tile(turns(np.random.default_rng(4), 1), (2, 1))
+    q = np.tile(orients(np.random.default_rng(4), 1), (2, 1))
     e = quaternions.matrices(q)[0, :, axis]
     sigma = (1.0 + size) * axes[axis]
     state = two(np.array([0.0 * e, sigma * e]), q, [axes, size * axes])
@@ -245,7 +241,7 @@ def test_touching_anywhere(ratio):
     """Two that share a point and the tangent plane there have the energy ε, and repel along the normal."""
     rng = np.random.default_rng(5)
     for _ in range(50):
-        axes, q = np.exp(rng.uniform(0.0, np.log(ratio), (2, 3))), turns(rng, 2)
+        axes, q = np.exp(rng.uniform(0.0, np.log(ratio), (2, 3))), orients(rng, 2)
         A, B = shapes(axes, q)
         normal = rng.normal(size=3)
         normal /= np.linalg.norm(normal)
@@ -270,7 +266,7 @@ def test_range():
 
 
 def test_same_centre():
-    x, q = np.zeros((2, 3)), turns(np.random.default_rng(6), 2)
+    x, q = np.zeros((2, 3)), orients(np.random.default_rng(6), 2)
     state = two(x, q, [[1.0, 2.0, 3.0]] * 2, "soft")
     assert state.potential_energy == 3.0
     assert (state.forces == 0.0).all()
@@ -304,7 +300,7 @@ def fluid(n, h, word="BAB", threads=1, skin=None, form="WCA"):
     topology = mp.Topology()
     topology.add_beads([[50.0, 0, 0]], mass=1.0, friction=1.0)
     inertia = 0.2 * (np.sum(AXES**2) - AXES**2)
-    bodies = topology.add_rigid_bodies(x - x.mean(axis=0), turns(rng, n), 1.0, inertia, (1.0, 1.0))
+    bodies = topology.add_rigid_bodies(x - x.mean(axis=0), orients(rng, n), 1.0, inertia, (1.0, 1.0))
     system = mp.System(topology)
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin))
     system.add_force(mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))
@@ -420,7 +416,7 @@ def test_on_points():
 def test_refusals(arguments, options, error, message):
     topology = mp.Topology()
     topology.add_beads([[9.0, 0, 0]] * 2, mass=1.0)
-    bodies = topology.add_rigid_bodies(np.zeros((4, 3)), turns(RNG, 4), 1.0, [1.0, 1.0, 1.0])
+    bodies = topology.add_rigid_bodies(np.zeros((4, 3)), orients(RNG, 4), 1.0, [1.0, 1.0, 1.0])
     with pytest.raises(error, match=message):
         mp.System(topology).add_force(EllipsoidRepulsion(bodies, bodies, *arguments, **options)).bind(
             mp.layout.Layout(topology)
@@ -429,7 +425,7 @@ def test_refusals(arguments, options, error, message):
 
 def test_refusals_of_groups():
     topology = mp.Topology()
-    bodies = topology.add_rigid_bodies(np.zeros((2, 3)), turns(RNG, 2), 1.0, [1.0, 1.0, 1.0])
+    bodies = topology.add_rigid_bodies(np.zeros((2, 3)), orients(RNG, 2), 1.0, [1.0, 1.0, 1.0])
     balls = topology.add_balls([[9.0, 0, 0]], radius=1.0, mass=1.0)
     with pytest.raises(mp.TopologyError, match="groups must be handles or bead numbers: sites have no orientation"):
         EllipsoidRepulsion(bodies, bodies.sites([AXES]), 1.0, AXES)

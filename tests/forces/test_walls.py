@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import orients
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -13,11 +14,6 @@ from medyanpy.testing import ForceCase, check_chi_square, check_force, check_mea
 FORMS = ("WCA", "soft")
 NORMAL = np.array([2.0, -1.0, 2.0])
 UNIT = NORMAL / 3.0
-
-
-def turns(rng, n):
-    q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
 
 
 def matrices(q):
@@ -64,7 +60,7 @@ def things():
     handles["filaments"] = topology.add_filaments(
         [in_front(4, 0.1, 2.5), in_front(3, 0.1, 2.5)], node_mass=1.0, constrained=False
     )
-    handles["bodies"] = topology.add_rigid_bodies(in_front(7, 0.5, 2.5), turns(rng, 7), 1.0, [1.0, 1.2, 1.5])
+    handles["bodies"] = topology.add_rigid_bodies(in_front(7, 0.5, 2.5), orients(rng, 7), 1.0, [1.0, 1.2, 1.5])
     return topology, handles
 
 
@@ -161,7 +157,7 @@ def test_touching_anywhere(ratio):
     the torque that of the force at this point. Points of the surface show that it is the lowest."""
     rng = np.random.default_rng(int(ratio))
     for _ in range(40):
-        axes, q = np.exp(rng.uniform(0.0, np.log(ratio), 3)) if ratio > 1.0 else np.ones(3), turns(rng, 1)[0]
+        axes, q = np.exp(rng.uniform(0.0, np.log(ratio), 3)) if ratio > 1.0 else np.ones(3), orients(rng, 1)[0]
         n, point = rng.normal(size=3), rng.normal(size=3)
         n /= np.linalg.norm(n)
         R = matrices(q)[0]
@@ -187,7 +183,7 @@ def test_ellipsoids_that_are_spheres(form):
     """Have the force of spheres to rounding, and no torque at all."""
     wall = mp.boundaries.Plane([0.0, 0.0, 0.0], NORMAL)
     for height in (1.25, 1.31) if form == "WCA" else (1.2, 0.3, -4.0):
-        x, q = height * UNIT, turns(np.random.default_rng(3), 1)[0]
+        x, q = height * UNIT, orients(np.random.default_rng(3), 1)[0]
         both = one(x, q, [1.25] * 3, wall, form), one(x, q, None, wall, form, radius=1.25)
         assert both[0].potential_energy == pytest.approx(both[1].potential_energy, rel=1e-12)
         np.testing.assert_allclose(both[0].forces, both[1].forces, rtol=1e-12)
@@ -266,7 +262,7 @@ def sediment():
     topology = mp.Topology()
     x = np.column_stack([rng.uniform(0.0, 100.0, (n, 2)), 1.6 + rng.exponential(0.5, n)])
     bodies = topology.add_rigid_bodies(
-        x, turns(rng, n), 1.0, mp.rigid.ellipsoid_inertia(SEDIMENT, 1.0), (1.0, 1.0)
+        x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(SEDIMENT, 1.0), (1.0, 1.0)
     )
     system = mp.System(topology)
     system.add_force(WallRepulsion(mp.boundaries.Plane(), bodies, 1.0, 0.8, semi_axes=SEDIMENT))
@@ -321,7 +317,7 @@ def test_same_bits_of_many(threads):
         rng = np.random.default_rng(6)
         topology = mp.Topology()
         x = np.column_stack([rng.normal(size=(5000, 2)), rng.uniform(3.0, 3.2, 5000)])
-        bodies = topology.add_rigid_bodies(x, turns(rng, 5000), 1.0, [1.0, 1.0, 1.0])
+        bodies = topology.add_rigid_bodies(x, orients(rng, 5000), 1.0, [1.0, 1.0, 1.0])
         system = mp.System(topology)
         system.add_force(WallRepulsion(mp.boundaries.Plane(), bodies, 1.0, 4.0, semi_axes=[1.0, 2.0, 3.0]))
         return look(system, threads=threads)

@@ -8,17 +8,13 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import orients
 
 import medyanpy as mp
 from medyanpy import forces
 from medyanpy.testing import check_chi_square
 
 # Kinds of beads: each adds some to a topology and returns places on them that can be tied, and forces that are smooth.
-
-
-def turns(rng, n):
-    q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
 
 
 def chains_of(rng, count, n):
@@ -63,7 +59,7 @@ def twistable(topology, rng):
 
 def bodies(topology, rng):
     """Asymmetric ones."""
-    handle = topology.add_rigid_bodies(rng.normal(0.0, 2.0, (4, 3)), turns(rng, 4), 1.5, [1.0, 1.4, 1.9])
+    handle = topology.add_rigid_bodies(rng.normal(0.0, 2.0, (4, 3)), orients(rng, 4), 1.5, [1.0, 1.4, 1.9])
     return mp.Sites.concatenate([handle.sites([[1.0, -0.5, 0.8]]), handle.sites([[-0.6, 0.9, 0.4]])]), []
 
 

@@ -1,19 +1,19 @@
 """Trajectories of what comes and goes: rows in which nobody is, ids, and files that go on from each other."""
 
+import itertools
+import os
 import shutil
 import signal
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+from builders import assert_killed, content
 from test_coming_and_going import FAR, comes, goes
 from test_editing import ALL, KINDS, simulation_of
 
 import medyanpy as mp
+from medyanpy.files import hdf5, writer
 from medyanpy.files.hdf5 import later_parts
 
 # Files, and processes that are killed: no kernel that other tests do not reach.
@@ -365,7 +365,7 @@ def whole(tmp_path_factory):
     simulation.reporters.append(mp.reporters.TrajectoryReporter(folder / "run.h5", 1, velocities=True))
     states = run_on(simulation, checkpoints=folder)
     check(folder / "run.h5", states, parts=4)
-    return folder, states
+    return folder, states, [content(folder / file) for file in FILES]
 
 
 FILES = ["run.h5", *(f"run.part000{k}.h5" for k in (2, 3, 4))]
@@ -375,31 +375,36 @@ def files_of(folder):
     return sorted(p.name for p in folder.iterdir() if "checkpoint" not in p.name)
 
 
+def assert_whole(folder, whole):
+    """All files are those of the run without a break, bit for bit."""
+    assert files_of(folder) == FILES
+    assert [content(folder / file) for file in FILES] == whole[2]
+
+
 @pytest.mark.parametrize("step", range(STEPS))
 def test_a_run_goes_on_from_any_checkpoint_in_the_files_that_are_there(tmp_path, whole, step):
     """What was written since is cut off, and segments that were begun are gone."""
-    folder, states = whole
-    for file in folder.iterdir():
-        shutil.copy(file, tmp_path / file.name)
+    folder, *_ = whole
+    for file in [*FILES, f"{step}.checkpoint"]:
+        shutil.copy(folder / file, tmp_path / file)
     simulation = mp.Simulation.resume(tmp_path / f"{step}.checkpoint")
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert trajectory.steps.tolist() == list(range(1, step + 1))
     run_on(simulation, done=step)
-    check(tmp_path / "run.h5", states, parts=4)
-    assert files_of(tmp_path) == FILES
+    assert_whole(tmp_path, whole)
 
 
 @pytest.mark.parametrize("step", [2, 5, 8, 11, 13, 16])
 def test_appending_without_a_checkpoint_goes_by_the_step(tmp_path, whole, step):
     """To a segment of the same topology: of another it is refused, and says so."""
-    folder, states = whole
+    folder, *_ = whole
     for file in FILES:
         shutil.copy(folder / file, tmp_path / file)
     simulation = mp.Simulation.resume(folder / f"{step}.checkpoint", reporters=False)
     reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True)
     simulation.reporters.append(reporter)
     run_on(simulation, done=step)
-    check(tmp_path / "run.h5", states, parts=4)
+    assert_whole(tmp_path, whole)
     other = chains(capacity=13)
     other.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True))
     with pytest.raises(mp.ParameterError, match=r"cannot append to .*run.h5: it holds 12 .* the simulation 13"):
@@ -456,60 +461,44 @@ def test_a_reader_follows_a_run_from_segment_to_segment(tmp_path):
         trajectory.read("positions")
 
 
-KILLED = """
-    import os, signal, sys
-    sys.path[:0] = {paths!r}
-    import medyanpy as mp
-    from medyanpy.files import writer
-    from test_segments import chains, run_on
-    path = {path!r}
+def killed_at(path, owner, name, call, before):
+    """Run, and kill this process when it calls a function for the so-manieth time, before or after it is done."""
+    keep, calls = getattr(owner, name), itertools.count(1)
+
+    def killed(*arguments, **options):
+        last = next(calls) == call
+        out = None if last and before else keep(*arguments, **options)
+        if last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return out
+
     simulation = chains(capacity=12)
     simulation.reporters += [mp.reporters.TrajectoryReporter(path, 1, velocities=True),
-                             mp.reporters.CheckpointReporter(path + ".checkpoint", 1)]
-    calls = 0
-    def killed(*arguments, **options):
-        global calls
-        calls += 1
-        if calls == {call}:
-            {before}
-            os.kill(os.getpid(), signal.SIGKILL)
-        return keep(*arguments, **options)
-    keep = {owner}.{name}
-    {owner}.{name} = killed
+                             mp.reporters.CheckpointReporter(f"{path}.checkpoint", 1)]  # fmt: skip
+    setattr(owner, name, killed)
     run_on(simulation)
-"""
 
 
-@pytest.mark.parametrize("before", ["pass", "keep(*arguments, **options)"])
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("call", [2, 3])
 @pytest.mark.parametrize(
-    ("owner", "name", "call"),
-    [
-        (owner, name, call)
-        for owner, name in (("writer.File", "__init__"), ("writer.File", "publish"), ("writer.Writer", "go_on_in"))
-        for call in (2, 3)
-    ],
+    ("owner", "name"), [(writer.File, "__init__"), (writer.File, "publish"), (writer.Writer, "go_on_in")]
 )
 def test_a_run_that_is_killed_while_a_segment_is_begun_goes_on(tmp_path, whole, owner, name, call, before):
     path = tmp_path / "run.h5"
-    code = textwrap.dedent(KILLED).format(
-        paths=[str(Path(__file__).parent), str(Path(__file__).parents[1])], path=str(path), owner=owner, name=name,
-        call=call, before=before,
-    )  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert_killed(killed_at, path, owner, name, call, before)
     simulation = mp.Simulation.resume(f"{path}.checkpoint")
     step = simulation.current_step
     # The edits of a step are made before it; those of this one have not been.
     run_on(simulation, done=step - 1)
-    check(path, whole[1], parts=4)
-    assert files_of(tmp_path) == FILES
+    assert_whole(tmp_path, whole)
 
 
 # What is wrong speaks ------------------------------------------------------------------------------------------------
 
 
 def test_old_segments_are_replaced_with_their_run(tmp_path, whole):
-    folder, _ = whole
+    folder, *_ = whole
     for file in FILES:
         shutil.copy(folder / file, tmp_path / file)
     simulation = chains(capacity=12)
@@ -522,7 +511,7 @@ def test_old_segments_are_replaced_with_their_run(tmp_path, whole):
 
 
 def test_segments_without_their_first_are_refused(tmp_path, whole):
-    folder, _ = whole
+    folder, *_ = whole
     shutil.copy(folder / FILES[1], tmp_path / FILES[1])
     for options in ({}, {"append": True}):
         simulation = chains(capacity=12)
@@ -533,7 +522,7 @@ def test_segments_without_their_first_are_refused(tmp_path, whole):
 
 
 def test_segments_of_another_run_are_refused(tmp_path, whole):
-    folder, states = whole
+    folder, states, _ = whole
     ends = []
     for name in FILES:
         with h5py.File(folder / name) as file:

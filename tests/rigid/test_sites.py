@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import orients
 
 import medyanpy as mp
 from medyanpy import forces
@@ -9,14 +10,10 @@ from medyanpy._tools import quaternions
 from medyanpy.testing import thermal
 
 
-def turns(rng, n):
-    q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
-
-
 def add_bodies(topology, rng, n, **options):
     return topology.add_rigid_bodies(
-        rng.normal(0.0, 4.0, (n, 3)), turns(rng, n), rng.uniform(1.0, 3.0, n), rng.uniform(1.0, 1.9, (n, 3)), **options
+        rng.normal(0.0, 4.0, (n, 3)), orients(rng, n), rng.uniform(1.0, 3.0, n), rng.uniform(1.0, 1.9, (n, 3)),
+        **options,
     )
 
 
