@@ -13,7 +13,7 @@ from test_coming_and_going import FAR, comes, goes
 from test_editing import ALL, KINDS, simulation_of
 
 import medyanpy as mp
-from medyanpy.files import hdf5, writer
+from medyanpy.files import writer
 from medyanpy.files.hdf5 import later_parts
 
 # Files, and processes that are killed: no kernel that other tests do not reach.
