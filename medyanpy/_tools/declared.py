@@ -165,7 +165,7 @@ class Declared:
                 delattr(cls, name)
                 if value.attribute:
                     setattr(cls, name, _reader(name, value))
-        several = sum(hasattr(base.__init__, "whole") for base in cls.__bases__) > 1
+        several = sum(hasattr(base.__init__, "whole") for base in cls.__bases__) > 1  # type: ignore[misc]
         if "__init__" not in vars(cls):
             if own or several:
                 cls._make()

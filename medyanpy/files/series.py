@@ -77,6 +77,7 @@ class Segments:
         self._ends: np.ndarray = np.cumsum([len(segment) for segment in segments])
         self.steps = np.concatenate([segment.steps for segment in segments])
         self.times = np.concatenate([segment.times for segment in segments])
+        self._shapes: dict[str, tuple[int, ...]] = {}
 
     def _missing_now(self) -> str:
         follows = self._segments[0].follows
@@ -120,9 +121,12 @@ class Segments:
             No frame holds it.
         """
         self._check_open()
+        if name in self._shapes:
+            return self._shapes[name]
         shapes = [segment.shape(name) for segment in self._segments if segment.holds(name)]
         if shapes:
-            return tuple(map(max, zip(*shapes, strict=True)))
+            self._shapes[name] = tuple(map(max, zip(*shapes, strict=True)))
+            return self._shapes[name]
         element = self._last.elements.get(name)
         if element is None:
             raise ParameterError(f"trajectory: {name!r} is none of {', '.join(self._last.elements)}")

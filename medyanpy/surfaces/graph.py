@@ -23,6 +23,7 @@ class Graph(Nodes):
 
     Examples
     --------
+    >>> import numpy as np
     >>> graph = Graph()
     >>> x, y, z = graph.coordinates
     >>> g = graph.add(graph.power(x, 2), graph.number(-1.0))
