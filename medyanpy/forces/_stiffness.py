@@ -23,11 +23,12 @@ from medyanpy.layout import Layout
 from medyanpy.mesh.geometry import corners_of
 
 if TYPE_CHECKING:
+    from medyanpy.beads import Membrane
     from medyanpy.mesh import TriangleMesh
     from medyanpy.sites import Sites
     from medyanpy.topology import Topology
 
-__all__ = ["Coordinates", "Start", "longest_timestep", "triangle_geometry"]
+__all__ = ["Coordinates", "Start", "heights_over_rings", "longest_timestep", "triangle_geometry"]
 
 
 class Coordinates:
@@ -283,3 +284,20 @@ def added_up(n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> Coo
     # Numbers of faces have 32 bits, too few for their products where vertices are more than 46 340.
     key, place = np.unique(term.astype(np.int64) * width + row, return_inverse=True)
     return Coordinates(n, key // width, key % width, np.abs(np.bincount(place, size, len(key))))
+
+
+def heights_over_rings(membrane: "Membrane") -> tuple[Coordinates, np.ndarray]:
+    """Return Lz of each vertex (V,) and its area A, by rows of beads.
+
+    Where a vertex is nearly flat with heights z, H = Lz/2A.
+    """
+    mesh, n = membrane.mesh, len(membrane)
+    area = np.zeros(n)
+    np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
+    *_, cotangents = triangle_geometry(mesh)
+    pairs, weight = cotangent_weights(mesh.faces, cotangents)
+    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
+    weight = np.tile(weight, 2)
+    heights = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
+    heights.row = membrane.beads[heights.row]
+    return heights, area

@@ -22,7 +22,7 @@ from medyanpy.forces._base import (
     expect_handle,
     number,
 )
-from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
+from medyanpy.forces._stiffness import Start, cotangent_weights, heights_over_rings, triangle_geometry
 from medyanpy.forces._vertex_stars import Stars
 from medyanpy.mesh import geometry
 
@@ -53,23 +53,6 @@ _CRUMPLED = 0.12
 _RESOLVED = 0.05
 # The cost of an exact star grows with the square of its triangles. One of more is a fan of needles, stiff anyway.
 _MANY = 64
-
-
-def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
-    """Return Lz of each vertex (V,) and its area A, by rows of beads.
-
-    Where a vertex is nearly flat with heights z, H = Lz/2A.
-    """
-    mesh, n = membrane.mesh, len(membrane)
-    area = np.zeros(n)
-    np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
-    *_, cotangents = triangle_geometry(mesh)
-    pairs, weight = cotangent_weights(mesh.faces, cotangents)
-    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
-    weight = np.tile(weight, 2)
-    heights = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
-    heights.row = membrane.beads[heights.row]
-    return heights, area
 
 
 def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -> None:

@@ -15,7 +15,8 @@ from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Each, Force, argument, declared, expect_handle, number
 from medyanpy.forces._expressions import WrittenForce
-from medyanpy.forces.membrane import heights_over_rings, warn_inside_out
+from medyanpy.forces._stiffness import heights_over_rings
+from medyanpy.forces.membrane import warn_inside_out
 from medyanpy.forces.python import CallsPython
 from medyanpy.surfaces.expressions import check_names
 
