@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._kernels.selected import implicit_kicks
-from medyanpy._tools.declared import Declared, argument, declared, number
+from medyanpy._tools.declared import argument, declared, number
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import several, words
@@ -34,7 +34,7 @@ _LEAST_DAMPING = 1e-3
 _FURTHEST = 0.01
 
 
-class Kick(Described, Guarded, Declared):
+class Kick(Described, Guarded):
     """Rule by which the letter B kicks: a function of where beads are.
 
     Attributes

@@ -29,10 +29,13 @@ from typing import (
 
 import numpy as np
 
-from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.domains import Domain
 from medyanpy._tools.types import Numbers
 
-__all__ = ["Declared", "Each", "Given", "argument", "declared", "number"]
+__all__ = [
+    "Argument", "Each", "Given", "annotated", "argument", "constructor_of", "declared", "documented", "number",
+    "reader",
+]  # fmt: skip
 
 _Taken = TypeVar("_Taken")
 _Kept = TypeVar("_Kept", covariant=True)
@@ -69,7 +72,7 @@ class _Name(str):
     __repr__ = str.__str__
 
 
-class _Argument(NamedTuple):
+class Argument(NamedTuple):
     """Declaration of one argument."""
 
     head: str  # the type in a docstring
@@ -97,7 +100,7 @@ def argument(
     attribute : str
         The docstring of a property that returns ``self._NAME``; none is made where it is empty.
     """
-    return _Argument(head, text, default, kw_only, attribute)
+    return Argument(head, text, default, kw_only, attribute)
 
 
 def number(
@@ -131,12 +134,12 @@ def number(
     optional : bool, optional
         See `Domain`; where none is given, whether the default is None.
     fixed : bool
-        The number cannot be set: it is checked before `Declared._take`, which keeps it.
+        The number cannot be set: it is checked before `_take` keeps it.
     """
     may = default is None if optional is None else optional
     domain = Domain(unit, above, at_least, below, at_most, per, size, or_number, may)
     head = domain.in_words(many) + ", optional" * (default is None)
-    return _Argument(head, text, default, kw_only, attribute, domain, fixed)
+    return Argument(head, text, default, kw_only, attribute, domain, fixed)
 
 
 @dataclass_transform(field_specifiers=(argument, number))
@@ -145,68 +148,7 @@ def declared(cls: type[_Class]) -> type[_Class]:
     return cls
 
 
-class Declared:
-    """Classes whose constructors, domains and rows of docstrings are made of the arguments that they declare."""
-
-    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
-    domains: Mapping[str, Domain] = domain_table()
-    changeable: tuple[str, ...]
-    #: The arguments that a class declares itself, by their names.
-    _declared: Mapping[str, _Argument] = {}
-    #: Domains of the numbers that cannot be set.
-    _fixed: Mapping[str, Domain] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        own = {name: value for name, value in vars(cls).items() if isinstance(value, _Argument)}
-        if own:
-            annotations = inspect.get_annotations(cls)
-            cls._declared = {name: _annotated(value, annotations[name]) for name, value in own.items()}
-            for name, value in cls._declared.items():
-                delattr(cls, name)
-                if value.attribute:
-                    setattr(cls, name, _reader(name, value))
-        several = sum(hasattr(base.__init__, "whole") for base in cls.__bases__) > 1  # type: ignore[misc]
-        if "__init__" not in vars(cls):
-            if own or several:
-                cls._make()
-            if vars(cls).get("__doc__") and (whole := getattr(cls.__init__, "whole", None)):
-                cls.__doc__ = _documented(cls.__doc__ or "", whole)
-        super().__init_subclass__(**options)
-        if "domains" in vars(cls) and "changeable" not in vars(cls):
-            cls.changeable = tuple(cls.domains)
-
-    @classmethod
-    def _make(cls) -> None:
-        by_place: dict[str, _Argument] = {}
-        by_name: dict[str, _Argument] = {}
-        depths: dict[str, int] = {}
-        for depth, c in enumerate(reversed(cls.__mro__)):
-            for name, value in vars(c).get("_declared", {}).items():
-                if value.kw_only:
-                    by_name.pop(name, None)
-                    depths[name] = -depth
-                (by_name if value.kw_only else by_place)[name] = value
-        in_order = sorted(by_name, key=lambda name: (name.startswith("_"), depths[name]))
-        whole = by_place | {name: by_name[name] for name in in_order}
-        domains = {name: value.domain for name, value in whole.items() if value.domain is not None}
-        if "domains" not in vars(cls):
-            cls.domains = domain_table(**{name: domain for name, domain in domains.items() if not whole[name].fixed})
-        cls._fixed = {name: domain for name, domain in domains.items() if whole[name].fixed}
-        if not TYPE_CHECKING:
-            cls.__init__ = _constructor(whole, tuple(cls.domains))
-            cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
-
-    def _take(self, given: dict[str, Any]) -> None:
-        """Take the arguments that are not numbers to set; subclasses add theirs. Numbers are declared after it."""
-        called = vars(self).get("name", type(self).__name__)
-        given.update({name: domain.checked(f"{called}: {name}", given[name]) for name, domain in self._fixed.items()})
-
-    if TYPE_CHECKING:
-
-        def _declare(self, **numbers: Any) -> None: ...
-
-
-def _annotated(value: _Argument, annotation: Any) -> _Argument:
+def annotated(value: Argument, annotation: Any) -> Argument:
     """Return an argument with the annotations of its parameter and of what is kept."""
     taken = kept = annotation
     if isinstance(annotation, InitVar):
@@ -220,7 +162,7 @@ def _annotated(value: _Argument, annotation: Any) -> _Argument:
     return value._replace(taken=_Name(taken) if type(taken) is str else taken, kept=kept)
 
 
-def _reader(name: str, value: _Argument) -> property:
+def reader(name: str, value: Argument) -> property:
     key = f"_{name}"
 
     def read(self: Any) -> Any:
@@ -230,7 +172,7 @@ def _reader(name: str, value: _Argument) -> property:
     return property(read, doc=value.attribute)
 
 
-def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Callable[..., None]:
+def constructor_of(whole: Mapping[str, Argument], numbers: tuple[str, ...]) -> Callable[..., None]:
     kind = inspect.Parameter
     parameters = [
         kind(name, (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)[v.kw_only], default=v.default, annotation=v.taken)
@@ -241,7 +183,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
     defaults = {name: v.default for name, v in whole.items() if v.default is not _NONE}
     signature, names = inspect.Signature(parameters), frozenset(whole)
 
-    def constructor(self: Declared, *args: Any, **kwargs: Any) -> None:
+    def constructor(self: Any, *args: Any, **kwargs: Any) -> None:
         given = {**defaults, **dict(zip(by_place, args, strict=False)), **kwargs}
         twice = not kwargs.keys().isdisjoint(by_place[: len(args)])
         if twice or len(args) > len(by_place) or given.keys() != names:
@@ -258,7 +200,7 @@ def _constructor(whole: Mapping[str, _Argument], numbers: tuple[str, ...]) -> Ca
 # Docstrings -----------------------------------------------------------------------------------------------------------
 
 
-def _documented(text: str, whole: Mapping[str, _Argument]) -> str:
+def documented(text: str, whole: Mapping[str, Argument]) -> str:
     """Return a docstring with the rows of all arguments: those that it has itself win."""
     text = inspect.cleandoc(text)
     titles = list(_TITLE.finditer(text))

@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from medyanpy._tools.declared import Argument, annotated, constructor_of, documented, reader
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Named
 from medyanpy.errors import ParameterError, shown
 
@@ -16,12 +18,61 @@ _FEW = 6
 
 
 class Recorded(Named):
-    """Base class that remembers the arguments of its constructor.
+    """Base class that remembers the arguments of its constructor, and makes it of those that a class declares.
 
-    Subclasses need no code of their own for this, whatever the signature of their ``__init__``.
+    Subclasses need no code of their own for this, whatever the signature of their ``__init__``. Constructors, domains
+    and rows of docstrings are made of declared arguments: see `declared`.
     """
 
     _arguments: dict[str, Any]
+    #: The arguments that a class declares itself, by their names.
+    _declared: Mapping[str, Argument] = {}
+    #: Domains of the numbers that cannot be set.
+    _fixed: Mapping[str, Domain] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Argument)}
+        if own:
+            annotations = inspect.get_annotations(cls)
+            cls._declared = {name: annotated(value, annotations[name]) for name, value in own.items()}
+            for name, value in cls._declared.items():
+                delattr(cls, name)
+                if value.attribute:
+                    setattr(cls, name, reader(name, value))
+        several = sum(hasattr(base.__init__, "whole") for base in cls.__bases__) > 1  # type: ignore[misc]
+        if "__init__" not in vars(cls):
+            if own or several:
+                cls._make()
+            if vars(cls).get("__doc__") and (whole := getattr(cls.__init__, "whole", None)):
+                cls.__doc__ = documented(cls.__doc__ or "", whole)
+        super().__init_subclass__(**options)
+
+    @classmethod
+    def _make(cls) -> None:
+        by_place: dict[str, Argument] = {}
+        by_name: dict[str, Argument] = {}
+        depths: dict[str, int] = {}
+        for depth, c in enumerate(reversed(cls.__mro__)):
+            for name, value in vars(c).get("_declared", {}).items():
+                if value.kw_only:
+                    by_name.pop(name, None)
+                    depths[name] = -depth
+                (by_name if value.kw_only else by_place)[name] = value
+        in_order = sorted(by_name, key=lambda name: (name.startswith("_"), depths[name]))
+        whole = by_place | {name: by_name[name] for name in in_order}
+        numbers = {name: value.domain for name, value in whole.items() if value.domain is not None}
+        cls._fixed = {name: domain for name, domain in numbers.items() if whole[name].fixed}
+        domains = domain_table(**{name: domain for name, domain in numbers.items() if name not in cls._fixed})
+        if domains and "domains" not in vars(cls):
+            setattr(cls, "domains", domains)  # noqa: B010 - only classes with numbers to set have it
+        if not TYPE_CHECKING:
+            cls.__init__ = constructor_of(whole, tuple(domains))
+            cls.__init__.__module__, cls.__init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
+
+    def _take(self, given: dict[str, Any]) -> None:
+        """Take the arguments that are not numbers to set; subclasses add theirs. Numbers are declared after it."""
+        called = vars(self).get("name", type(self).__name__)
+        given.update({name: domain.checked(f"{called}: {name}", given[name]) for name, domain in self._fixed.items()})
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from medyanpy._tools.declared import Declared
 from medyanpy._tools.described import Described, scalar_if_one
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
 from medyanpy._tools.tables import Displayed, Page, Table, of_all
 from medyanpy._tools.validation import plain_name
@@ -17,15 +17,22 @@ from medyanpy.errors import ParameterError
 __all__ = ["Parameterized"]
 
 
-class Parameterized(Displayed, Described, Guarded, Declared, ABC):
+class Parameterized(Displayed, Described, Guarded, ABC):
     """Base class of what has a name, and numbers that may change while contexts use it.
 
     Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
     same as `set`. Nothing else can be assigned to.
     """
 
+    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
+    domains: Mapping[str, Domain] = domain_table()
     #: Whether terms have been taken out of what the constructor was given.
     _was_cut = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "domains" in vars(cls) and "changeable" not in vars(cls):
+            cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
         self._take({"name": name})

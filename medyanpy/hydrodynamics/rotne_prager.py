@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._tools.declared import Declared, Given, argument, declared, number
+from medyanpy._tools.declared import Given, argument, declared, number
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.types import Numbers
@@ -24,7 +24,7 @@ __all__ = ["RotnePrager"]
 
 
 @declared
-class RotnePrager(Described, Guarded, Declared):
+class RotnePrager(Described, Guarded):
     r"""Hydrodynamic interactions: beads that move drag others along through the fluid.
 
     Friction and noise of all beads named here follow from one matrix, the mobility of all of them. Pairs have the

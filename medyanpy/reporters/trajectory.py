@@ -215,7 +215,7 @@ class TrajectoryReporter(Reporter):
         writer.flush()
         file, content, number, before = self._shortened(simulation, None, "anywhere")
         writer.go_on_in(file)
-        self._take(simulation, content, number, before)
+        self._take_over(simulation, content, number, before)
 
     def _follow(self, simulation: "Simulation", writer: Writer, faces: bool, links: bool) -> None:
         """Follow an edit of the simulation: begin a segment where the file does not serve any more."""
@@ -229,7 +229,7 @@ class TrajectoryReporter(Reporter):
                 previous = writer.file
                 number, before = number + 1, up_to_the_end(writer.hdf5, before)
             writer.go_on_in(self._begun(content, number, before, previous))
-        self._take(simulation, content, number, before)
+        self._take_over(simulation, content, number, before)
 
     def _open(self, simulation: "Simulation") -> Writer:
         with Interrupts(), writing("TrajectoryReporter", self._path), ExitStack() as stack:
@@ -249,7 +249,7 @@ class TrajectoryReporter(Reporter):
                 content = self._content_of(simulation, may_change if self._faces is None else self._faces)
                 file, number, before = File(self._path, lambda new: content.lay_out(new, None)), 1, Before()
             writer = Writer(file, lock)
-            self._take(simulation, content, number, before)
+            self._take_over(simulation, content, number, before)
             # A script that ends without close() must not lose the frames that wait in memory.
             self._finish = weakref.finalize(self, writer.close)
             self._writer = writer
@@ -274,7 +274,7 @@ class TrajectoryReporter(Reporter):
             simulation, self._real, self.interval, velocities=self._velocities, faces=faces, links=links, like=like
         )
 
-    def _take(self, simulation: "Simulation", content: Content, number: int, before: Before) -> None:
+    def _take_over(self, simulation: "Simulation", content: Content, number: int, before: Before) -> None:
         self._content, self._number, self._before = content, number, before
         # The state would keep the arrays of a Context in memory.
         self._layout = weakref.ref(simulation.context.layout)

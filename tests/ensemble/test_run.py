@@ -305,7 +305,7 @@ def test_analyses_that_raise_or_return_what_no_table_holds(tmp_path):
     assert table["error"].tolist() == ["ValueError: not at step 10"]
     table = mp.ensemble.run(runs.bead, analyse=runs.unfit, **options)
     assert "analyse returned" in table["error"][0]
-    assert "no number, text or array" in table["error"][0]
+    assert "not a number, text or array" in table["error"][0]
     table = mp.ensemble.run(runs.bead, analyse=lambda s: {"seed": 1}, **options)
     assert "analyse returned 'seed', which is a column" in table["error"][0]
     table = mp.ensemble.run(runs.bead, analyse=lambda s: (np.float64("nan"), [np.arange(2, dtype=np.int8)]), **options)

@@ -370,7 +370,7 @@ SAME = {
     "Boundary.distance": of_walls, "Boundary.normals": of_walls, "_Round.distance": of_walls,
     "_Round.normals": of_walls,
     "Plane.distance": of_planes, "Plane.normals": of_planes,
-    "Context.set_positions": of_context, "Context.set_state": of_context, "Context.get_state": of_context,
+    "Settable.set_positions": of_context, "Settable.set_state": of_context, "Context.get_state": of_context,
     "Reporter.report": of_table, "StateDataReporter.report": of_table,
     "draw": lambda s: [scene_of(s.context, {}).positions, scene_of(s.context, {}).links],
     "movie": lambda s: [scene_of(s.context, {}).positions],
