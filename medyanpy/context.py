@@ -419,5 +419,5 @@ class Context(Displayed, Settable):
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Context cannot be pickled or copied: Simulation.save_checkpoint(path) writes it, and "
-            "mp.Simulation.resume(path) makes it anew"
+            "mp.Simulation.resume(path) makes it again"
         )

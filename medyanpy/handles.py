@@ -260,7 +260,7 @@ class Handle(Guarded):
         if not 0 <= row < self.topology.n_beads:
             return f"there is none: beads are 0 to {self.topology.n_beads - 1}"
         if row in self._asleep:
-            return f"nobody is in this row of {self.name!r}: it is asleep"
+            return f"this row of {self.name!r} is inactive: it has no bead"
         return f"that is a row of {self.topology.handle_of(row)!r}"
 
     def _has_row(self, bead: int) -> bool:
@@ -272,7 +272,7 @@ class Handle(Guarded):
     def newborn(self, columns: dict[Column, np.ndarray]) -> "Handle":
         """Make a handle, in no topology, of beads that jumps have added, from the rows (k, ...) of columns that memory
         has of them: of kinds that come and go."""
-        raise TopologyError(f"{self.name}: jumps cannot bear {self.kind}")
+        raise TopologyError(f"{self.name}: jumps cannot create {self.kind}")
 
     def of_all(self, name: str) -> Any:
         """Return the one number that all its beads have, and that an added bead takes; None where they differ."""

@@ -130,7 +130,7 @@ class _Word:
             if t.block is None and not (kind.thermal or kind.apart):
                 raise self.refuse(
                     t.place,
-                    f"{kind.symbol} ({kind.does}) stands beside M( ), where nobody takes back what the timestep does "
+                    f"{kind.symbol} ({kind.does}) stands beside M( ), where nothing takes back what the timestep does "
                     "wrong: put it inside",
                 )
         for block in sorted({t.block for t in tokens if t.block is not None}):

@@ -333,7 +333,7 @@ class Simulation(Displayed, Guarded):
         if isinstance(target, str):
             return target
         raise ParameterError(
-            f"ramp: {target!r} is no force or jump of this system, nor the integrator: of several give a dict"
+            f"ramp: {target!r} is not a force or jump of this system, nor the integrator: of several give a dict"
         )
 
     def _go_in_time(
@@ -580,7 +580,7 @@ class Simulation(Displayed, Guarded):
             try:
                 simulation._reporters, owing = bring_back(simulation, checkpoint, bool(reporters))
             except MedyanError as error:
-                error.add_note("reporters=False goes on from the checkpoint without its reporters")
+                error.add_note("reporters=False resumes from the checkpoint without its reporters")
                 raise
             plans = [(reporter, reporter.describe_next_report(simulation)) for reporter in owing]
             simulation._owed = _Owed(simulation.current_step, plans)
@@ -677,7 +677,7 @@ class Simulation(Displayed, Guarded):
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Simulation cannot be pickled or copied: save_checkpoint(path) writes it, and "
-            "mp.Simulation.resume(path) makes it anew"
+            "mp.Simulation.resume(path) makes it again"
         )
 
     def close(self) -> None:

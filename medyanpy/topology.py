@@ -503,7 +503,7 @@ class Topology(Displayed, Guarded):
         rows = np.sort(np.concatenate([np.empty(0, np.int64), *(np.append(t[1], t[3]) for t in taken)]))
         ids = np.sort(np.concatenate([np.empty(0, np.int64), *(t[2] for t in taken)]))
         if not np.array_equal(rows, np.arange(n)):
-            raise TopologyError(f"{what}: each row from 0 to {n - 1} must be that of one bead, or asleep")
+            raise TopologyError(f"{what}: each row from 0 to {n - 1} must be that of one bead, or inactive")
         if len(ids) and (ids[0] < 0 or ids[-1] >= next_id or (ids[1:] == ids[:-1]).any()):
             raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
         now = np.empty(self._n_beads, np.int64)
@@ -562,7 +562,7 @@ class Topology(Displayed, Guarded):
             asleep = beads[np.isin(beads, handle._asleep)] if len(handle._asleep) else beads[:0]
             if len(asleep):
                 raise TopologyError(
-                    f"{what}: bead {asleep[0]} is a row of {handle!r} in which nobody is: it is asleep"
+                    f"{what}: bead {asleep[0]} is a row of {handle!r} without a bead: it is inactive"
                 )
 
     def expect_places(self, what: str, beads: np.ndarray) -> None:

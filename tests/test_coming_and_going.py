@@ -538,7 +538,7 @@ def everything_of(simulation):
         (lambda t: t["beads"].remove(-1), mp.TopologyError, r"beads\[0\] = -1, but there is none"),
         (lambda t: t["beads"].remove(4), mp.TopologyError, r"beads\[0\] = 4, but that is a row of Balls\('balls'"),
         (lambda t: t["beads"].remove(ids=[2, 77777]), mp.TopologyError, r"ids\[1\] = 77777, but no bead has had it"),
-        (lambda t: (t["beads"].remove(2), t["beads"].remove(2)), mp.TopologyError, "row of 'beads': it is asleep"),
+        (lambda t: (t["beads"].remove(2), t["beads"].remove(2)), mp.TopologyError, "row of 'beads' is inactive"),
         (lambda t: (t["beads"].remove(2), t["beads"].remove(ids=2)), mp.TopologyError, "but its bead is gone"),
         (lambda t: t["beads"].remove(), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
         (lambda t: t["beads"].remove(2, ids=2), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),

@@ -233,7 +233,7 @@ def test_a_run_that_fails(here, capsys):
         (["run", "done", "--until", 15, "--dir", "other"], "--dir is for scripts and documents"),
         (["resume", "done/run.checkpoint", "--until", 5], "until = 5 but .* is at step 10 already"),
         (["resume", "nowhere.checkpoint", "--until", 5], "nowhere.checkpoint does not exist"),
-        (["resume", "notes.txt", "--until", 5], "is no checkpoint"),
+        (["resume", "notes.txt", "--until", 5], "is not a checkpoint"),
         (["run", "full.py", "--until", 5], r"run\.h5 exists"),
         (["info", "nowhere"], "nowhere does not exist"),
         (["info", "notes.txt"], "is neither a trajectory, nor a checkpoint, nor a document"),

@@ -275,5 +275,5 @@ def test_beads_that_come_and_go_are_not_named_by_their_rows(what):
         springs = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.8))
         sites = mp.Sites.beads(balls) + mp.Sites.beads(beads)
         system.add_jump(mp.jumps.LinkBinding(springs, sites, off_rate=1.0, on_rate=1.0))
-    with pytest.raises(mp.ParameterError, match=r"cannot bear or kill beads of 'balls': .* names one by its row"):
+    with pytest.raises(mp.ParameterError, match=r"cannot create or remove beads of 'balls': .* names one by its row"):
         mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 0.01, kT=1.0), threads=1)

@@ -23,12 +23,7 @@ DIALECT = re.compile(
 )
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Occurrences that are left, by folder or module of the package and page of the documentation: numbers may only shrink.
-LEFT = {
-    "_tools": 2, "cli": 5, "context.py": 1, "docs/add_a_reporter.md": 2, "docs/births.md": 1, "docs/documents.md": 1,
-    "docs/when_a_run_fails.md": 2, "engine": 6, "ensemble": 4, "files": 9, "forces": 2, "handles.py": 2,
-    "hydrodynamics": 2, "integrators.py": 1, "jumps": 1, "reporters": 10, "rigid": 10, "runs.py": 2,
-    "simulation.py": 3, "topology.py": 4, "visualize": 1,
-}  # fmt: skip
+LEFT = {"docs/births.md": 1, "docs/documents.md": 1, "topology.py": 1}  # a key of documents
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

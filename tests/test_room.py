@@ -311,7 +311,7 @@ def test_terms_on_rows_asleep_are_refused():
     ):
         system = mp.System(topology)
         system.add_force(force)
-        with pytest.raises(mp.TopologyError, match=rf"bead {row} is a row of .*'beads'.* in which nobody is"):
+        with pytest.raises(mp.TopologyError, match=rf"bead {row} is a row of .*'beads'.* without a bead"):
             mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))
 
 

@@ -5,7 +5,8 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from medyanpy._kernels import parallel, selected
+from medyanpy._kernels import selected
+from medyanpy._kernels.core import parallel
 from medyanpy._tools.threads import available_threads
 from medyanpy._version import __version__
 

@@ -169,7 +169,7 @@ def new_file(
     if target.is_dir():
         raise ParameterError(f"{what}: {target} is a folder")
     if target.exists() and not (overwrite or append or (target.is_file() and _is_empty(target, holds_nothing))):
-        or_append = "" if append is None else " or append=True to go on"
+        or_append = "" if append is None else " or append=True to continue"
         raise ParameterError(f"{what}: {target} exists; give overwrite=True to replace it{or_append}")
     if not target.parent.is_dir():
         raise ParameterError(f"{what}: the folder {target.parent} does not exist")
@@ -264,7 +264,7 @@ def check_in_place(what: str, path: Path, file: int) -> None:
     if not in_place(path, file):
         raise OutputError(
             f"{what}: {path} was moved, removed or replaced while it was written; put it back, or take this reporter "
-            "off the list and go on with a new one",
+            "off the list and continue with a new one",
             errno=errno.ENOENT,
             filename=str(path),
         )

@@ -47,7 +47,7 @@ def add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "resume",
         help="resume from a checkpoint, with the reporters that are in it",
-        description="Goes on from a checkpoint up to a step, in the files of its reporters, and saves the last step in "
+        description="Resumes from a checkpoint up to a step, in the files of its reporters, and saves the last step in "
         "its place. Exit code 0: done; 3: time is up, call again.",
     )
     parser.add_argument("file", metavar="FILE", help="a checkpoint")

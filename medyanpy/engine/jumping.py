@@ -258,18 +258,18 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
     TopologyError, ParameterError
     """
     if not handle.comes_and_goes:
-        raise TopologyError(f"{jump}: jumps cannot bear {handle!r}, whose beads are joined to each other or held")
+        raise TopologyError(f"{jump}: jumps cannot create {handle!r}, whose beads are joined to each other or held")
     joint = handle.topology.joint
     if joint is not None and handle in joint.handles:
-        raise TopologyError(f"{jump}: jumps cannot bear or kill {handle!r}: {joint.first!r} names beads by their rows")
+        raise TopologyError(f"{jump}: jumps cannot create or remove {handle!r}: {joint.first!r} names rows")
     if (name := handle.differs()) is not None:
         raise ParameterError(
-            f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are born have none"
+            f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are created have none"
         )
     for name, force in zip(system.force_names, system.forces, strict=True):
         if handle in force.handles and (obstacle := force.obstacle_to_births()):
             raise ParameterError(
-                f"{jump}: beads of {handle.name!r} cannot be born while {name} acts on them: {obstacle}"
+                f"{jump}: beads of {handle.name!r} cannot be created while {name} acts on them: {obstacle}"
             )
     rows = np.zeros(handle.topology.n_beads, bool)
     rows[np.append(handle.beads, handle._asleep)] = True
@@ -278,9 +278,9 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
         for noun, named in one.naming(rows).items():
             if named.any():
                 raise ParameterError(
-                    f"{jump}: jumps cannot bear or kill beads of {handle.name!r}: {noun} {int(np.argmax(named))} of "
-                    f"{name} names one by its row, which may be asleep, or another bead's: give it the handle, or "
-                    "beads of another one"
+                    f"{jump}: jumps cannot create or remove beads of {handle.name!r}: {noun} "
+                    f"{int(np.argmax(named))} of {name} names one by its row, which may be inactive, or another "
+                    "bead's: give it the handle, or beads of another one"
                 )
 
 

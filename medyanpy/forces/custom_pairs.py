@@ -245,8 +245,8 @@ class CustomPair(WrittenForce, EndingPair):
                 known = np.nan
             if known is not None and not np.isfinite(known):
                 raise ParameterError(
-                    f"{self.name}: {shortened(self._text, 80)!r} is no number at the cutoff, {end:g} nm, where it is "
-                    "to be brought to 0: give another, or shift=False"
+                    f"{self.name}: {shortened(self._text, 80)!r} is not a number at the cutoff, {end:g} nm, where it "
+                    "is to be brought to 0: give another, or shift=False"
                 )
             u = graph.subtract(u, there)
         return graph, u
@@ -384,7 +384,7 @@ class TabulatedPair(EndingPair):
     energies: Given["Numbers", np.ndarray] = argument(
         "(n,) float, pN nm, finite", "u there.", attribute="(n,) pN nm; of the table."
     )
-    scale: float = number(text="s, a factor that can be set while a run goes on.", default=1.0)
+    scale: float = number(text="s, a factor that can be set during a run.", default=1.0)
 
     def _take(self, given: dict[str, Any]) -> None:
         title = given["name"] or type(self).__name__

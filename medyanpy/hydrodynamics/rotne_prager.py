@@ -201,7 +201,7 @@ class RotnePrager(Described, Guarded):
         round_ = np.abs(tensors / scale[:, :, None] / scale[:, None, :] - np.eye(6)).max(axis=(1, 2)) <= 1e-6
         if not round_.all():
             raise ParameterError(
-                f"{name}: {first(~round_)} is no sphere, and how shear turns it is not known by its friction"
+                f"{name}: {first(~round_)} is not a sphere, and how shear turns it is not known by its friction"
             )
 
 
@@ -227,7 +227,7 @@ def _handles(what: str, given: Any) -> tuple[Handle, ...]:
         raise TopologyError(f"{what}: handles is empty: name the beads that feel the fluid move")
     for k, handle in enumerate(handles):
         if not isinstance(handle, Handle):
-            raise TopologyError(f"{what}: handles[{k}] is no handle of beads but {type(handle).__name__}")
+            raise TopologyError(f"{what}: handles[{k}] is not a handle of beads but {type(handle).__name__}")
         if not isinstance(handle, Beads) or isinstance(handle, Directors | SurfacePoints):
             raise TopologyError(
                 f"{what}: {handle!r} cannot take part: free beads, balls, filaments, rigid bodies and rods can"

@@ -172,7 +172,7 @@ class Jump(Parameterized):
         for name, array in own.items():
             if name not in theirs or theirs[name].shape != array.shape:
                 raise TopologyError(
-                    f"edit: {self.name} cannot go on: its {name} have another shape now, and {type(self).__name__} "
+                    f"edit: {self.name} cannot continue: its {name} have another shape now, and {type(self).__name__} "
                     "does not say what becomes of them: remove_jump it first"
                 )
             array[...] = theirs[name]

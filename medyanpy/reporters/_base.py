@@ -145,5 +145,5 @@ def other_columns(what: str, path: Any) -> ParameterError:
     """Return the error for a table whose columns would be others by now."""
     return ParameterError(
         f"{what}: the topology has been edited since {path} was begun, and its columns would be others: close this "
-        "reporter and go on in another file"
+        "reporter and continue in another file"
     )

@@ -482,7 +482,7 @@ class Content:
                 return f"it has no {path}; append with the options it was written with"
             value = file[path]["value"]
             if any(file[path][name].maxshape[0] is not None for name in ("value", "step", "time")):
-                return f"{path} cannot grow, as another program has written it anew"
+                return f"{path} cannot grow, as another program has written it again"
             if value.shape[1:] != element.shape or value.dtype != element.dtype:
                 return (
                     f"{path} is {value.dtype} {value.shape[1:]} there and {element.dtype} {element.shape} here; "

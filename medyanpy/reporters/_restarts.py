@@ -56,7 +56,7 @@ def _entry(reporter: Any, simulation: "Simulation", folder: Path) -> dict[str, A
     cls = type(reporter)
     try:
         if not isinstance(reporter, Reporter) or not _goes_on(cls):
-            raise ParameterError("its class does not say that it goes on")
+            raise ParameterError("its class does not say that it resumes")
         arguments = reporter._arguments_now()
         files = {name: _placed(arguments[name], name, folder) for name in cls.files}
         others = {name: value for name, value in arguments.items() if name not in (*files, *cls.goes_on)}
@@ -188,7 +188,7 @@ def _located(tree: dict[str, Any], where: str, folder: Path) -> tuple[dict[str, 
         raise ParameterError(f"{where}: arguments must be an object and owes true or false")
     cls = find_type(tree["type"], Reporter, f"{where}.type")
     if not _goes_on(cls):
-        raise ParameterError(f"{where}.type = {tree['type']!r}: this class does not say that it goes on")
+        raise ParameterError(f"{where}.type = {tree['type']!r}: this class does not say that it resumes")
     arguments, paths = {**tree["arguments"], **cls.goes_on}, []
     for name in cls.files:
         value = arguments.get(name)
@@ -210,7 +210,7 @@ def _refuse_outside(checkpoint: Path, folder: Path, paths: list[Path], from_anyw
         raise ParameterError(
             f"{checkpoint} names files outside of its folder, and may come from anybody:\n  "
             + "\n  ".join(shortened(os.path.abspath(path)) for path in outside)
-            + "\nIf it is yours, reporters=True goes on with these as well"
+            + "\nIf it is yours, reporters=True resumes these as well"
         )
 
 
@@ -221,7 +221,7 @@ def _check_there(where: str, paths: list[Path], must_be: bool) -> None:
         if must_be and not there:
             raise ParameterError(f"{where}: {path} is gone; put it back")
         if there and not regular:
-            raise ParameterError(f"{where}: {path} is no file that holds something")
+            raise ParameterError(f"{where}: {path} is not a file that holds something")
 
 
 def _close(reporter: Reporter) -> None:

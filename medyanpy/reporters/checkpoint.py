@@ -87,7 +87,7 @@ class CheckpointReporter(Reporter):
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
         for path in checkpoints_of(self._path):
             if path.is_symlink() or not is_checkpoint(path):
-                raise ParameterError(f"CheckpointReporter: {path} is no checkpoint, and is not replaced by one")
+                raise ParameterError(f"CheckpointReporter: {path} is not a checkpoint, and is not replaced by one")
 
 
 def checkpoints_of(path: Path) -> list[Path]:

@@ -263,7 +263,7 @@ class _Sides:
     def check(self, what: str, name: str, side: Any) -> None:
         known = self.parameters
         if name not in known:
-            raise ParameterError(f"{what}: {name!r} is no closed side of the box; {', '.join(known)} can be set")
+            raise ParameterError(f"{what}: {name!r} is not a closed side of the box; {', '.join(known)} can be set")
         known[name] = number(f"{what}: {name}", side, above=0.0)
         x, y, z = (known.get(one) for one in "xyz")
         self._context._check_box(what, (x, y, z))

@@ -261,8 +261,8 @@ class TrajectoryReporter(Reporter):
         found = [self._path] if there else later_parts(self._path)
         if found and not (self._overwrite or (there and self._append)):
             raise ParameterError(
-                f"TrajectoryReporter: {found[0]} exists by now; give overwrite=True to replace it or append=True to go "
-                "on"
+                f"TrajectoryReporter: {found[0]} exists by now; give overwrite=True to replace it or append=True to "
+                "continue"
             )
 
     # Segments -----------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class TrajectoryReporter(Reporter):
         if self._marked is None and simulation.current_step > parts[-1].end.step:
             missing = missing_part(self._path, len(parts), parts[-1].has_next)
             if missing:
-                warn_outside(f"TrajectoryReporter: {missing}: its frames are lost once this goes on", TrajectoryWarning)
+                warn_outside(f"TrajectoryReporter: {missing}: its frames are lost if this continues", TrajectoryWarning)
         k, content, new = self._place_for(simulation, parts, frames, begins)
         part, number = parts[k], k + 1
         for earlier in parts[:k]:

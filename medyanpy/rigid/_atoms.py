@@ -94,7 +94,7 @@ def _unzipped(where: str, data: bytes) -> bytes:
     if data[:2] != b"\x1f\x8b":
         return data
     most = _MOST_UNPACKED * len(data) + _ALWAYS_UNPACKED
-    with foreign_errors(f"{where} is no gzip file, or is cut short"), gzip.open(io.BytesIO(data)) as file:
+    with foreign_errors(f"{where} is not a gzip file, or is cut short"), gzip.open(io.BytesIO(data)) as file:
         out = file.read(most + 1)
     if len(out) > most:
         raise ParameterError(f"{where} is zipped to less than 1/{_MOST_UNPACKED} of its size: no structure is")
@@ -104,7 +104,7 @@ def _unzipped(where: str, data: bytes) -> bytes:
 def _text(where: str, data: bytes) -> str:
     """Decode a file, with line ends of one character, whatever system wrote them."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        with foreign_errors(f"{where} is no text"):
+        with foreign_errors(f"{where} is not text"):
             text = data.decode("utf-16")
     else:
         # Only names of authors are beyond ASCII, never atoms; one byte stays one column.
@@ -118,7 +118,7 @@ def _numbers(where: str, words: list[str], called: tuple[str, ...]) -> list[floa
         try:
             out.append(float(word))
         except ValueError:
-            raise ParameterError(f"{where}: {name} = {shown(word.strip())} is no number") from None
+            raise ParameterError(f"{where}: {name} = {shown(word.strip())} is not a number") from None
         if not abs(out[-1]) < _FARTHEST:
             raise ParameterError(f"{where}: {name} = {out[-1]:g} but must be finite and below {_FARTHEST:g}")
     return out
@@ -168,7 +168,7 @@ def _pdb_model(where: str, row: str, following: int) -> int:
 
 def _pdb_atom(where: str, record: str, row: str, model: int, part: int) -> Atom:
     if not row.isascii() or not row.isprintable():
-        raise ParameterError(f"{where}: a name is no text, {shown(row[:27])}")
+        raise ParameterError(f"{where}: a name is not text, {shown(row[:27])}")
     if row[:1].isspace():
         raise ParameterError(f"{where}: an atom must begin in the first column")
     # In the files of some programs, numbers of six digits move the columns behind them.
@@ -225,13 +225,13 @@ def _mmcif(path: str, text: str) -> File:
         holding = [block for block in blocks if block.find(["_atom_site.Cartn_x"])]
     except Exception as cause:  # gemmi raises any.
         said = re.sub(r"^\w+:(\d+)\S*", r"line \1", str(cause))
-        raise ParameterError(f"{path} is no mmCIF file: {shortened(said)}") from cause
+        raise ParameterError(f"{path} is not an mmCIF file: {shortened(said)}") from cause
     if len(holding) > 1:
         names = " and ".join(block.name for block in holding[:2])
         raise ParameterError(f"{path} has atoms in {len(holding)} blocks, such as {names}: one file must hold one")
     if not holding:
         return File([], False)
-    with foreign_errors(f"{path} is no mmCIF file"):
+    with foreign_errors(f"{path} is not an mmCIF file"):
         return File(list(_mmcif_atoms(path, holding[0])), _tells_confidences(holding[0]))
 
 
@@ -261,7 +261,7 @@ def _mmcif_atoms(path: str, block: "cif.Block") -> Iterator[Atom]:
         where = f"{path}, atom {k} of the table at line {begin}"
         x, y, z, occupancy, b, group, atom, _, alt, comp, _, chain, asym, number, _, code, symbol, model, entity = row
         if not "".join(row).isascii():
-            raise ParameterError(f"{where}: a name is no text, {shown(' '.join(row[6:16]))}")
+            raise ParameterError(f"{where}: a name is not text, {shown(' '.join(row[6:16]))}")
         if not atom or not comp:
             raise ParameterError(f"{where}: has no name of an atom, or of a residue")
         if model and not re.fullmatch(r"-?\d{1,9}", model):

@@ -131,7 +131,7 @@ def element_of(kind: Kind, name: str, column: str, field: str | None) -> str:
         # Of kinds between two: O or N at the places AD1, AE2.
         letter = "O" if one == "A" and kind.name in ("ASN", "GLN", "ASX", "GLX") else one
         if letter not in _OF_AMINO_ACIDS or (name not in own and _is_element(given) and given != letter):
-            raise NoElementError("is no atom of an amino acid")
+            raise NoElementError("is not an atom of an amino acid")
         return letter
     if _is_element(given):
         return given

@@ -110,7 +110,7 @@ def upright(normals: "Numbers") -> np.ndarray:
     normal = array(f"{what}: normals", normals, (None, 3))
     length = np.linalg.norm(normal, axis=1)
     if not (length > 0.0).all():
-        raise ParameterError(f"{what}: normals[{int(np.argmin(length))}] has length 0, which is no direction")
+        raise ParameterError(f"{what}: normals[{int(np.argmin(length))}] has length 0, which is not a direction")
     x, y, z = (normal / length[:, None]).T
     # Half way between the z axis and the direction; the one against the z axis is reached about x.
     turn = np.column_stack([1.0 + z, -y, x, np.zeros(len(z))])

@@ -173,7 +173,7 @@ class RigidMolecule:
         n, springs = len(self.bodies), self.linkers
         copies, rest = divmod(len(bodies), n)
         if rest or not copies:
-            raise ParameterError(f"links: {len(bodies)} bodies are no copies of a molecule of {n}")
+            raise ParameterError(f"links: {len(bodies)} bodies are not copies of a molecule of {n}")
         each = np.empty((len(springs.stiffness), 2, 3))
         for end in (0, 1):
             for body in range(n):

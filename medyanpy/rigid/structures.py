@@ -402,7 +402,7 @@ class _Reader:
                 continue
             if place.kind.what != "amino acid":
                 named = Residue(place.name, place.number, chain)
-                raise ParameterError(f"{place.where}: {named} is no amino acid that is known")
+                raise ParameterError(f"{place.where}: {named} is not a known amino acid")
             broken[id(place)] = before is None or not _bound(before.rows, place.rows)
             if before is not None and broken[id(place)]:
                 if ended or place.number in seen:

@@ -27,7 +27,7 @@ sys.addaudithook(_notice)
 
 
 class Writes(mp.reporters.Reporter):
-    """A class that is there, does not say that it goes on, and would do harm."""
+    """A class that is there, does not say that it resumes, and would do harm."""
 
     def __init__(self, path, interval):
         CALLED.append(path)
@@ -184,7 +184,7 @@ def test_checkpoints_do_not_take_the_places_of_links(folder):
     (folder / "run-7.cp").symlink_to(folder.parent / "other.cp")
     entries = entries_of(folder)
     entries[2]["arguments"]["path"] = "run-{step}.cp"
-    refused(folder, entries, "run-7.cp is no checkpoint")
+    refused(folder, entries, "run-7.cp is not a checkpoint")
 
 
 @pytest.mark.parametrize("how", ["link", "storage", "virtual"])
@@ -223,5 +223,5 @@ def test_streams_and_devices(folder):
         entries = entries_of(folder)
         entries[k]["arguments"][argument] = "pipe"
         path = written(folder, entries)
-        with pytest.raises(mp.ParameterError, match="is no file"):
+        with pytest.raises(mp.ParameterError, match="is not a file"):
             mp.Simulation.resume(path, threads=1)

@@ -308,8 +308,8 @@ FLOOR = mp.boundaries.Plane()
     [
         (dict(viscosity=-1.0), mp.ParameterError, "viscosity = -1"),
         (dict(handles=[]), mp.TopologyError, "handles is empty"),
-        (dict(handles=[1, 2]), mp.TopologyError, r"handles\[0\] is no handle of beads but int"),
-        (dict(handles=3), mp.TopologyError, r"handles\[0\] is no handle of beads but int"),
+        (dict(handles=[1, 2]), mp.TopologyError, r"handles\[0\] is not a handle of beads but int"),
+        (dict(handles=3), mp.TopologyError, r"handles\[0\] is not a handle of beads but int"),
         (dict(handles=[BALLS, BALLS]), mp.TopologyError, "'balls'.* is named twice"),
         (dict(handles=[BALLS, ELSEWHERE]), mp.TopologyError, "belongs to another topology"),
         (dict(handles=[BALLS, VESICLE]), mp.TopologyError, "'vesicle'.* cannot take part: free beads, balls"),
@@ -317,7 +317,7 @@ FLOOR = mp.boundaries.Plane()
         (dict(handles=FIXED), mp.ParameterError, "'fixed': bead 5 is fixed"),
         (dict(handles=SLIDING), mp.ParameterError, "'sliding': bead 6 needs friction > 0 of translation and of rota"),
         (dict(handles=ALONG), mp.ParameterError, "'along' has another friction along than across"),
-        (dict(handles=LONG, velocity_gradient=SHEAR), mp.ParameterError, "'long': bead 7 is no sphere, and how shear"),
+        (dict(handles=LONG, velocity_gradient=SHEAR), mp.ParameterError, "'long': bead 7 is not a sphere, and how"),
         (dict(wall=3), mp.ParameterError, "wall must be a boundaries.Plane, not int"),
         (dict(wall=mp.boundaries.Plane((0, 0, 1.5))), mp.ParameterError,
          "sphere of bead 0 .'balls'. overlaps the wall: its centre is 0.5 nm from it, but must be farther than its "

@@ -162,7 +162,7 @@ def test_a_box_that_is_squeezed(tmp_path):
     assert look(resumed).positions.tobytes() == end.positions.tobytes()
     assert resumed.reporters[0].work == pytest.approx(ramp.work, rel=1e-12)
     for match, sides in (
-        ("'z' is no closed side of the box; x, y can be set", {"z": (10.0, 9.0)}),
+        ("'z' is not a closed side of the box; x, y can be set", {"z": (10.0, 9.0)}),
         ("x = -1.0 but must be finite and > 0", {"x": (-1.0, 10.0)}),
         ("reaches 4 nm, and the box is", {"x": (10.0, 7.0)}),
     ):
@@ -337,7 +337,7 @@ REFUSED = {
     "Ramp: steps = 0": {"stiffness": (1, 2), "steps": 0},
     "Ramp: every = 0": {"stiffness": (1, 2), "every": 0},
     "Ramp: start = -1": {"stiffness": (1, 2), "start": -1},
-    "is no force or jump of this system": {"target": "another"},
+    "is not a force or jump of this system": {"target": "another"},
     "there is no force 'HarmonicTrp': did you mean": {"target": "HarmonicTrp", "stiffness": (1, 2)},
     "'seed' cannot be set; timestep, temperature, kT can": {"target": "integrator", "seed": (1, 2)},
     "kT = 0.0 but": {"target": "integrator", "kT": (1, 0)},

@@ -327,8 +327,8 @@ def test_reporters_that_no_file_can_hold_are_named(tmp_path):
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert str(caught[0].message) == (
-        f"{tmp_path / 'c'} does not bring back Forgetful (its class does not say that it goes on), StateDataReporter "
-        "(file is a StringIO, which no file can hold), Child (its class does not say that it goes on): append what is "
+        f"{tmp_path / 'c'} does not bring back Forgetful (its class does not say that it resumes), StateDataReporter "
+        "(file is a StringIO, which no file can hold), Child (its class does not say that it resumes): append what is "
         "missing to simulation.reporters"
     )
     assert [type(r) for r in again.reporters] == [mp.reporters.StateDataReporter]
@@ -374,9 +374,9 @@ def test_files_that_are_gone_or_others_are_refused_before_any_is_changed(stopped
     path = stopped / name
     whole = path.read_bytes()
     path.unlink()
-    refused(stopped, rf"{name} is gone; put it back(?s:.*)reporters=False goes on from the checkpoint without")
+    refused(stopped, rf"{name} is gone; put it back(?s:.*)reporters=False resumes from the checkpoint without")
     path.mkdir()
-    with pytest.raises(mp.ParameterError, match=f"{name} is no file"):
+    with pytest.raises(mp.ParameterError, match=f"{name} is not a file"):
         mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
     path.rmdir()
     path.write_bytes(whole[: len(whole) // 2])
@@ -466,7 +466,7 @@ def test_a_checkpoint_replaces_checkpoints_only(tmp_path):
         simulation.step(10)
     shutil.copy(tmp_path / "run" / "run.checkpoint", tmp_path / "run" / "copy")
     (tmp_path / "run" / "run.checkpoint").write_text("a thesis")
-    with pytest.raises(mp.ParameterError, match="is no checkpoint, and is not replaced by one"):
+    with pytest.raises(mp.ParameterError, match="is not a checkpoint, and is not replaced by one"):
         mp.Simulation.resume(tmp_path / "run" / "copy", threads=1)
     assert (tmp_path / "run" / "run.checkpoint").read_text() == "a thesis"
 

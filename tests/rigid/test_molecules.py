@@ -286,7 +286,7 @@ def test_what_is_refused(three, rng):
     with pytest.raises(mp.ParameterError, match="a molecule of one body has no linkers"):
         single.links(bodies)
     others = topology.add_rigid_bodies(**single.arguments(np.eye(3)[:2]))
-    with pytest.raises(mp.ParameterError, match="2 bodies are no copies of a molecule of 3"):
+    with pytest.raises(mp.ParameterError, match="2 bodies are not copies of a molecule of 3"):
         three.links(others)
     with pytest.raises(mp.ParameterError, match=r"orientations\[1\] has length 2"):
         three.arguments(np.eye(3)[:2], [[1.0, 0, 0, 0], [2.0, 0, 0, 0]])

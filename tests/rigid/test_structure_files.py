@@ -228,10 +228,10 @@ def test_ions_and_waters_whose_numbers_repeat(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "options", "text"),
     [
-        ([atom("P", "DA", 9, 0.0, chain="B"), atom("C1'", "DA", 9, 4.0, chain="B")], {}, "DA 9 .* is no amino acid"),
-        ([atom("P", "ADE", 9, 0.0, chain="B")], {"ligands": "leave out"}, "ADE 9 of chain B is no amino acid"),
-        (residue("XYZ", 5), {"ligands": "leave out"}, "line 21: XYZ 5 of chain A is no amino acid that is known"),
-        (residue("XYZ", 5, het=True), {"ligands": "leave out"}, "XYZ 5 of chain A is no amino acid that is known"),
+        ([atom("P", "DA", 9, 0.0, chain="B"), atom("C1'", "DA", 9, 4.0, chain="B")], {}, "DA 9 .* is not a known"),
+        ([atom("P", "ADE", 9, 0.0, chain="B")], {"ligands": "leave out"}, "ADE 9 of chain B is not a known amino acid"),
+        (residue("XYZ", 5), {"ligands": "leave out"}, "line 21: XYZ 5 of chain A is not a known amino acid"),
+        (residue("XYZ", 5, het=True), {"ligands": "leave out"}, "XYZ 5 of chain A is not a known amino acid"),
         (residue("ALA", 5, skip=("CA",)), {}, "line 21: ALA 5 of chain A has no Cα"),
     ],
 )
@@ -266,7 +266,7 @@ def test_names_of_force_fields_are_amino_acids(tmp_path, given, usual):
 def test_components_with_a_name_of_force_fields_are_not_taken_for_theirs(tmp_path, kind, name):
     """HSE of the PDB is homoserine, HIP a phosphohistidine: their atoms tell."""
     lines = [*residue("ALA", 1), *residue(kind, 2), atom(name, kind, 2, 5.0, 3.5), *residue("ALA", 3)]
-    with pytest.raises(mp.ParameterError, match=f"{kind} 2 of chain A is no amino acid that is known"):
+    with pytest.raises(mp.ParameterError, match=f"{kind} 2 of chain A is not a known amino acid"):
         rigid.read_structure(written(tmp_path, lines))
 
 
@@ -338,7 +338,7 @@ def test_elements_of_modified_amino_acids(tmp_path):
 @pytest.mark.parametrize(("name", "element"), [("ZN", ""), ("ZN", "ZN"), ("CU", "CU"), ("FE", ""), ("X1", "")])
 def test_metals_in_amino_acids_are_refused(tmp_path, name, element):
     lines = [*chain(), atom(name, "ALA", 4, 11.0, 4.0, field=f"{name:<4}", element=element)]
-    with pytest.raises(mp.ParameterError, match=f"line 21: atom {name} of ALA 4 of chain A is no atom of an"):
+    with pytest.raises(mp.ParameterError, match=f"line 21: atom {name} of ALA 4 of chain A is not an atom of an"):
         rigid.read_structure(written(tmp_path, lines))
 
 
@@ -497,13 +497,13 @@ def broken(k, change):
 
 BROKEN = {
     "line 4: the line of an atom ends at column 40": broken(3, lambda t: t[:40]),
-    "line 4: x = '\\*\\*\\*\\*\\*\\*\\*\\*' is no number": broken(3, lambda t: f"{t[:30]}********{t[38:]}"),
+    "line 4: x = '\\*\\*\\*\\*\\*\\*\\*\\*' is not a number": broken(3, lambda t: f"{t[:30]}********{t[38:]}"),
     "line 4: x = nan but must be finite": broken(3, lambda t: f"{t[:30]}     nan{t[38:]}"),
     "line 4: z = 1e\\+99 but must be finite and below": broken(3, lambda t: f"{t[:46]}   1e+99{t[54:]}"),
-    "line 4: occupancy = 'a lot' is no number": broken(3, lambda t: f"{t[:54]} a lot{t[60:]}"),
+    "line 4: occupancy = 'a lot' is not a number": broken(3, lambda t: f"{t[:54]} a lot{t[60:]}"),
     "line 4: an atom must begin in the first column": broken(3, lambda t: f" {t}"),
-    "line 4: a name is no text": broken(3, lambda t: f"{t[:17]}ÄLA{t[20:]}"),
-    "line 4: a name is no text, ": broken(3, lambda t: f"{t[:17]}\0LA{t[20:]}"),
+    "line 4: a name is not text": broken(3, lambda t: f"{t[:17]}ÄLA{t[20:]}"),
+    "line 4: a name is not text, ": broken(3, lambda t: f"{t[:17]}\0LA{t[20:]}"),
     "line 1: MODEL 'one' has no number": ["MODEL one", *chain()],
     "has no atoms": ["REMARK nothing"],
 }
@@ -603,21 +603,21 @@ def test_free_amino_acids_and_unknown_residues_of_entities(tmp_path):
     table = rows()[:20]
     for row in table[15:]:
         row[TABLE.index("label_comp_id")] = "ZZZ"
-    with pytest.raises(mp.ParameterError, match="ZZZ 104 of chain X is no amino acid that is known"):
+    with pytest.raises(mp.ParameterError, match="ZZZ 104 of chain X is not a known amino acid"):
         rigid.read_structure(cif(tmp_path, table, more=ENTITIES), ligands="leave out")
 
 
 @pytest.mark.parametrize(
     ("text", "make"),
     [
-        ("atom 4 of the table at line 2: y = '' is no number",
+        ("atom 4 of the table at line 2: y = '' is not a number",
          lambda f: cif(f, rows(Cartn_y=lambda v: "?" if v == "-1.000" else v))),
         ("has no column Cartn_z", lambda f: cif(f, rows(), [c for c in TABLE if c != "Cartn_z"])),
         ("has no name of an atom", lambda f: cif(f, rows(label_atom_id=lambda v: "?"))),
         ("model 'x' has no number", lambda f: cif(f, rows(pdbx_PDB_model_num=lambda v: "x"))),
         ("has atoms in 2 blocks, such as test and test", lambda f: twice(cif(f, rows()))),
-        ("is no mmCIF file: line 2 .*rong number of values", lambda f: cif(f, rows(Cartn_x=lambda v: ""))),
-        ("is no mmCIF file|a name is no text", lambda f: cif(f, rows(label_atom_id=lambda v: "Ä"))),
+        ("is not an mmCIF file: line 2 .*rong number of values", lambda f: cif(f, rows(Cartn_x=lambda v: ""))),
+        ("is not an mmCIF file|a name is not text", lambda f: cif(f, rows(label_atom_id=lambda v: "Ä"))),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_an_mmcif_file(tmp_path, text, make):

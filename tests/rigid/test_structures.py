@@ -165,7 +165,7 @@ def test_gaps_are_refused_by_name_or_allowed(tmp_path):
         ),
         (
             [line(1, "P", "DA", "A", 1, (0, 0, 0)), line(2, "P", "DA", "A", 2, (6, 0, 0)), "TER"],
-            "DA 1 of chain A is no amino",
+            "DA 1 of chain A is not a known amino",
         ),
         ([line(1, "O", "HOH", "A", 1, (0, 0, 0), het=True)], "holds no residues of a protein"),
         ([], "has no atoms"),
@@ -182,14 +182,14 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(mp.ParameterError, match=r"must end in one of \.pdb"):
         rigid.read_structure(tmp_path / "protein.xyz")
     (tmp_path / "text.cif").write_text("this is a letter\n")
-    with pytest.raises(mp.ParameterError, match="is no mmCIF file"):
+    with pytest.raises(mp.ParameterError, match="is not an mmCIF file"):
         rigid.read_structure(tmp_path / "text.cif")
     (tmp_path / "broken.pdb").write_bytes(b"ATOM  \xff\xfe\x00 nothing here\n" * 20)
     with pytest.raises(mp.ParameterError, match=r"broken\.pdb"):
         rigid.read_structure(tmp_path / "broken.pdb")
     name = written(tmp_path, peptide(), "name.pdb")
     name.write_bytes(name.read_bytes().replace(b"ALA A   2", b"A\xd2A A   2"))
-    with pytest.raises(mp.ParameterError, match=r"a name is no text|is no PDB file"):
+    with pytest.raises(mp.ParameterError, match=r"a name is not text|is no PDB file"):
         rigid.read_structure(name, gaps="allow")
     for name, value in (("ligands", "burn"), ("gaps", "fill")):
         with pytest.raises(mp.ParameterError, match=f"{name} = '{value}' but must be one of"):
