@@ -95,10 +95,10 @@ def test_a_store_needs_a_topology_alone(simulation):
 # What each part may know, beside NumPy and kernels. The store knows no forces, the schedule no users.
 MAY_KNOW = {
     "store": {"_tools", "beads", "columns", "errors", "handles", "layout", "topology"},
-    "flipping": {"_tools", "beads", "engine", "errors"},
+    "flipping": {"_tools", "engine", "errors", "handles"},
     "schedule": {"engine", "errors", "flows", "integrators", "layout", "letters", "system"},
     "measure": {"_tools", "columns", "engine", "errors", "kicks", "letters", "state", "units"},
-    "faults": {"_tools", "engine", "errors"},
+    "faults": {"_tools", "engine", "errors", "mesh"},
 }
 
 
