@@ -306,19 +306,19 @@ def steepest(u: np.ndarray, r: Any) -> np.ndarray:
 
 @declared
 class LennardJones(EndingPair):
-    r"""Repulsion of overlapping beads, and attraction beyond: the energy of Lennard-Jones.
+    r"""Lennard-Jones energy: repulsion of beads below 2^(1/6) σ, attraction beyond.
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
-    there is none, and where the energy is switched off.
+    over all pairs with one bead in each group, each pair once. U_c is the energy of a pair at the cutoff;
+    it is 0 without a cutoff, with `switch`, and with ``shift=False``.
 
     Parameters
     ----------
     cutoff
         r_c, beyond which beads do not interact. By default all pairs interact, however far apart: a cluster in empty
-        space; the time of a step grows as the square of the number of beads. Common in a fluid is 2.5 σ.
+        space; the time of a step grows as the square of the number of beads. Fluids commonly use 2.5 σ.
     switch
         From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
         derivatives, and U_c is 0.
@@ -338,8 +338,8 @@ class LennardJones(EndingPair):
     With C₁₂/r¹² - C₆/r⁶ given, ε = C₆²/4C₁₂ and σ = (C₁₂/C₆)^(1/6).
 
     At the cutoff the energy is continuous and the force is not: it jumps by 0.039 ε/σ at 2.5 σ; with `switch` both are
-    continuous. Two beads in one place
-    have no finite force: a run then ends with a `SimulationError` that names the bead.
+    continuous. Two beads in one place have no finite force: a run then ends with a `SimulationError` that names the
+    bead.
 
     References
     ----------
@@ -468,7 +468,7 @@ class Ricker(EndingPair):
     .. math:: U = \sum_{(i, j)} \tfrac12 U_e (1 - 3 \rho^2)\, e^{3/2\, (1 - \rho^2)} - U_c
               \quad\text{for}\; \rho = |x_j - x_i| / r_e < r_c / r_e
 
-    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff.
+    over all pairs with one bead in each group, each pair once. U_c is the energy of a pair at the cutoff.
 
     Parameters
     ----------
@@ -542,8 +542,8 @@ class Morse(EndingPair):
     .. math:: U = \sum_{(i, j)} D \left[e^{-2 a (r - r_0)} - 2 e^{-a (r - r_0)}\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
-    there is none, and where the energy is switched off.
+    over all pairs with one bead in each group, each pair once. U_c is the energy of a pair at the cutoff;
+    it is 0 without a cutoff, with `switch`, and with ``shift=False``.
 
     Parameters
     ----------
@@ -602,8 +602,8 @@ class Yukawa(EndingPair):
 
     .. math:: U = \sum_{(i, j)} A \frac{e^{-r/\lambda}}{r} - U_c \quad\text{for}\; r = |x_j - x_i| < r_c
 
-    over all pairs with one bead in each group, each pair once. U_c is the first term at the cutoff: 0 where
-    there is none, and where the energy is switched off.
+    over all pairs with one bead in each group, each pair once. U_c is the energy of a pair at the cutoff;
+    it is 0 without a cutoff, with `switch`, and with ``shift=False``.
 
     Parameters
     ----------
