@@ -226,7 +226,7 @@ class ZhangSkeel(_Choice):
     M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2016): (3).
     """
 
-    scheme = implicit_kicks.Scheme.SYMPLECTIC
+    scheme: int = implicit_kicks.Scheme.SYMPLECTIC
 
     def check_context(self, schedule: "Schedule") -> None:
         integrator = schedule.integrator
@@ -279,7 +279,7 @@ class ZhangSkeelSimplified(_Choice):
     Tao & Owhadi (2016): (18).
     """
 
-    scheme = implicit_kicks.Scheme.SIMPLIFIED
+    scheme: int = implicit_kicks.Scheme.SIMPLIFIED
 
     def check_context(self, schedule: "Schedule") -> None:
         if not self._positive_definite:
@@ -424,7 +424,7 @@ class PushForwardNewmark(_Implicit):
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
-        self.scheme = implicit_kicks.Scheme.NEWTON if solver == "newton" else implicit_kicks.Scheme.SIMPLIFIED
+        self.scheme: int = implicit_kicks.Scheme.NEWTON if solver == "newton" else implicit_kicks.Scheme.SIMPLIFIED
 
     def _said(self) -> list[str]:
         return [*super()._said(), f"solver={self._solver!r}"]

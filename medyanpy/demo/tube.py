@@ -6,7 +6,7 @@ edges around it bends with more energy, which widens it, too: the radius is comp
 """
 
 from math import pi, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,9 @@ class Tube:
 
     #: Columns of a row: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
     #: (nm), and proteins; of the tube area, proteins and radius (nm).
-    names = ("force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube", "radius")
+    names: ClassVar[tuple[str, ...]] = (
+        "force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube", "radius"
+    )
 
     def __init__(self, mesh: mp.TriangleMesh, modulus: float, volume: float) -> None:
         self._radius = float(np.linalg.norm(mesh.vertices, axis=1).mean())

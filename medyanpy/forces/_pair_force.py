@@ -74,7 +74,7 @@ class PairForce(Force):
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         self._along_surface = bool(given.get("along_surface"))
-        self.of_positions_alone = not self._along_surface
+        self.of_positions_alone: bool = not self._along_surface
         groups = [(which, given[which]) for which in self._group_names]
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)

@@ -112,10 +112,10 @@ class ConstraintPenalty(NamedTerms):
         if twice.any():
             i = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: row {i} names a bead twice: {self._members[i].tolist()}")
-        self.domains = domain_table(
+        self.domains: Mapping[str, Domain] = domain_table(
             **type(self).domains, **dict.fromkeys(parameters, Domain(per="members"))
         )
-        self.changeable = tuple(self.domains)
+        self.changeable: tuple[str, ...] = tuple(self.domains)
         self._declare(omega=omega, **parameters)
         k = self._members.shape[1]
         names = [f"{c}{j + 1}" for j in range(k) for c in "xyz"] + ["x", "y", "z"] * (k == 1)

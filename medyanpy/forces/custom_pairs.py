@@ -113,7 +113,7 @@ class CustomPair(WrittenForce, EndingPair):
     """
 
     _coordinate_names = ("r",)
-    domains = domain_table()  # of each force its own
+    domains: Mapping[str, Domain] = domain_table()  # of each force its own
 
     def __init__(
         self,
@@ -162,8 +162,8 @@ class CustomPair(WrittenForce, EndingPair):
         if "cutoff" not in self.changeable:
             # Which parameters each bead may have depends on the groups, which are known by now.
             table = domain_table(**{p: Domain(per=self._items_of(p)) for p in self._of_text}, **_OWN)
-            self.domains = table
-            self.changeable = tuple(table)
+            self.domains: Mapping[str, Domain] = table
+            self.changeable: tuple[str, ...] = tuple(table)
         of_text = {p: self.domains[p] for p in self._of_text}
         for p, domain in of_text.items():
             given = numbers[p]

@@ -1,5 +1,6 @@
 """Forces on membranes: bending, area, volume, and pressure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,7 @@ from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
 from medyanpy.forces._base import (
     AtTemperature,
+    Domain,
     Each,
     Force,
     Given,
@@ -44,15 +46,13 @@ __all__ = [
 # Stars are folded where their area vectors add up to less than this share of their area: above it the second
 # derivatives of a flat star are right to some 5 % (measured on real meshes), below it they differ soon.
 _FLAT = 0.95
-# Also where a spontaneous curvature times the square root of the area of a vertex is more than this.
-_STRONG = 0.5
+_STRONG = 0.5  # also where a spontaneous curvature times the root of the area of a vertex is more than this
 # Stars of triangles are crumpled by heat where their flatness is less than the first, and crumpled ones of the vertex
 # form are not resolved by more than the second part of the longest timestep; by the third they are.
 _SHARP = 0.7
 _CRUMPLED = 0.12
 _RESOLVED = 0.05
-# The cost of an exact star grows with the square of its triangles. One of more is a fan of needles, stiff anyway.
-_MANY = 64
+_MANY = 64  # the cost of an exact star grows with the square of its triangles; one of more is stiff anyway
 
 
 def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -> None:
@@ -432,7 +432,7 @@ class MembraneArea(_MembraneForce):
         super()._take(given)
         self._per_triangle = bool(given["per_triangle"])
         if self._per_triangle:
-            self.domains = domain_table(
+            self.domains: Mapping[str, Domain] = domain_table(
                 **{name: replace(domain, per="membrane.mesh.faces") for name, domain in self.domains.items()}
             )
 

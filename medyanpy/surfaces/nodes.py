@@ -6,7 +6,7 @@ at run time.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,10 @@ def _code(kind: str) -> int:
     return _CODES["power"] + int(kind[6:]) if kind.startswith("power_") else _CODES[kind]
 
 
-def _operation(kind: str) -> "Callable[[Nodes, int], int]":
+_Operation: TypeAlias = "Callable[[Nodes, int], int]"
+
+
+def _operation(kind: str) -> _Operation:
     """Return the method that makes a node of an operation on one other."""
 
     def made(self: "Nodes", a: int) -> int:
@@ -193,20 +196,20 @@ class Nodes:
         lower = self.number(exponent - 1.0)
         return self._ruled(node, a, lambda: self.multiply(b, self.real_power(a, lower)))
 
-    sqrt = _operation("sqrt")
-    exp = _operation("exp")
-    log = _operation("log")
-    sin = _operation("sin")
-    cos = _operation("cos")
-    asin = _operation("asin")
-    acos = _operation("acos")
-    sinh = _operation("sinh")
-    cosh = _operation("cosh")
-    tanh = _operation("tanh")
-    erf = _operation("erf")
-    erfc = _operation("erfc")
-    abs = _operation("abs")
-    floor = _operation("floor")
+    sqrt: ClassVar[_Operation] = _operation("sqrt")
+    exp: ClassVar[_Operation] = _operation("exp")
+    log: ClassVar[_Operation] = _operation("log")
+    sin: ClassVar[_Operation] = _operation("sin")
+    cos: ClassVar[_Operation] = _operation("cos")
+    asin: ClassVar[_Operation] = _operation("asin")
+    acos: ClassVar[_Operation] = _operation("acos")
+    sinh: ClassVar[_Operation] = _operation("sinh")
+    cosh: ClassVar[_Operation] = _operation("cosh")
+    tanh: ClassVar[_Operation] = _operation("tanh")
+    erf: ClassVar[_Operation] = _operation("erf")
+    erfc: ClassVar[_Operation] = _operation("erfc")
+    abs: ClassVar[_Operation] = _operation("abs")
+    floor: ClassVar[_Operation] = _operation("floor")
 
     def square(self, a: int) -> int:
         return self.power(a, 2)
