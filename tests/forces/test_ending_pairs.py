@@ -371,7 +371,7 @@ def test_longest_timesteps_are_those_of_the_well():
         (lambda b: CustomPair(b, b, "q*r", cutoff=2.0, q=[1.0, 2, 3]), "name them q1 and q2"),
         (lambda b: CustomPair([0], [1, 2], "q*r", cutoff=2.0, q=[1.0, 2]), "give q1= for the beads of group_a"),
         (lambda b: CustomPair(b, b, "q1*q2*r", cutoff=2.0, q=[1.0, 2]), "q"),
-        (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "no number at the cutoff, 2 nm"),
+        (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "not a number at the cutoff, 2 nm"),
         (lambda b: CustomPair(b, b, "cutoff*r", cutoff=2.0), "cutoff"),
     ],
 )
