@@ -10,6 +10,7 @@ import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.names import Guarded
+from medyanpy._tools.parameters import places_of
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.columns import BEADS, POSITIONS, VELOCITIES, Column
@@ -560,10 +561,8 @@ def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int | N
     TopologyError
         The first that is not there: it has never been, or is gone.
     """
-    order = np.argsort(known, kind="stable")
-    at = np.minimum(np.searchsorted(known, wanted, sorter=order), max(0, len(known) - 1))
-    found = order[at] if len(known) else np.zeros(len(wanted), np.int64)
-    missing = (wanted < 0) | (known[found] != wanted) if len(known) else np.ones(len(wanted), bool)
+    found, missing = places_of(wanted, known)
+    missing |= wanted < 0
     if missing.any():
         i = int(np.argmax(missing))
         if next_id is None:

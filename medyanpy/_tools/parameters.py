@@ -14,7 +14,7 @@ from medyanpy._tools.tables import Displayed, Page, Table, of_all
 from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError
 
-__all__ = ["Parameterized"]
+__all__ = ["Parameterized", "places_of"]
 
 
 class Parameterized(Displayed, Described, Guarded, ABC):
@@ -236,7 +236,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
             return value  # one for all
         if name in self._of_all:
             return np.broadcast_to(self._of_all[name], keys.shape)
-        old, new = _places_of(keys, before)
+        old, new = places_of(keys, before)
         out = np.empty((len(keys), *value.shape[1:]))
         out[~new] = value[old[~new]]
         if new.any():
@@ -318,7 +318,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         return {"name": self.name}
 
 
-def _places_of(keys: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def places_of(keys: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return where keys (m,) are among those of before (n,), and a mask (m,) of those that are not."""
     if not len(before):
         return np.zeros(len(keys), np.int64), np.ones(len(keys), bool)

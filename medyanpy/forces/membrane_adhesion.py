@@ -12,7 +12,6 @@ from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, s
 from medyanpy.forces._base import Each, argument, declared, number
 from medyanpy.forces.membrane import _MembraneForce
 from medyanpy.handles import Handle
-from medyanpy.surfaces import Plane as PlaneSurface
 from medyanpy.surfaces import Sphere
 
 if TYPE_CHECKING:
@@ -153,8 +152,7 @@ class MembraneAdhesion(_MembraneForce):
                 radius[: len(self._to)] = self._to.radius
         else:
             planes, rounds = _shapes(self.name, self._to)
-            if isinstance(self._to, Boundary):
-                self._to._expect_space_behind(self.name, layout.box)
+            self._to._expect_space_behind(self.name, layout.box)
         if layout.is_periodic and not len(planes):
             # Segments are relative to their starts.
             size = np.concatenate([rounds[:, 6] + rounds[:, 7], radius]).max(initial=0.0)
@@ -172,9 +170,6 @@ def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
         _, start, way, radius, side = to._shape
         length = float(lengths(way))
         return _NONE[0], np.array([[*start, *(way / length if length else way), length, radius, side]])
-    if isinstance(to, Sphere):
-        return _NONE[0], np.array([[*to.center, 0.0, 0.0, 0.0, 0.0, to.radius, 1.0]])
-    what = "a surfaces.Plane" if isinstance(to, PlaneSurface) else shown(to)
     raise ParameterError(
-        f"{name}: to must be a wall of boundaries, a surfaces.Sphere, or the handle of beads, not {what}"
+        f"{name}: to must be a wall of boundaries, a surfaces.Sphere, or the handle of beads, not {shown(to)}"
     )

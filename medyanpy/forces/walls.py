@@ -113,7 +113,6 @@ class WallRepulsion(_SingleBeadForce):
     def _take(self, given: dict[str, Any]) -> None:
         title, wall = given["name"] or type(self).__name__, given["wall"]
         if not isinstance(wall, Boundary):
-            # Planes and spheres of both kinds have the same text.
             other = f"a surfaces.{type(wall).__name__}" if isinstance(wall, Surface) else shown(wall)
             raise ParameterError(
                 f"{title}: wall must be a boundaries.Plane, boundaries.Sphere or boundaries.Capsule, not {other}"
