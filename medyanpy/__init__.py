@@ -27,6 +27,7 @@ from medyanpy import (
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy._version import __version__
 from medyanpy.context import Context
+from medyanpy.core.sites import Sites
 from medyanpy.errors import (
     BoxWarning,
     ContextInUseError,
@@ -57,7 +58,6 @@ from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, Splittin
 from medyanpy.mesh import TriangleMesh
 from medyanpy.runs import RunOutcome, run
 from medyanpy.simulation import Simulation
-from medyanpy.sites import Sites
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology

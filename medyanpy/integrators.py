@@ -16,9 +16,9 @@ from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
+from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
-from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
     from medyanpy.context import Context

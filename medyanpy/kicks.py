@@ -12,8 +12,8 @@ from medyanpy._tools.declared import argument, declared, number
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import several, words
+from medyanpy.core.flows import Flow, Stage
 from medyanpy.errors import ParameterError, TimestepWarning, shown
-from medyanpy.flows import Flow, Stage
 
 if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule

@@ -11,12 +11,12 @@ from medyanpy._tools.images import Box, in_words, wrapped
 from medyanpy._tools.names import Named
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import one_or_many
+from medyanpy.core.handles import found_ids
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import found_ids
 
 if TYPE_CHECKING:
+    from medyanpy.core.handles import Handle
     from medyanpy.forces.links import LinkEnds, Links
-    from medyanpy.handles import Handle
     from medyanpy.jumps._base import Counts
 
 __all__ = ["BlockCounts", "InTriangle", "Snapshot", "State"]

@@ -33,9 +33,9 @@ from medyanpy.beads.oriented import OrientedBeads
 from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
-from medyanpy.columns import BEADS, Column
+from medyanpy.core.columns import BEADS, Column
+from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
-from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
 # Kinds of beads are exported too, which were all in this file in 0.1.
 __all__ = [

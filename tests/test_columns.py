@@ -7,9 +7,9 @@ import pytest
 
 import medyanpy as mp
 from medyanpy.beads import COLUMNS, Beads
-from medyanpy.columns import Column
+from medyanpy.core.columns import Column
+from medyanpy.core.layout import Layout
 from medyanpy.files.trajectory import Trajectory
-from medyanpy.layout import Layout
 
 CHARGE = Column("charges", "charged", (2,), dtype=np.int64)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.flows import Stage
+from medyanpy.core.flows import Stage
 from medyanpy.testing import thermal
 
 DISTANCE = "(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.letters import LETTERS
+from medyanpy.core.letters import LETTERS
 
 
 def network(n=40, word="JBAOABJ", seed=1, threads=1, dt=0.02, rates=None, width=4.0, extra=(), **options):

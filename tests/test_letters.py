@@ -6,8 +6,8 @@ import pytest
 import medyanpy as mp
 from medyanpy import forces
 from medyanpy.beads import Beads
-from medyanpy.flows import Flow
-from medyanpy.letters import LETTERS, LetterKind, add_letter
+from medyanpy.core.flows import Flow
+from medyanpy.core.letters import LETTERS, LetterKind, add_letter
 
 
 @pytest.fixture

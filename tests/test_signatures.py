@@ -20,7 +20,7 @@ import medyanpy as mp
 from medyanpy._tools.types import Number, Numbers, PathLike
 
 #: What is public beside the names of the package.
-BELOW = ("medyanpy.beads", "medyanpy.columns", "medyanpy.handles", "medyanpy.testing")
+BELOW = ("medyanpy.beads", "medyanpy.core.columns", "medyanpy.core.handles", "medyanpy.testing")
 #: Unions that have a name, the widest last.
 ALIASES = {"PathLike": PathLike, "Number": Number, "Numbers": Numbers}
 SNAPSHOT = Path(__file__).with_name("signatures.txt")

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import medyanpy as mp
-from medyanpy.flows import Stage
+from medyanpy.core.flows import Stage
 from medyanpy.surfaces import expressions
 from medyanpy.testing import check_variance, thermal
 

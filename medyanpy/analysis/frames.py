@@ -13,10 +13,10 @@ import numpy as np
 from medyanpy._tools.images import box_lengths, box_shown, checked_box, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frames, Trajectory
-from medyanpy.handles import Handle
 from medyanpy.mesh.connectivity import sides_of
 
 __all__ = ["Source", "are_frames", "lengths_of", "tree"]

@@ -12,9 +12,9 @@ from medyanpy.analysis.frames import Source, lengths_of
 from medyanpy.analysis.surfaces import Surfaces
 from medyanpy.beads import Membrane
 from medyanpy.context import Context
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError
 from medyanpy.forces import HarmonicTrap
-from medyanpy.handles import Handle
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 

@@ -9,7 +9,7 @@ from medyanpy.beads.oriented import OrientedBeads
 from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
-from medyanpy.handles import Handle
+from medyanpy.core.handles import Handle
 
 #: For the kinds defined here: every State has them, with no rows where there are no such beads.
 COLUMNS = tuple(dict.fromkeys([*Handle.columns, *InTrianglePoints.columns, *OrientedBeads.columns]))

@@ -7,8 +7,8 @@ import numpy as np
 from medyanpy._tools.quaternions import product, smallest_turn, turned
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
+from medyanpy.core.handles import Handle, chosen, together
 from medyanpy.errors import TopologyError
-from medyanpy.handles import Handle, chosen, together
 
 __all__ = ["Chains", "carried_along", "with_edges"]
 

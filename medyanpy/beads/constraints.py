@@ -9,14 +9,14 @@ from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.joint import Joint, JointFlow, Rows
+from medyanpy.core.handles import Block, Handle, bead_numbers, handles_in
 from medyanpy.errors import ParameterError, TopologyError, shortened
-from medyanpy.handles import Block, Handle, bead_numbers, handles_in
 from medyanpy.surfaces.expressions import check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
 
 if TYPE_CHECKING:
-    from medyanpy.flows import Flow
-    from medyanpy.layout import Layout
+    from medyanpy.core.flows import Flow
+    from medyanpy.core.layout import Layout
     from medyanpy.topology import Topology
 
 # The largest distance from where a constraint holds at which beads may start, relative to its length: they are moved

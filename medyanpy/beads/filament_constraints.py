@@ -9,13 +9,13 @@ import numpy as np
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.beads.chains import carried_along
 from medyanpy.beads.joint import Rows
-from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
+from medyanpy.core.flows import Flow, Stage, ornstein_uhlenbeck
 from medyanpy.surfaces.forms import of_text
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy.beads.filaments import Filaments
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["AlongAcrossFlow", "FilamentFlow", "filament_rows", "parallel_directors"]
 

@@ -14,14 +14,14 @@ from medyanpy.beads.filament_constraints import (
     filament_rows,
 )
 from medyanpy.beads.free import Beads
+from medyanpy.core.flows import Flow
+from medyanpy.core.handles import Block, Handle
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
-from medyanpy.flows import Flow
-from medyanpy.handles import Block, Handle
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy.beads.joint import Rows
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
     from medyanpy.topology import Topology
 
 

@@ -9,9 +9,9 @@ from medyanpy._tools.names import did_you_mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import per_item
 from medyanpy.beads.adding import inertia_of, positions_of
-from medyanpy.columns import POSITIONS, Column
+from medyanpy.core.columns import POSITIONS, Column
+from medyanpy.core.handles import Handle, chosen, together
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Handle, chosen, together
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

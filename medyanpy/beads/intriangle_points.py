@@ -9,9 +9,9 @@ from medyanpy._tools.validation import array, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_of
 from medyanpy.beads.membranes import Membrane
-from medyanpy.columns import BARYCENTRIC, TRIANGLES, Column
+from medyanpy.core.columns import BARYCENTRIC, TRIANGLES, Column
+from medyanpy.core.handles import MAX_BEADS, Block, Handle
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import MAX_BEADS, Block, Handle
 from medyanpy.mesh import TriangleMesh
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from medyanpy._kernels.selected import joint_constraints
+from medyanpy.core.flows import Flow, Stage
 from medyanpy.errors import SimulationError, TopologyError
-from medyanpy.flows import Flow, Stage
 from medyanpy.surfaces.forms import Form
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.handles import Handle
+    from medyanpy.core.handles import Handle
     from medyanpy.topology import Topology
 
 __all__ = ["Joint", "JointFlow", "Rows"]

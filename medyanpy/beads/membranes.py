@@ -7,8 +7,8 @@ import numpy as np
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy.beads.adding import fixed_of, inertia_of
+from medyanpy.core.handles import Block, Handle
 from medyanpy.errors import TimestepWarning, TopologyError
-from medyanpy.handles import Block, Handle
 from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:

@@ -9,17 +9,17 @@ from medyanpy._kernels.selected import brownian, rotation
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, number, vector
 from medyanpy.beads.free import Beads
-from medyanpy.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
+from medyanpy.core.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
+from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.handles import Block, Handle
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.flows import Flow, Stage
-from medyanpy.handles import Block, Handle
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy._kernels.letters.kick import ForceSum
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
     from medyanpy.topology import Topology
 
 __all__ = [

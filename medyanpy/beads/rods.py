@@ -16,7 +16,7 @@ from medyanpy.beads.oriented import OrientedBeads, rod_friction, unit_quaternion
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
     from medyanpy.topology import Topology
 
 #: Supports of the ends of a rod.

@@ -12,14 +12,14 @@ from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
 from medyanpy.beads.free import Beads
 from medyanpy.beads.joint import Rows
+from medyanpy.core.flows import Flow, Stage
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.flows import Flow, Stage
 from medyanpy.surfaces.forms import of_surface
 from medyanpy.surfaces.surface import PythonSurface, Surface
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
     from medyanpy.topology import Topology
 
 # The largest distance of given beads from their surface, relative to its size: they are moved onto it.

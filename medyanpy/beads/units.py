@@ -12,7 +12,7 @@ from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["units_of"]
 

@@ -18,9 +18,9 @@ from medyanpy._tools.validation import seed as check_seed
 from medyanpy._version import __version__
 from medyanpy.beads import OrientedBeads
 from medyanpy.context import Context
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError
 from medyanpy.files.trajectory import Trajectory
-from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters import Callback, CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter

@@ -6,9 +6,9 @@ import numpy as np
 
 from medyanpy._tools.images import box_lengths, checked_box, displacement, expect_near, images_between, in_words
 from medyanpy.beads.units import units_of
+from medyanpy.core.handles import Block, Handle
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Block, Handle
 from medyanpy.system import System
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from medyanpy.errors import SimulationError
 from medyanpy.mesh.geometry import flattest, heights
 
 if TYPE_CHECKING:
-    from medyanpy.handles import Handle
+    from medyanpy.core.handles import Handle
 
 __all__ = ["Faults"]
 

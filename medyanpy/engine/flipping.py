@@ -9,9 +9,9 @@ import numpy as np
 from medyanpy._kernels.core.changes import Proposal
 from medyanpy._kernels.jumps.edge_flips import Ask, can_mend
 from medyanpy._tools.validation import array
+from medyanpy.core.handles import Block
 from medyanpy.engine.box_changes import check_sheets
 from medyanpy.errors import TopologyError
-from medyanpy.handles import Block
 
 if TYPE_CHECKING:
     from medyanpy.beads import Membrane

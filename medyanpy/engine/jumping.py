@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from medyanpy._kernels.jumps.jump import Jumps
+from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
-from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
+    from medyanpy.core.flows import Stage
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.flows import Stage
     from medyanpy.forces.links import LinkEnds
-    from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
-    from medyanpy.layout import Layout
     from medyanpy.system import System
 
 __all__ = ["Event", "Jumping", "Listener"]

@@ -14,12 +14,12 @@ from medyanpy._kernels.letters.kick import KickForce
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.images import box_shown
 from medyanpy._tools.validation import words
-from medyanpy.columns import Column
+from medyanpy.core.columns import Column
+from medyanpy.core.letters import LETTERS
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
 from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.kicks import Explicit
-from medyanpy.letters import LETTERS
 from medyanpy.state import State
 
 __all__ = ["Measure"]

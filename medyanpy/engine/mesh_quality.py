@@ -8,8 +8,8 @@ from medyanpy.errors import MeshQualityWarning, warn_outside
 from medyanpy.mesh.geometry import radius_ratios
 
 if TYPE_CHECKING:
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.system import System
 
 __all__ = ["Degradation", "keepers_at"]

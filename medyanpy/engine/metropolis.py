@@ -7,9 +7,9 @@ import numpy as np
 
 from medyanpy._kernels.core.kinetic import KineticEnergies
 from medyanpy._kernels.letters.metropolis import Copies, Metropolis, ThereAndBack
+from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError, TimestepWarning, warn_outside
-from medyanpy.flows import Flow, Stage
-from medyanpy.letters import LETTERS
 from medyanpy.state import BlockCounts
 
 if TYPE_CHECKING:

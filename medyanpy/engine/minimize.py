@@ -11,10 +11,10 @@ from medyanpy._kernels.letters.kick import ForceSum, Kick
 from medyanpy._tools.images import displacement
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.validation import number, whole_number
+from medyanpy.core.flows import Stage
 from medyanpy.engine.overlaps import contact, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.errors import ConvergenceWarning, warn_outside
-from medyanpy.flows import Stage
 
 if TYPE_CHECKING:
     from medyanpy.context import Context

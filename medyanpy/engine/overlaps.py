@@ -12,15 +12,15 @@ from medyanpy._kernels.beads.points import Place
 from medyanpy._kernels.core.neighbors import near_pairs
 from medyanpy._tools.images import displacement
 from medyanpy._tools.quaternions import turned
-from medyanpy.columns import ORIENTATIONS
+from medyanpy.core.columns import ORIENTATIONS
+from medyanpy.core.sites import Sites
 from medyanpy.forces._pair_force import PairForce, Profile
 from medyanpy.forces._stiffness import Start
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.integrators import SplittingIntegrator
-    from medyanpy.layout import Layout
     from medyanpy.system import System
 
 __all__ = ["MINIMISE", "Overlap", "contact", "overlaps", "overlaps_now"]

@@ -15,6 +15,8 @@ from medyanpy._kernels.core.kinetic import KineticEnergies
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.letters.kick import ForceSum, Kick
 from medyanpy._kernels.selected import drift, kinetic_watch, rotation
+from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.letters import LETTERS
 from medyanpy.engine.flipping import Flipping
 from medyanpy.engine.jumping import Jumping
 from medyanpy.engine.kinetic_watch import SLOW, Account
@@ -22,16 +24,14 @@ from medyanpy.engine.metropolis import Proposing
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import TALLIES, WorkMeter
 from medyanpy.errors import ParameterError
-from medyanpy.flows import Flow, Stage
 from medyanpy.integrators import Letter, SplittingIntegrator
-from medyanpy.letters import LETTERS
 from medyanpy.system import System
 
 if TYPE_CHECKING:
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.faults import Faults
-    from medyanpy.handles import Handle
     from medyanpy.hydrodynamics.flow import HydrodynamicFlow
-    from medyanpy.layout import Layout
 
 __all__ = ["Schedule", "check_word"]
 

@@ -11,7 +11,8 @@ from medyanpy._tools.locking import Turn, one_at_a_time
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.validation import array, number, thermal_energy
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy.columns import ANGULAR_MOMENTA, BARYCENTRIC, BEADS, ORIENTATIONS, TRIANGLES, Column
+from medyanpy.core.columns import ANGULAR_MOMENTA, BARYCENTRIC, BEADS, ORIENTATIONS, TRIANGLES, Column
+from medyanpy.core.layout import Layout
 from medyanpy.engine import worksheet
 from medyanpy.engine.box_changes import check_images, check_sheets, expect_lengths, expect_no_seam, moved_with
 from medyanpy.engine.faults import Faults
@@ -20,7 +21,6 @@ from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.integrators import SplittingIntegrator
-from medyanpy.layout import Layout
 from medyanpy.state import State
 from medyanpy.system import System
 

@@ -14,10 +14,10 @@ from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
-from medyanpy.columns import BEADS, Column
+from medyanpy.core.columns import BEADS, Column
+from medyanpy.core.handles import Block, Handle
+from medyanpy.core.layout import Layout
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Block, Handle
-from medyanpy.layout import Layout
 from medyanpy.topology import Topology
 
 __all__ = ["Momenta", "Store", "frozen"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from medyanpy.context import Context
-    from medyanpy.handles import Handle
+    from medyanpy.core.handles import Handle
     from medyanpy.reporters import Reporter
     from medyanpy.state import State
 

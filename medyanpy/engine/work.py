@@ -8,8 +8,8 @@ import numpy as np
 from medyanpy._kernels.core.kinetic import KineticEnergies
 from medyanpy._kernels.core.work import KineticChange, add_to
 from medyanpy._kernels.jumps.jump import Books
-from medyanpy.flows import Flow, Stage
-from medyanpy.letters import LETTERS
+from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.letters import LETTERS
 
 __all__ = ["WorkMeter"]
 

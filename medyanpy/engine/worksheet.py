@@ -15,6 +15,7 @@ import numpy as np
 from medyanpy import units
 from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
+from medyanpy.core.handles import Block
 from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
@@ -25,14 +26,13 @@ from medyanpy.errors import (
     warn_outside,
 )
 from medyanpy.forces._stiffness import Start, longest_timestep
-from medyanpy.handles import Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from medyanpy.core.handles import Handle
     from medyanpy.engine.overlaps import Overlap
     from medyanpy.forces import Force
-    from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
     from medyanpy.system import System
 

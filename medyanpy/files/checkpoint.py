@@ -20,10 +20,10 @@ import numpy as np
 from medyanpy._tools.outputs import remove_left_over, write_atomically
 from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
+from medyanpy.core.letters import LETTERS
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
 from medyanpy.files.documents import content_of, describe, document, rebuild
 from medyanpy.files.trees import DTYPES, arrays_apart, arrays_together, check_format, check_shape, text_of, tree_of
-from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
     import zipfile

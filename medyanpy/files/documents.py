@@ -24,6 +24,8 @@ from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
+from medyanpy.core.handles import Handle
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.files.trees import (
     DTYPES,
@@ -37,12 +39,10 @@ from medyanpy.files.trees import (
     tree_of,
 )
 from medyanpy.forces import Force
-from medyanpy.handles import Handle
 from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.jumps import Jump
 from medyanpy.mesh import TriangleMesh
-from medyanpy.sites import Sites
 from medyanpy.system import System
 from medyanpy.topology import Topology
 

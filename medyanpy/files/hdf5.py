@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from medyanpy._tools.outputs import unwritable
-from medyanpy.columns import POSITIONS, VELOCITIES
+from medyanpy.core.columns import POSITIONS, VELOCITIES
 from medyanpy.errors import MedyanError, ParameterError
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, displacement
+from medyanpy.core.sites import joined_beads
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
 from medyanpy.mesh.images import Part, shown_positions, with_images
-from medyanpy.sites import joined_beads
 
 __all__ = [
     "OTHER_BONDS", "Contents", "Particles", "chain_numbers", "edges_of", "energies_of", "lines_of", "linked_beads",

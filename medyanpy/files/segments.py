@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from medyanpy.beads import COLUMNS
-from medyanpy.columns import BEADS
+from medyanpy.core.columns import BEADS
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
 from medyanpy.files.embedded import read_document
 from medyanpy.mesh.connectivity import sides_of
-from medyanpy.sites import Sites
 from medyanpy.surfaces import Surface
 
 __all__ = ["LINKED", "Element", "Segment", "TrajectoryHandle"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array
-from medyanpy.columns import BEADS
+from medyanpy.core.columns import BEADS
 from medyanpy.errors import ParameterError, TrajectoryWarning, warn_outside
 from medyanpy.files import hdf5
 from medyanpy.files.segments import Segment, TrajectoryHandle

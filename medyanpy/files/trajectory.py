@@ -12,7 +12,8 @@ from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy.beads import COLUMNS
-from medyanpy.columns import BEADS
+from medyanpy.core.columns import BEADS
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.files import hdf5
 from medyanpy.files.embedded import rebuilt
@@ -20,7 +21,6 @@ from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.series import Segments
 from medyanpy.files.trees import text_of
 from medyanpy.integrators import SplittingIntegrator
-from medyanpy.sites import Sites
 from medyanpy.state import Snapshot, State
 from medyanpy.system import System
 

@@ -9,14 +9,14 @@ from medyanpy._kernels.core.program import Operation
 from medyanpy._kernels.forces.mesh_pairs import MeshPairs
 from medyanpy._kernels.selected import along_surface as implicit
 from medyanpy.beads import InTrianglePoints, SurfacePoints
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Beads
-from medyanpy.sites import Sites
 from medyanpy.surfaces.surface import PythonSurface
 
 if TYPE_CHECKING:
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
 
 # The error allowed for the largest curvature that is found.
 _MARGIN = 1.02

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from medyanpy.handles import Handle
-from medyanpy.sites import Sites
+from medyanpy.core.handles import Handle
+from medyanpy.core.sites import Sites
 
 __all__ = ["Beads", "Handles", "Ids", "Rows"]
 

@@ -12,17 +12,17 @@ from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import checked_box, displacement
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import required_thermal_energy, whole_number
+from medyanpy.core.handles import Handle, bead_numbers, handles_in
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._stiffness import Start, longest_timestep
-from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.layout import Layout
+    from medyanpy.core.sites import Sites
     from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces.links import LinkEnds
-    from medyanpy.layout import Layout
-    from medyanpy.sites import Sites
     from medyanpy.state import State
 
 __all__ = [

@@ -13,17 +13,17 @@ from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
+from medyanpy.core.handles import bead_numbers, handles_in
+from medyanpy.core.sites import Sites, as_sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces._base import Force, Given, argument, declared, number
 from medyanpy.forces._stiffness import Start
-from medyanpy.handles import bead_numbers, handles_in
-from medyanpy.sites import Sites, as_sites
 
 if TYPE_CHECKING:
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
 
 # Neighbours of a bead, beyond which a start is a heap that will be parted first, and is not representative of a run.
 _CROWDED = 200

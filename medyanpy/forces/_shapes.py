@@ -10,13 +10,13 @@ from medyanpy._kernels.core.sites import SiteTable
 from medyanpy._tools.images import displacement
 from medyanpy.beads import Balls, Membrane
 from medyanpy.beads.chains import Chains
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.forces._pair_force import exclusion_pairs
-from medyanpy.handles import Handle
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_table"]
 

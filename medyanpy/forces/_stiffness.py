@@ -18,14 +18,14 @@ import numpy as np
 
 from medyanpy._tools.images import Box
 from medyanpy._tools.types import Numbers
+from medyanpy.core.layout import Layout
 from medyanpy.forces._arguments import Beads
-from medyanpy.layout import Layout
 from medyanpy.mesh.geometry import corners_of
 
 if TYPE_CHECKING:
     from medyanpy.beads import Membrane
+    from medyanpy.core.sites import Sites
     from medyanpy.mesh import TriangleMesh
-    from medyanpy.sites import Sites
     from medyanpy.topology import Topology
 
 __all__ = ["Coordinates", "Start", "heights_over_rings", "longest_timestep", "triangle_geometry"]

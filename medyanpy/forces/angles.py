@@ -11,6 +11,7 @@ from medyanpy._kernels.selected import angles
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints
+from medyanpy.core.sites import Sites
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Beads, Ids
 from medyanpy.forces._base import Each, Given, argument, declared, number
@@ -18,10 +19,9 @@ from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.links import SITES, SiteTerms
 from medyanpy.forces.membrane import warn_inside_out
 from medyanpy.mesh.geometry import corners_of
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["AngleLinks", "DirectionLinks", "NormalLinks"]
 

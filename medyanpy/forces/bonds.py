@@ -32,8 +32,8 @@ from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import Start
 
 if TYPE_CHECKING:
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
 
 __all__ = ["CustomBonds", "HarmonicBonds", "MembraneEdgeSprings"]
 

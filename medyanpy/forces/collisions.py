@@ -11,17 +11,17 @@ from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints, Membrane
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Each, Given, argument, declared, number
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table
-from medyanpy.handles import Handle
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
-    from medyanpy.layout import Layout
 
 __all__ = ["SoftCollisions"]
 

@@ -34,8 +34,8 @@ from medyanpy.surfaces.forms import Form, as_texts, of_text
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
 
 __all__ = ["ConstraintFixmanPotential", "ConstraintPenalty"]
 

@@ -12,19 +12,19 @@ from medyanpy._kernels.selected import pairs
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces._base import Domain, Given, argument, declared, domain_table, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._pair_force import Profile
 from medyanpy.forces.pairs import EndingPair, steepest
-from medyanpy.sites import Sites
 from medyanpy.surfaces.expressions import Graph, parse
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
-    from medyanpy.layout import Layout
 
 __all__ = ["CustomPair", "TabulatedPair"]
 

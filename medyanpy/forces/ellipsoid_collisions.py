@@ -9,17 +9,17 @@ from medyanpy._kernels.selected import ellipsoid_collisions
 from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints, RigidBodies
+from medyanpy.core.handles import Handle
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table
-from medyanpy.handles import Handle
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["EllipsoidCollisions"]
 

@@ -8,17 +8,17 @@ import numpy as np
 from medyanpy._kernels.forces.radial import Radial, radial_values
 from medyanpy._kernels.selected import ellipsoids
 from medyanpy._tools.types import Numbers
+from medyanpy.core.handles import handles_in
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._pair_force import PairForce, Profile
-from medyanpy.handles import handles_in
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["EllipsoidRepulsion"]
 

@@ -10,19 +10,19 @@ from medyanpy._kernels.selected import fields
 from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
+from medyanpy.core.handles import bead_numbers, handles_in
+from medyanpy.core.sites import Sites
 from medyanpy.errors import BoxWarning, TopologyError
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Force, Given, argument, declared, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import Coordinates, Start
-from medyanpy.handles import bead_numbers, handles_in
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 

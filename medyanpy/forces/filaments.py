@@ -17,8 +17,8 @@ from medyanpy.forces.bonds import bind_pairs
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
 
 __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanPotential"]
 

@@ -13,16 +13,16 @@ from medyanpy._kernels.forces.radial import Radial
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
+from medyanpy.core.sites import Sites, as_sites, joined_beads
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Beads, Ids
 from medyanpy.forces._base import Each, Force, Given, argument, declared, number
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.bonds import bind_rows
-from medyanpy.sites import Sites, as_sites, joined_beads
 
 if TYPE_CHECKING:
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 

@@ -30,9 +30,9 @@ from medyanpy.mesh import geometry
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
 
 __all__ = [
     "MembraneArea",

@@ -8,15 +8,15 @@ from medyanpy._kernels.forces.membrane_adhesion import MembraneAdhesion as Adhes
 from medyanpy._tools.sums import lengths
 from medyanpy.beads import Balls, InTrianglePoints
 from medyanpy.boundaries import Boundary, Plane
+from medyanpy.core.handles import Handle
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, shown, warn_outside
 from medyanpy.forces._base import Each, argument, declared, number
 from medyanpy.forces.membrane import _MembraneForce
-from medyanpy.handles import Handle
 from medyanpy.surfaces import Sphere
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["MembraneAdhesion"]
 

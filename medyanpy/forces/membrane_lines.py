@@ -15,7 +15,7 @@ from medyanpy.mesh.geometry import corners_of
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["BorderTension", "MembraneLineTension"]
 

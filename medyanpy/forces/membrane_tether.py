@@ -13,7 +13,7 @@ from medyanpy.forces.membrane import _MembraneForce
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["MembraneTether"]
 

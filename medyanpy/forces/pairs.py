@@ -9,18 +9,18 @@ import numpy as np
 from medyanpy import units
 from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from medyanpy.beads import Balls
+from medyanpy.core.handles import handles_in
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Each, argument, declared, number
 from medyanpy.forces._pair_force import PairForce, Profile, TwoGroups
-from medyanpy.handles import handles_in
-from medyanpy.sites import Sites
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
-    from medyanpy.layout import Layout
 
 __all__ = [
     "WCA",

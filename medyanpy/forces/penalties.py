@@ -23,9 +23,9 @@ from medyanpy.forces.filaments import refuse_constrained
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
 
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
 

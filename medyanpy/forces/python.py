@@ -7,15 +7,15 @@ import numpy as np
 
 from medyanpy._kernels.forces.python_force import PythonTerm
 from medyanpy._tools.validation import array, number
+from medyanpy.core.handles import handles_in
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Force
-from medyanpy.handles import handles_in
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
 
 __all__ = ["CallsPython", "PythonForce"]
 

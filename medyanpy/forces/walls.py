@@ -11,18 +11,18 @@ from medyanpy._tools.images import box_shown
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls
 from medyanpy.boundaries import Boundary, Plane
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import FORMS, expect_form
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.external import _SingleBeadForce
-from medyanpy.sites import Sites
 from medyanpy.surfaces import Surface
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
     from medyanpy.topology import Topology
 
 __all__ = ["WallRepulsion"]

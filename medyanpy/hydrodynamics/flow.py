@@ -7,12 +7,12 @@ import numpy as np
 from medyanpy._kernels.selected import hydrodynamics
 from medyanpy.beads import OrientedBeads
 from medyanpy.beads.oriented import mean_drift
-from medyanpy.flows import Flow, Stage
+from medyanpy.core.flows import Flow, Stage
 
 if TYPE_CHECKING:
     from medyanpy._kernels.letters.kick import ForceSum
+    from medyanpy.core.layout import Layout
     from medyanpy.hydrodynamics.rotne_prager import RotnePrager
-    from medyanpy.layout import Layout
 
 __all__ = ["HydrodynamicFlow"]
 

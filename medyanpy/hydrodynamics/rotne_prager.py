@@ -12,13 +12,13 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, vector
 from medyanpy.beads import Beads, Directors, Filaments, OrientedBeads, SurfacePoints
 from medyanpy.boundaries import Plane
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Handle
 from medyanpy.hydrodynamics.flow import HydrodynamicFlow
 from medyanpy.hydrodynamics.mobilities import radius_of_bodies, refuse_overlap, wall_frame
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
 __all__ = ["RotnePrager"]
 

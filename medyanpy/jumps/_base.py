@@ -12,17 +12,17 @@ from medyanpy._tools.declared import Given, argument, declared, number
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
+from medyanpy.core.handles import Handle
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
-from medyanpy.handles import Handle
-from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.context import Context
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look, Remark
-    from medyanpy.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 

@@ -12,8 +12,8 @@ from medyanpy.jumps._base import Given, Jump, argument, declared, number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.layout import Layout
     from medyanpy.state import State
 
 __all__ = ["BoxArea"]

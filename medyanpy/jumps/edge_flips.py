@@ -13,11 +13,11 @@ from medyanpy.jumps._base import Jump, argument, declared, number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 

@@ -16,20 +16,20 @@ from medyanpy._kernels.selected import bonds
 from medyanpy._tools.sums import total as total_of
 from medyanpy._tools.validation import array, whole_number
 from medyanpy.beads.chains import Chains
+from medyanpy.core.handles import bead_numbers, handles_in
+from medyanpy.core.sites import Sites, as_sites
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
-from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.jumps._base import Given, Jump, argument, declared, number
 from medyanpy.jumps.rates import DrivenRates
-from medyanpy.sites import Sites, as_sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy._kernels.jumps.jump import JumpOperation
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
     from medyanpy.forces import Force
-    from medyanpy.handles import Handle
-    from medyanpy.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 

@@ -12,7 +12,9 @@ import numpy as np
 from medyanpy._tools.images import box_lengths
 from medyanpy._version import __version__
 from medyanpy.beads import Membrane
-from medyanpy.columns import VELOCITIES, Column
+from medyanpy.core.columns import VELOCITIES, Column
+from medyanpy.core.handles import Handle
+from medyanpy.core.sites import joined_beads
 from medyanpy.errors import ParameterError
 from medyanpy.files.documents import serialize
 from medyanpy.files.embedded import write_document
@@ -43,9 +45,7 @@ from medyanpy.files.hdf5 import (
     refer_to_particles,
 )
 from medyanpy.forces import Links
-from medyanpy.handles import Handle
 from medyanpy.mesh.connectivity import Connectivity
-from medyanpy.sites import joined_beads
 from medyanpy.surfaces import PythonSurface, Surface
 
 if TYPE_CHECKING:

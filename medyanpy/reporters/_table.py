@@ -16,8 +16,8 @@ import numpy as np
 
 from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import plain_name, whole_number
+from medyanpy.core.handles import Handle
 from medyanpy.errors import OutputError, ParameterError, shortened
-from medyanpy.handles import Handle
 from medyanpy.reporters._base import Reporter, new_file, other_columns
 from medyanpy.topology import Topology
 

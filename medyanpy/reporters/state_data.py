@@ -12,8 +12,8 @@ from medyanpy._tools.images import box_lengths
 from medyanpy._tools.sums import total
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Membrane
+from medyanpy.core.handles import Handle
 from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
-from medyanpy.handles import Handle
 from medyanpy.mesh import geometry
 from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology

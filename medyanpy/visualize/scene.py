@@ -12,13 +12,13 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
 from medyanpy.context import Context
+from medyanpy.core.sites import joined_beads
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.forces import Links
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.mesh.images import Part, shown_positions, with_images
 from medyanpy.simulation import Simulation
-from medyanpy.sites import joined_beads
 from medyanpy.surfaces import Surface
 
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)

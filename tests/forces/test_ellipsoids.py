@@ -419,7 +419,7 @@ def test_refusals(arguments, options, error, message):
     bodies = topology.add_rigid_bodies(np.zeros((4, 3)), orients(RNG, 4), 1.0, [1.0, 1.0, 1.0])
     with pytest.raises(error, match=message):
         mp.System(topology).add_force(EllipsoidRepulsion(bodies, bodies, *arguments, **options)).bind(
-            mp.layout.Layout(topology)
+            mp.core.layout.Layout(topology)
         )
 
 

@@ -216,7 +216,7 @@ def oriented_program(threads=1):
     from medyanpy._kernels.core.program import Program
     from medyanpy._kernels.letters.kick import ForceSum
 
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
 
     rng = np.random.default_rng(4)
     x, q = rng.normal(size=(3, 3)), rng.normal(size=(2, 4))

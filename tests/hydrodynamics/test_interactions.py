@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 
 import medyanpy as mp
 from medyanpy import forces
-from medyanpy.flows import Stage
+from medyanpy.core.flows import Stage
 from medyanpy.hydrodynamics import RotnePrager, mobility_matrix
 from medyanpy.testing import check_variance
 

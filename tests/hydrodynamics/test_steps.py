@@ -9,7 +9,7 @@ from medyanpy import forces
 from medyanpy._kernels.core import numerics
 from medyanpy._tools import quaternions
 from medyanpy.beads.oriented import mean_drift
-from medyanpy.flows import Stage
+from medyanpy.core.flows import Stage
 from medyanpy.hydrodynamics import mobility_matrix
 
 ETA, KT = 0.07, 1.3

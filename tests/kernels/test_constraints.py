@@ -14,7 +14,7 @@ from scipy.sparse import linalg
 import medyanpy as mp
 from medyanpy._kernels import selected
 from medyanpy._kernels.selected import constraints, constraints_twistable, drift
-from medyanpy.flows import Stage
+from medyanpy.core.flows import Stage
 from medyanpy.testing import check_mean, check_variance, thermal
 
 TINY = 1e-14

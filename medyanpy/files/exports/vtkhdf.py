@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from medyanpy._tools.images import box_lengths
-from medyanpy.columns import BEADS, POSITIONS
+from medyanpy.core.columns import BEADS, POSITIONS
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
 from medyanpy.files.exports._format import Format, in_file_names, words_of

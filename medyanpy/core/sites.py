@@ -11,11 +11,11 @@ from medyanpy._tools.images import images_between
 from medyanpy._tools.quaternions import turned
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, several
+from medyanpy.core.handles import Handle, bead_numbers, handles_in
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
-from medyanpy.handles import Handle, bead_numbers, handles_in
 
 if TYPE_CHECKING:
-    from medyanpy.layout import Layout
+    from medyanpy.core.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 

@@ -13,15 +13,15 @@ from medyanpy._tools.names import Guarded
 from medyanpy._tools.parameters import places_of
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
-from medyanpy.columns import BEADS, POSITIONS, VELOCITIES, Column
+from medyanpy.core.columns import BEADS, POSITIONS, VELOCITIES, Column
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.beads.free import Beads
     from medyanpy.beads.joint import Rows
+    from medyanpy.core.flows import Flow
+    from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
-    from medyanpy.flows import Flow
-    from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
 __all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]

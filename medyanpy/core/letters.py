@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
+from medyanpy.core.flows import euler_maruyama, ornstein_uhlenbeck
 from medyanpy.errors import ParameterError
-from medyanpy.flows import euler_maruyama, ornstein_uhlenbeck
 
 if TYPE_CHECKING:
+    from medyanpy.core.flows import Stage
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.flows import Stage
     from medyanpy.integrators import Letter
 
 __all__ = ["LETTERS", "LetterKind", "add_letter"]

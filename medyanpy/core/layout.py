@@ -7,13 +7,13 @@ import numpy as np
 
 from medyanpy._kernels.beads.membrane import Geometry
 from medyanpy._kernels.core.capacity import Room
-from medyanpy.columns import BEADS, Column
+from medyanpy.core.columns import BEADS, Column
+from medyanpy.core.handles import Block, Handle
+from medyanpy.core.triangulation import Triangulation
 from medyanpy.errors import ParameterError
-from medyanpy.handles import Block, Handle
 from medyanpy.mesh import TriangleMesh
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.topology import Topology
-from medyanpy.triangulation import Triangulation
 
 if TYPE_CHECKING:
     from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads
