@@ -92,7 +92,7 @@ class Context(Displayed, Settable):
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
         for handle in store.layout.handles:
-            handle.demand_box(store.layout)
+            handle.kind.demand_box(store.layout)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
         engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout, self.system))

@@ -288,7 +288,7 @@ class ZhangSkeelSimplified(_Choice):
         if not len(solved):
             return
         if any(letter.kind == "O" for letter in schedule.integrator.letters):
-            damping = schedule.layout.gather("friction")[solved] * schedule.integrator.timestep
+            damping = schedule.layout.gather(lambda h: h.friction)[solved] * schedule.integrator.timestep
             damping /= schedule.store.masses()[solved]
             least = int(np.argmin(damping))
             if damping[least] >= _LEAST_DAMPING:
@@ -503,7 +503,7 @@ def _plain(schedule: "Schedule") -> list[bool]:
     joint = layout.topology.joint
     held = set() if joint is None else joint.handles
     return [
-        handle not in schedule.flows and handle not in held and handle.in_space
+        handle not in schedule.flows and handle not in held and handle.kind.in_space
         and handle not in layout.topology.point_handles and not (handle in carriers and not handle.fixed)
         for handle in layout.handles
     ]  # fmt: skip

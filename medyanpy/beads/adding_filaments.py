@@ -83,7 +83,7 @@ class FilamentSpec:
         )  # fmt: skip
 
         def of(link: int) -> str:
-            return f"{what}: {handle.describe_link(link)}"
+            return f"{what}: {handle.kind.describe_link(link)}"
 
         enough_nodes(what, "filament", starts, closed)
         links = handle.links
@@ -316,7 +316,7 @@ def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
         pairs = list(pairwise(nodes))
         if filaments.closed and len(nodes) > 1:
             pairs.append((nodes[-1], nodes[0] + n))
-        along = np.tile(lengths[filaments.link_starts[i] : filaments.link_starts[i + 1]], 2)
+        along = np.tile(lengths[filaments.kind.link_starts[i] : filaments.kind.link_starts[i + 1]], 2)
         for a, b in pairs:
             if np.linalg.norm(x[start + b % n] - x[start + a]) > (1.0 - 1e-9) * along[a:b].sum():
                 raise TopologyError(

@@ -368,8 +368,8 @@ class Sites:
         """
         row = np.full(len(state.positions), -1)
         for handle in self._handles:
-            if handle.rows_of() == "oriented":
-                row[handle.beads] = handle.row_numbers
+            if handle.kind.rows_of == "oriented":
+                row[handle.beads] = handle.kind.row_numbers
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:

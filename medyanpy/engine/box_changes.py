@@ -6,7 +6,8 @@ import numpy as np
 
 from medyanpy._tools.images import box_lengths, checked_box, displacement, expect_near, images_between, in_words
 from medyanpy.beads.units import units_of
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.system import System
@@ -53,8 +54,8 @@ def check_space(system: System) -> None:
         )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
-        if handle.block is Block.NONE:
-            for one in handle.constraint_rows():
+        if handle.kind.block is Block.NONE:
+            for one in handle.kind.constraint_rows():
                 x = system.topology.start_positions(one.beads)
                 expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
     for membrane in system.topology.membranes:
@@ -98,8 +99,8 @@ def check_sheet(what: str, membrane: "Membrane", faces: np.ndarray, x: np.ndarra
 def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) -> None:
     """Refuse positions (n, 3) of beads of a handle of which two are joined and not next to each other: what is not
     meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
-    joined = handle.joined
-    if not len(joined) or handle.block is Block.VERTICES:
+    joined = handle.kind.joined
+    if not len(joined) or handle.kind.block is Block.VERTICES:
         # Membranes, whose edges may have flipped, are checked by `check_sheet`.
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]

@@ -182,7 +182,7 @@ class Faults:
             handle = self.store.layout.topology.handle_of(bead)
         where = ""
         if bead is not None and handle is not None:
-            where = f", bead {bead} ({handle.name!r}, {handle.describe(bead) or handle.kind})"
+            where = f", bead {bead} ({handle.name!r}, {handle.kind.describe(bead) or handle.kind})"
         jump = self.schedule.jumping.name_of(fault.operation)
         of_force = "" if force is None else f", force {force}"
         of_jump = "" if jump is None else f", jump {jump}"

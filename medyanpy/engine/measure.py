@@ -108,14 +108,13 @@ class Measure:
     def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
         """Return the Lagrange multipliers of every handle that has any; `forces` in topology order."""
         x, v = self.store.x[self.store.layout.rank], self.store.v[self.store.layout.rank]
-        found = {
-            h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.store.layout.topology.handles
-        }
-        joint = self.store.layout.topology.joint
+        topology = self.store.layout.topology
+        found = {h.name: h.kind.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in topology.handles}
+        joint = topology.joint
         if joint is not None:
             # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
             for handle, parts in joint.multipliers(x, v, forces).items():
-                found[handle.name] = handle.with_joint_multipliers(found[handle.name], parts)
+                found[handle.name] = handle.kind.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:
@@ -193,7 +192,7 @@ class Measure:
         measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
         energies, freedom = np.zeros(len(handles)), np.zeros(len(handles), np.int64)
         for handle, energy in zip(handles, measured, strict=True):
-            leader = handles.index(handle.measured_with)
+            leader = handles.index(handle.kind.measured_with)
             energies[leader] += energy
             freedom[leader] += self.store.degrees_of_freedom(handle)
         by_handle = {
@@ -217,12 +216,12 @@ class Measure:
     def _momentum_is_conserved(self) -> bool:
         """True if nothing changes the total momentum of the Cartesian beads."""
         thermal = any(LETTERS[letter.kind].thermal for letter in self.schedule.integrator.letters)
-        frictionless = not thermal or not any(h.has_friction for h in self.store.layout.handles)
+        frictionless = not thermal or not any(h.kind.has_friction for h in self.store.layout.handles)
         return (
             frictionless
             and self.store.layout.n_cartesian > 0
-            and not any(handle.fixed_beads.any() for handle in self.store.layout.handles)
-            and all(handle.keeps_momentum for handle in self.store.layout.handles)
+            and not any(handle.kind.fixed_beads.any() for handle in self.store.layout.handles)
+            and all(handle.kind.keeps_momentum for handle in self.store.layout.handles)
             and all(force.conserves_momentum for force in self.schedule.system.forces)
         )
 

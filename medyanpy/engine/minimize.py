@@ -214,7 +214,7 @@ class Relaxation:
         self.forces: ForceSum = schedule.make_force_sum(list(schedule.bound))
         self.kick: Sequence = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(store.places())
-        joined = any(len(handle.joined) for handle in store.layout.handles)
+        joined = any(len(handle.kind.joined) for handle in store.layout.handles)
         self.contact: float | None = contact(schedule)
         self.shortest_length: float = (None if joined else self.contact) or store.shortest_length()
         self.largest_move: float = _LARGEST_MOVE * self.shortest_length

@@ -94,7 +94,7 @@ class Schedule:
         self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
         self.flows: dict[Handle, Flow] = {
-            handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None
+            handle: flow for handle in layout.handles if (flow := handle.kind.bind(layout)) is not None
         }
         self.fluid: HydrodynamicFlow | None = None
         if system.hydrodynamics is not None:
@@ -124,7 +124,7 @@ class Schedule:
             flow = self.flows.get(handle)
             if flow is not None and flow.obstacle:
                 raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {flow.obstacle}")
-            still = ~handle.fixed_beads & (handle.friction == 0.0)
+            still = ~handle.kind.fixed_beads & (handle.friction == 0.0)
             if flow is None and still.any():
                 i = int(np.argmax(still))
                 raise ParameterError(
@@ -143,7 +143,7 @@ class Schedule:
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
             own += self._in_fluid(stage.kind)
-            friction = self.layout.gather("friction", zero=own)
+            friction = self.layout.gather(lambda h: h.friction, zero=own)
             if self.store.room is not None:
                 friction = self.store.of_the_living("friction", friction)
             made = living = formula(friction, stage.h, stage.kT, of_beads)

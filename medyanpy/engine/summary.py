@@ -47,7 +47,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
         ("threads", amount(context.threads)),
     ]
     beads = [
-        (h.name, h.kind, amount(_living(h, state)), amount(temperatures.get(h.name)))
+        (h.name, h.kind.name, amount(_living(h, state)), amount(temperatures.get(h.name)))
         for h in system.topology.handles
     ]
     forces = [

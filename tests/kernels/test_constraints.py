@@ -169,14 +169,14 @@ class Bundle:
             system.add_force(mp.forces.HarmonicTrap(self.handle.directors, [0.5, 0.3, 0.2], goals))
         integrator = mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4, symmetric=False)
         self.context = mp.Context(system, integrator, threads=threads)
-        w = np.where(self.handle.fixed_beads, 0.0, 1.0 / mass)
+        w = np.where(self.handle.kind.fixed_beads, 0.0, 1.0 / mass)
         self.v = np.zeros((topology.n_beads, 3))
         self.v[5:] = rng.normal(0.0, 1.0, (topology.n_beads - 5, 3))
         self.chains = []
         #: Numbers of the beads of each chain.
         self.own = []
         for i in range(len(counts)):
-            rows = slice(self.handle.link_starts[i], self.handle.link_starts[i + 1])
+            rows = slice(self.handle.kind.link_starts[i], self.handle.kind.link_starts[i + 1])
             nodes_i = np.arange(starts[i], starts[i + 1])
             own, start, inverse = 5 + nodes_i, nodes[i], w[nodes_i]
             if twistable:
@@ -512,7 +512,7 @@ def test_others_in_a_batch_change_no_bit(n, closed, twistable):
         state = context.get_state(positions=True, velocities=True)
         own = handle.beads[:n]
         if twistable:
-            own = np.concatenate([own, handle.directors.beads[: handle.link_starts[1]]])
+            own = np.concatenate([own, handle.directors.beads[: handle.kind.link_starts[1]]])
         runs.append((state.positions[own].tobytes(), state.velocities[own].tobytes()))
     assert runs[0] == runs[1]
 
@@ -560,7 +560,7 @@ def run_of(counts, twistable, closed):
     state = context.get_state(positions=True, velocities=True)
     own = np.split(handle.beads, handle.starts[1:-1])
     if twistable:
-        links = np.split(handle.directors.beads, handle.link_starts[1:-1])
+        links = np.split(handle.directors.beads, handle.kind.link_starts[1:-1])
         own = [np.concatenate(both) for both in zip(own, links, strict=True)]
     return [(state.positions[beads].tobytes(), state.velocities[beads].tobytes()) for beads in own]
 
