@@ -194,7 +194,7 @@ class Bundle:
 
     def perform(self, kind, h=0.0, kT=0.0, letter=0):
         """What these filaments do after a letter A or before a letter O, by itself; "" for the tangent projection."""
-        flow, stage = self.handle.bind(self.context.layout), Stage(letter, kind, h, kT)
+        flow, stage = self.handle.kind.bind(self.context.layout), Stage(letter, kind, h, kT)
         for operation in {"A": flow.after, "O": flow.before, "": lambda _: flow.tangent()}[kind](stage):
             self.context._schedule.perform(operation)
 
@@ -423,7 +423,7 @@ def test_the_normal_part_has_the_maxwell_law(geometry):
     kT, n = 1.7, 8000
     context, own, chain, root = copies(n, *GEOMETRIES[geometry], kT, 1e-3, 1.0, seed=5)
     handle = context.system.topology.handles[0]
-    for operation in handle.bind(context.layout).before(Stage(2, "O", 1e-3, kT)):
+    for operation in handle.kind.bind(context.layout).before(Stage(2, "O", 1e-3, kT)):
         context._schedule.perform(operation)
     v = context.get_state(velocities=True).velocities[own].reshape(n, -1)
     normal, tangent = modes(chain)
@@ -447,7 +447,7 @@ def test_velocities_after_o_have_the_constrained_maxwell_law(geometry, even):
     # A step of O is 0.04 to 17 relaxation times long.
     context, own, chain, root = copies(n, *geometry, kT, dt, 0.1 / dt, seed=6, even=even)
     handle = context.system.topology.handles[0]
-    assert len(handle.bind(context.layout).before(Stage(2, "O", dt, kT))) == (0 if even else 1)
+    assert len(handle.kind.bind(context.layout).before(Stage(2, "O", dt, kT))) == (0 if even else 1)
     context.step(120)
     state = context.get_state(positions=True, velocities=True)
     assert np.abs(state.positions[own] - chain.x).max() < 1e-3
