@@ -225,15 +225,9 @@ class Context(Displayed, Settable):
 
     @one_at_a_time
     def get_state(
-        self,
-        positions: bool = False,
-        velocities: bool = False,
-        forces: bool = False,
-        energy: bool = False,
-        virial: bool = False,
-        multipliers: bool = False,
-        physical_positions: bool = False,
-    ) -> State:
+        self, positions: bool = False, velocities: bool = False, forces: bool = False, energy: bool = False,
+        virial: bool = False, multipliers: bool = False, physical_positions: bool = False,
+    ) -> State:  # fmt: skip
         """Return a snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
         Raises

@@ -615,10 +615,9 @@ def _frozen(a: np.ndarray) -> np.ndarray:
 
 
 def _made_anew(
-    cls: type[Topology],
-    objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...],
+    cls: type[Topology], objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...],
     numbering: dict[str, Any] | None = None,
-) -> Topology:
+) -> Topology:  # fmt: skip
     topology = cls()
     for kind, arguments, others in objects:
         adder_of(kind, topology)(**arguments, **{key: topology.handles[i] for key, i in others.items()})

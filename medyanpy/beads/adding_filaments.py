@@ -135,23 +135,12 @@ class FilamentSpec:
 
 
 def add_filament(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+) -> Filaments:  # fmt: skip
     """Add one filament: a chain or ring of beads with links of constant length.
 
     Parameters
@@ -207,24 +196,12 @@ def add_filament(
 
 
 def add_filaments(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    starts: Numbers | None = None,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *, starts: Numbers | None = None,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+) -> Filaments:  # fmt: skip
     """Add many filaments at once, with one handle; see `add_filament`.
 
     Parameters

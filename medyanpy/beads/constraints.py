@@ -184,15 +184,9 @@ def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[st
 
 
 def constrain(
-    topology: "Topology",
-    constraints: Any,
-    beads: Numbers | Handle | Sequence[Handle],
-    *,
-    length: Numbers | None = None,
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    **parameters: Numbers,
-) -> Constraints:
+    topology: "Topology", constraints: Any, beads: Numbers | Handle | Sequence[Handle], *,
+    length: Numbers | None = None, tolerance: float = 1e-10, name: str | None = None, **parameters: Numbers,
+) -> Constraints:  # fmt: skip
     """Hold functions of the coordinates of beads at zero.
 
     They are solved jointly with each other and with other constraints of the beads: the links of their filaments, the

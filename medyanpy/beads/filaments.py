@@ -396,20 +396,11 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             "directors": d.positions, **{f"director_{k}": v for k, v in d._numbers_now("mass", "friction").items()},
         }  # fmt: skip
         return {
-            "nodes": self.positions,
-            "starts": self.starts,
-            "node_mass": own["mass"],
-            "node_friction": own["friction"],
-            "node_friction_along": own["friction_along"],
-            "constrained": self.constrained,
-            "closed": self.closed,
-            "link_lengths": self.link_lengths,
-            "fixed_nodes": self.fixed_nodes,
-            "tolerance": self._tolerance,
-            "name": self.name,
-            **twistable,
-            **self._room_now(),
-        }
+            "nodes": self.positions, "starts": self.starts, "node_mass": own["mass"], "node_friction": own["friction"],
+            "node_friction_along": own["friction_along"], "constrained": self.constrained, "closed": self.closed,
+            "link_lengths": self.link_lengths, "fixed_nodes": self.fixed_nodes, "tolerance": self._tolerance,
+            "name": self.name, **twistable, **self._room_now(),
+        }  # fmt: skip
 
 
 class DirectorsKind(BeadsKind):

@@ -181,14 +181,9 @@ _Beads = TypeVar("_Beads", bound=Beads)
 
 
 def add_beads(
-    topology: "Topology",
-    positions: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    name: str | None = None,
+    topology: "Topology", positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *, name: str | None = None,
     capacity: int | None = None,
-) -> Beads:
+) -> Beads:  # fmt: skip
     """Add free beads.
 
     Parameters
@@ -216,16 +211,9 @@ def add_beads(
 
 
 def add(
-    topology: "Topology",
-    kind: type[_Beads],
-    positions: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    name: str | None = None,
-    capacity: int | None = None,
-    **own: Any,
-) -> _Beads:
+    topology: "Topology", kind: type[_Beads], positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    name: str | None = None, capacity: int | None = None, **own: Any,
+) -> _Beads:  # fmt: skip
     """Add beads of a kind that is defined elsewhere; see "How to give letters a meaning for a new kind of bead".
 
     Parameters
@@ -260,15 +248,9 @@ def add(
 
 
 def add_balls(
-    topology: "Topology",
-    positions: Numbers,
-    radius: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Balls:
+    topology: "Topology", positions: Numbers, radius: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    name: str | None = None, capacity: int | None = None,
+) -> Balls:  # fmt: skip
     """Add free beads that have a radius.
 
     Parameters

@@ -123,15 +123,9 @@ class InTrianglePoints(Handle, kind=PointsKind):
         return self.rows
 
     def add(
-        self,
-        n: int | None = None,
-        *,
-        triangles: Numbers | None = None,
-        barycentric: Numbers | None = None,
-        mass: Numbers | None = None,
-        friction: Numbers | None = None,
-        seed: int | None = None,
-    ) -> np.ndarray:
+        self, n: int | None = None, *, triangles: Numbers | None = None, barycentric: Numbers | None = None,
+        mass: Numbers | None = None, friction: Numbers | None = None, seed: int | None = None,
+    ) -> np.ndarray:  # fmt: skip
         """Add points to these: to a running simulation inside ``with topology.edit():``.
 
         Parameters
@@ -171,18 +165,10 @@ class InTrianglePoints(Handle, kind=PointsKind):
 
 
 def add_intriangle_points(
-    topology: "Topology",
-    membrane: Membrane,
-    n: int | None = None,
-    *,
-    triangles: Numbers | None = None,
-    barycentric: Numbers | None = None,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    seed: int | None = None,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> InTrianglePoints:
+    topology: "Topology", membrane: Membrane, n: int | None = None, *, triangles: Numbers | None = None,
+    barycentric: Numbers | None = None, mass: Numbers, friction: Numbers = 0.0, seed: int | None = None,
+    name: str | None = None, capacity: int | None = None,
+) -> InTrianglePoints:  # fmt: skip
     """Add points that live in the triangles of a membrane.
 
     Either `n` of them, uniform per area, or each in a given place.

@@ -97,23 +97,15 @@ class Membrane(Handle, kind=MembraneKind):
 
     def _arguments_now(self) -> dict[str, Any]:
         return {
-            "mesh": self.mesh,
-            "vertex_mass": scalar_if_one(self.mass),
-            "vertex_friction": scalar_if_one(self.friction),
-            "fixed": self._held if self._held.any() and not self.fixed else self.fixed,
-            "name": self.name,
-        }
+            "mesh": self.mesh, "vertex_mass": scalar_if_one(self.mass), "vertex_friction": scalar_if_one(self.friction),
+            "fixed": self._held if self._held.any() and not self.fixed else self.fixed, "name": self.name,
+        }  # fmt: skip
 
 
 def add_membrane(
-    topology: "Topology",
-    mesh: TriangleMesh,
-    vertex_mass: Numbers,
-    vertex_friction: Numbers = 0.0,
-    fixed: Numbers = False,
-    *,
-    name: str | None = None,
-) -> Membrane:
+    topology: "Topology", mesh: TriangleMesh, vertex_mass: Numbers, vertex_friction: Numbers = 0.0,
+    fixed: Numbers = False, *, name: str | None = None,
+) -> Membrane:  # fmt: skip
     """Add the vertices of a triangle mesh as beads.
 
     Parameters

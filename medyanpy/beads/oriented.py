@@ -24,13 +24,8 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 __all__ = [
-    "OrientedBeads",
-    "OrientedFlow",
-    "friction_tensors",
-    "mean_drift",
-    "rod_friction",
-    "unit_quaternions",
-]
+    "OrientedBeads", "OrientedFlow", "friction_tensors", "mean_drift", "rod_friction", "unit_quaternions",
+]  # fmt: skip
 
 
 # The largest deviation of the length of a given quaternion from 1 without an error (it is corrected).

@@ -110,19 +110,10 @@ class RigidBodies(OrientedBeads, kind=RigidKind):
 
 
 def add_rigid_bodies(
-    topology: "Topology",
-    positions: Numbers,
-    orientations: Numbers,
-    mass: Numbers,
-    inertia: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    friction_point: Numbers | None = None,
-    fixed: Numbers = False,
-    rotation_parts: int = 1,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> RigidBodies:
+    topology: "Topology", positions: Numbers, orientations: Numbers, mass: Numbers, inertia: Numbers,
+    friction: Numbers = 0.0, *, friction_point: Numbers | None = None, fixed: Numbers = False, rotation_parts: int = 1,
+    name: str | None = None, capacity: int | None = None,
+) -> RigidBodies:  # fmt: skip
     """Add rigid bodies.
 
     Parameters

@@ -191,12 +191,9 @@ class Rods(Chains, OrientedBeads, kind=RodsKind):
         return new
 
     def strains(
-        self,
-        positions: Numbers | None = None,
-        orientations: Numbers | None = None,
-        *,
+        self, positions: Numbers | None = None, orientations: Numbers | None = None, *,
         box: Sequence[float | None] | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return shear and stretch Γ, and bending and twist Ω of every segment.
 
         Parameters
@@ -233,37 +230,21 @@ class Rods(Chains, OrientedBeads, kind=RodsKind):
 
     def _arguments_now(self) -> dict[str, Any]:
         return {
-            "nodes": self.positions,
-            "orientations": self.orientations,
+            "nodes": self.positions, "orientations": self.orientations,
             "segment_length": float(self.segment_length[0]) if self.kind.n_chains == 1 else self.segment_length,
             **self._numbers_now("linear_density"),
             "inertia_density": self.inertia_density if not len(self) else row_if_one(self.inertia_density),
-            **self._given,
-            "starts": self.starts,
-            "ends": list(self._ends),
-            "closed": self.closed,
-            "rotation_parts": self._rotation_parts,
-            "name": self.name,
-            **self._room_now(),
-        }
+            **self._given, "starts": self.starts, "ends": list(self._ends), "closed": self.closed,
+            "rotation_parts": self._rotation_parts, "name": self.name, **self._room_now(),
+        }  # fmt: skip
 
 
 def add_rod(
-    topology: "Topology",
-    nodes: Numbers,
-    orientations: Numbers,
-    segment_length: Number,
-    linear_density: Numbers,
-    inertia_density: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    rotational_friction: Numbers = 0.0,
-    ends: End | Sequence[End] = "free",
-    closed: bool = False,
-    rotation_parts: int = 1,
-    name: str | None = None,
+    topology: "Topology", nodes: Numbers, orientations: Numbers, segment_length: Number, linear_density: Numbers,
+    inertia_density: Numbers, friction: Numbers = 0.0, *, rotational_friction: Numbers = 0.0,
+    ends: End | Sequence[End] = "free", closed: bool = False, rotation_parts: int = 1, name: str | None = None,
     capacity: int | None = None,
-) -> Rods:
+) -> Rods:  # fmt: skip
     """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
 
     A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of the
@@ -326,22 +307,11 @@ def add_rod(
 
 
 def add_rods(
-    topology: "Topology",
-    nodes: Numbers,
-    orientations: Numbers,
-    segment_length: Numbers,
-    linear_density: Numbers,
-    inertia_density: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    starts: Numbers | None = None,
-    rotational_friction: Numbers = 0.0,
-    ends: End | Sequence[End] = "free",
-    closed: bool = False,
-    rotation_parts: int = 1,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Rods:
+    topology: "Topology", nodes: Numbers, orientations: Numbers, segment_length: Numbers, linear_density: Numbers,
+    inertia_density: Numbers, friction: Numbers = 0.0, *, starts: Numbers | None = None,
+    rotational_friction: Numbers = 0.0, ends: End | Sequence[End] = "free", closed: bool = False,
+    rotation_parts: int = 1, name: str | None = None, capacity: int | None = None,
+) -> Rods:  # fmt: skip
     """Add many rods at once, with one handle; see `add_rod`.
 
     Parameters

@@ -148,16 +148,9 @@ class SurfacePoints(Beads, kind=SurfaceKind):
 
 
 def add_surface_points(
-    topology: "Topology",
-    surface: Surface,
-    positions: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    tolerance: float = 1e-12,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> SurfacePoints:
+    topology: "Topology", surface: Surface, positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    tolerance: float = 1e-12, name: str | None = None, capacity: int | None = None,
+) -> SurfacePoints:  # fmt: skip
     """Add beads that stay on an implicit surface.
 
     Parameters

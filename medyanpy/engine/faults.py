@@ -224,14 +224,9 @@ class Faults:
             cause += f". They have come too near each other: {overlap.text}"
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"
         return SimulationError(
-            message,
-            step=fault.step,
-            bead=bead,
-            object=None if handle is None else handle.name,
-            force=force,
-            triangle=triangle,
-            jump=jump,
-        )
+            message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force,
+            triangle=triangle, jump=jump,
+        )  # fmt: skip
 
     def _keep(self, place: int) -> str:
         """Name the forces that would hold the triangles at a bead in shape."""

@@ -40,15 +40,9 @@ class Measure:
         self._place = Place()
 
     def look(
-        self,
-        positions: bool,
-        velocities: bool,
-        forces: bool,
-        energy: bool,
-        virial: bool,
-        multipliers: bool,
+        self, positions: bool, velocities: bool, forces: bool, energy: bool, virial: bool, multipliers: bool,
         physical_positions: bool,
-    ) -> State:
+    ) -> State:  # fmt: skip
         """Return the state as `get_state` does, with forces as they are bound."""
         parts: dict[str, Any] = {}
         layout = self.store.layout

@@ -73,11 +73,7 @@ class Schedule:
     """
 
     def __init__(
-        self,
-        store: Store,
-        system: System,
-        integrator: SplittingIntegrator,
-        faults: "Faults",
+        self, store: Store, system: System, integrator: SplittingIntegrator, faults: "Faults"
     ) -> None:
         self.store = store
         self.system = system
@@ -329,12 +325,10 @@ class Schedule:
         """Return a sum of bound forces with arrays of its own."""
         passes_on = forces and self.layout.n_points and self.store.membranes_move
         return ForceSum(
-            forces,
-            np.zeros((self.layout.n if forces else 0, 3)),
+            forces, np.zeros((self.layout.n if forces else 0, 3)),
             [np.zeros(m.p.shape if forces else (0, m.p.shape[1])) for m in self.store.momenta.values()],
-            np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
-            self.store.corners,
-        )
+            np.zeros((self.layout.n_vertices if passes_on else 0, 3)), self.store.corners,
+        )  # fmt: skip
 
     # Following changes --------------------------------------------------------------------------------------
 

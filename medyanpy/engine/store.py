@@ -398,27 +398,14 @@ class Store:
         spin, inverse_inertia = momenta[0] if oriented else (None, None)
         others = list(zip(self.layout.momenta, momenta, strict=True))[oriented:]
         return Program(
-            x=self.x,
-            v=v,
-            mass=mass,
-            inverse_mass=inverse_mass,
-            bead=self.layout.order,
-            n_vertices=self.layout.n_vertices,
-            faces=self.faces,
-            opposite=self.opposite,
-            triangle=self.triangle,
-            barycentric=self.barycentric,
-            membranes_move=self.membranes_move,
-            seed=self.seed,
-            threads=self.threads,
-            first_oriented=self.layout.first_oriented,
-            orientation=self.orientation,
-            spin=spin,
+            x=self.x, v=v, mass=mass, inverse_mass=inverse_mass, bead=self.layout.order,
+            n_vertices=self.layout.n_vertices, faces=self.faces, opposite=self.opposite, triangle=self.triangle,
+            barycentric=self.barycentric, membranes_move=self.membranes_move, seed=self.seed, threads=self.threads,
+            first_oriented=self.layout.first_oriented, orientation=self.orientation, spin=spin,
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
-            room=self.room if self.rejoined is None else self.rejoined,
-            box=self.box if self.is_periodic else None,
-        )
+            room=self.room if self.rejoined is None else self.rejoined, box=self.box if self.is_periodic else None,
+        )  # fmt: skip
 
     @property
     def step(self) -> int:

@@ -237,10 +237,7 @@ class Look:
 
 
 def look(
-    system: "System",
-    integrator: "SplittingIntegrator",
-    box: np.ndarray | None = None,
-    found: "Sequence[Overlap]" = (),
+    system: "System", integrator: "SplittingIntegrator", box: np.ndarray | None = None, found: "Sequence[Overlap]" = ()
 ) -> Worksheet:
     """Return the worksheet of a system under an integrator, with what overlaps; of a box that has changed with its
     lengths now, (3,) nm."""
@@ -267,12 +264,9 @@ def look(
 
 
 def warn(
-    system: "System",
-    integrator: "SplittingIntegrator",
-    said: set[Remark],
-    box: np.ndarray,
+    system: "System", integrator: "SplittingIntegrator", said: set[Remark], box: np.ndarray,
     found: "Sequence[Overlap]" = (),
-) -> None:
+) -> None:  # fmt: skip
     """Warn of everything that a worksheet remarks and that has not been reported yet."""
     _warn_once(look(system, integrator, box, found).remarks, said)
 
