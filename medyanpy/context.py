@@ -79,7 +79,7 @@ class Context(Displayed, Settable):
         self._looked = worksheet.Looked()
         found = overlaps_now(self._schedule)
         self._faults.overlapping = bool(found)
-        worksheet.warn(system, integrator, self._said, self._store.box, found)
+        worksheet.warn(system, integrator, self._said, self.layout.box, found)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -122,7 +122,7 @@ class Context(Displayed, Settable):
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
                     worksheet.warn(
-                        self.system, self.integrator, self._said, self._store.box, overlaps_now(self._schedule)
+                        self.system, self.integrator, self._said, self.layout.box, overlaps_now(self._schedule)
                     )
                 except BaseException:
                     # Warnings may be errors.

@@ -235,7 +235,7 @@ class ZhangSkeel(_Choice):
         scale = self._scale(integrator, integrator.timestep)
         for force in schedule.system.forces:
             # The method changes little for soft links.
-            pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.store.box, 1.0 / scale)
+            pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.layout.box, 1.0 / scale)
             moved = np.sqrt(scale * integrator.kT) * nearness
             if not (moved > _FURTHEST).any():
                 continue

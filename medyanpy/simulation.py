@@ -420,7 +420,7 @@ class Simulation(Displayed, Guarded):
             Context was made; those of overlaps are of where beads are now.
         """
         context = self.context
-        return look(context.system, context.integrator, context._store.box, context._overlaps())
+        return look(context.system, context.integrator, context._store.layout.box, context._overlaps())
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None

@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._kernels.beads.membrane import Geometry
 from medyanpy._kernels.core.capacity import Room
+from medyanpy._tools.images import Box, box_lengths
 from medyanpy.core.columns import BEADS, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
@@ -42,7 +43,8 @@ class Layout:
     directors : slice
         The beads that are directions, without a place in space.
     box : (3,) float array, nm
-        Lengths of the periodic box as they are now, 0 in open directions.
+        Lengths of the periodic box, 0 in open directions: the one array of it, which kernels share. It is part of the
+        state; `engine/setting.py`, edits and kernels of jumps write it, and virials for a moment.
     triangulation : Triangulation
         The triangles of all membranes as they are now, by place.
     order : (n,) int32 array
@@ -53,9 +55,9 @@ class Layout:
         Permanent ids by place, -1 of inactive rows.
     """
 
-    def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
+    def __init__(self, topology: Topology, threads: int = 1, box: Box | None = None) -> None:
         self.topology: Topology = topology
-        self.box: np.ndarray = np.zeros(3) if box is None else box
+        self.box: np.ndarray = box_lengths(box)
         #: Width that the box must have (nm), by what asks for it, and why.
         self._widths: dict[str, tuple[float, str]] = {}
         #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.

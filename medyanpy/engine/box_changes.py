@@ -117,11 +117,11 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:
     """Return a box for a context that is periodic in the same directions, (3,) nm, 0 in open ones; ParameterError."""
-    given = box_lengths(checked_box(what, box))
-    if ((given > 0.0) != (store.box > 0.0)).any():
-        c = int(np.argmax((given > 0.0) != (store.box > 0.0)))
+    given, here = box_lengths(checked_box(what, box)), store.layout.box
+    if ((given > 0.0) != (here > 0.0)).any():
+        c = int(np.argmax((given > 0.0) != (here > 0.0)))
         raise ParameterError(
-            f"{what}: the system is {'periodic' if store.box[c] else 'open'} along {'xyz'[c]}, and the box given "
+            f"{what}: the system is {'periodic' if here[c] else 'open'} along {'xyz'[c]}, and the box given "
             f"{'periodic' if given[c] else 'open'}: make a new System"
         )
     return given
@@ -139,7 +139,8 @@ def expect_no_seam(what: str, store: Store) -> None:
 def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
     """Return where beads are in a box of other lengths, (n, 3) nm by place, each unit by the centre of its mass;
     TopologyError of what cannot be moved."""
-    growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
+    before = store.layout.box
+    growth = np.divide(lengths, before, out=np.ones(3), where=before > 0.0)
     x: np.ndarray = store.x.copy()
     # In-triangle points follow their triangles, at the images that they are at.
     x[store.layout.n_cartesian :] *= growth

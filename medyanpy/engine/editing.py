@@ -93,9 +93,9 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     """Return the engine compiled after an edit, with the state of the one from before it; kinetic and potential energy
     were these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
-    store.box[:] = before.box
+    store.layout.box[:] = before.layout.box
     # Added items are bound to the box of the start.
-    store.layout.check_widths(store.box)
+    store.layout.check_widths(store.layout.box)
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
     _carry_faces(before, new)

@@ -67,8 +67,8 @@ class Flipping:
         self.swap(membrane, change)
         store = self._schedule.store
         try:
-            if store.is_periodic:
-                check_sheets(what, store, store.x, store.box)
+            if store.layout.is_periodic:
+                check_sheets(what, store, store.x, store.layout.box)
             self.follow([membrane], change)
         except BaseException:
             self.swap(membrane, change)

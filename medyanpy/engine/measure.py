@@ -54,7 +54,7 @@ class Measure:
         parts["counts"] = self.schedule.jumping.counts()
         parts["blocks"] = self.schedule.proposing.said()
         parts["who"] = self._who_is_there()
-        parts["box"] = box_shown(self.store.box)
+        parts["box"] = box_shown(self.store.layout.box)
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
             parts["discrete"] = {key: frozen(own.copy()) for key, own in self.schedule.jumping.arrays().items()}
@@ -131,7 +131,7 @@ class Measure:
                 f = np.asarray(force_sum.f_array)
                 out += np.outer(origin, f[: directors.start].sum(axis=0) + f[directors.stop :].sum(axis=0))
             virials[name] = out
-        periodic = np.flatnonzero(self.store.box)
+        periodic = np.flatnonzero(self.store.layout.box)
         for c in periodic:
             for name, along in zip(virials, self._strained(int(c)), strict=True):
                 # Elements of two directions, one of them periodic, would be those of a sheared box.
@@ -149,7 +149,7 @@ class Measure:
         if store.layout.is_on_surfaces:
             # No box strains their surfaces.
             return np.full(len(schedule.bound), np.nan)
-        where, side = store.x[:, c].copy(), float(store.box[c])
+        where, side = store.x[:, c].copy(), float(store.layout.box[c])
         directors = store.layout.directors
         slope = np.zeros(len(schedule.bound))
         try:
@@ -157,14 +157,14 @@ class Measure:
                 factor = 1.0 + steps * _STRAIN
                 store.x[:, c] = factor * where
                 store.x[directors, c] = where[directors]
-                store.box[c] = factor * side
+                store.layout.box[c] = factor * side
                 store.program.changed()
                 for force_sum in schedule.force_sums.values():
                     with schedule.explained():
                         force_sum.refresh(store.program, True)
                 slope += weight * np.array([operation.energy for operation in schedule.bound])
         finally:
-            store.x[:, c], store.box[c] = where, side
+            store.x[:, c], store.layout.box[c] = where, side
             store.program.changed()
         return -slope / (60.0 * _STRAIN)
 

@@ -76,27 +76,27 @@ class Settable(Guarded):
         """
         x = self._store.awake(positions)
         x = array("set_positions: positions", x, (self.layout.n, 3), error=TopologyError)
-        if self._store.is_periodic:
+        if self.layout.is_periodic:
             for handle in self.layout.handles:
-                check_images("set_positions", handle, x[handle.beads], self._store.box)
+                check_images("set_positions", handle, x[handle.beads], self.layout.box)
         rows = slice(0, self.layout.n_cartesian)
         places = self._store.x.copy()
         places[rows] = x[self.layout.order[rows]]
-        check_sheets("set_positions", self._store, places, self._store.box)
-        self._place(places, self._store.box)
+        check_sheets("set_positions", self._store, places, self.layout.box)
+        self._place(places, self.layout.box)
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
         """Put beads at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
-        before = self._store.x.copy(), self._store.box.copy()
+        before = self._store.x.copy(), self.layout.box.copy()
         with self._counted_as_protocol():
-            self._store.x[:], self._store.box[:] = x, box
+            self._store.x[:], self.layout.box[:] = x, box
             self._store.program.changed()
             try:
                 self._schedule.settle()
                 # Velocities belonged to the old triangles and links.
                 self._schedule.admit_velocities()
             except SimulationError:
-                self._store.x[:], self._store.box[:] = before
+                self._store.x[:], self.layout.box[:] = before
                 raise
             finally:
                 self._store.positions_changed()
@@ -144,15 +144,15 @@ class Settable(Guarded):
 
     def _warn_of_box(self, lengths: np.ndarray | None = None) -> None:
         """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
-        box = self._store.box if lengths is None else lengths
+        box = self.layout.box if lengths is None else lengths
         worksheet.warn_of_box(self.system, self.integrator, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """Take the box of a state."""
-        if box is not None or self._store.is_periodic:
+        if box is not None or self.layout.is_periodic:
             lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
             self.layout.check_widths(lengths)
-            self._store.box[:] = lengths
+            self.layout.box[:] = lengths
             self._store.program.changed()
 
     @one_at_a_time
@@ -406,7 +406,7 @@ class Settable(Guarded):
                 self._store.take_living(state.ids, state.alive, state.next_id)
                 self._take_box("set_state", state.box)
                 self.set_positions(x)
-                if self._store.is_periodic:
+                if self.layout.is_periodic:
                     # The images that points are to be next to.
                     points = slice(self.layout.n_cartesian, None)
                     self._store.x[points] = self._store.awake(x)[self.layout.order[points]]

@@ -12,7 +12,7 @@ from medyanpy._kernels.core.capacity import Room
 from medyanpy._kernels.core.numerics import PURPOSES, normals
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.triangles import Rejoined
-from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
+from medyanpy._tools.images import Box, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.core.columns import BEADS, Column
 from medyanpy.core.handles import Handle
@@ -60,8 +60,6 @@ class Store:
         All momenta beside m v.
     held : int
         Number of constraints of a user's own.
-    box : (3,) float array, nm
-        Lengths of the periodic box, 0 in open directions; part of the state where any is periodic.
     faces, opposite : (F, 3) int32 arrays
         Of all membranes: corners by place, and the corner opposite each across an edge.
     program : Program
@@ -80,10 +78,9 @@ class Store:
     next_id: np.ndarray
 
     def __init__(self, topology: Topology, threads: int, seed: int, box: Box | None = None) -> None:
-        self.box: np.ndarray = box_lengths(box)
         self.threads = threads
         self.seed = seed
-        self.layout: Layout = Layout(topology, threads, self.box)
+        self.layout: Layout = Layout(topology, threads, box)
         layout = self.layout
         self.held: int = sum(cast(Any, h).count for h in layout.handles if h.kind.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
@@ -127,7 +124,7 @@ class Store:
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
         #: Check that edges stay shorter than half of the box.
         self.box_edges: BoxEdges | None = None
-        if self.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
+        if self.layout.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
             self.box_edges = BoxEdges(layout.n_vertices, len(self.faces))
         self._place_initially()
 
@@ -279,7 +276,7 @@ class Store:
         """Put the beads that have positions of their own where they were when they were added; in a periodic box also
         points, whose images are known from there."""
         for handle in self.layout.handles:
-            if handle.kind.block is not Block.POINTS or self.is_periodic:
+            if handle.kind.block is not Block.POINTS or self.layout.is_periodic:
                 here = self.layout.in_order(handle, cast(Any, handle).positions)
                 self.x[self.layout.slice_of(handle)] = here
 
@@ -289,16 +286,12 @@ class Store:
         around: list[Any] = operations if self.box_edges is None else self.box_edges.around(operations)
         return around
 
-    @property
-    def is_periodic(self) -> bool:
-        return bool(self.box.any())
-
     def moving(self) -> dict[str, np.ndarray]:
         """Return what steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
-        box = {"box": self.box} if self.is_periodic else {}
-        if self.is_periodic and self.layout.n_points:
+        box = {"box": self.layout.box} if self.layout.is_periodic else {}
+        if self.layout.is_periodic and self.layout.n_points:
             # The images they are at follow from nothing else.
             box["x of points"] = self.x[self.layout.n_cartesian :]
         return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
@@ -404,7 +397,8 @@ class Store:
             first_oriented=self.layout.first_oriented, orientation=self.orientation, spin=spin,
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
-            room=self.room if self.rejoined is None else self.rejoined, box=self.box if self.is_periodic else None,
+            room=self.room if self.rejoined is None else self.rejoined,
+            box=self.layout.box if self.layout.is_periodic else None,
         )  # fmt: skip
 
     @property
@@ -446,15 +440,15 @@ class Store:
             joined = handle.kind.joined
             if len(joined):
                 x = self.x[self.layout.slice_of(handle)]
-                d = displacement(x[joined[:, 0]], x[joined[:, 1]], self.box)
+                d = displacement(x[joined[:, 0]], x[joined[:, 1]], self.layout.box)
                 edges.append(np.linalg.norm(d, axis=1).min())
         if edges:
             return float(min(edges))
         x = self.x if self.room is None else self.x[self.alive != 0]
         if not len(x):
             return 1.0
-        if self.is_periodic:
-            x = wrapped(x, self.box)
+        if self.layout.is_periodic:
+            x = wrapped(x, self.layout.box)
         with np.errstate(over="ignore"):
             extent = float(np.linalg.norm(np.ptp(x, axis=0)))
         return extent / len(x) ** (1 / 3) if 0.0 < extent < np.inf else 1.0

@@ -33,7 +33,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
     temperatures = {} if state is None else state.temperatures
     energies = {} if state is None else state.energies
     integrator, system = context.integrator, context.system
-    kT, box = integrator.kT, box_shown(context._store.box)
+    kT, box = integrator.kT, box_shown(context._store.layout.box)
     run = [
         ("step", amount(context.step_count)), ("time", quantity(context.time, "s")),
         ("integrator", type(integrator).__name__), ("word", integrator.word),
