@@ -561,9 +561,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             asleep = beads[np.isin(beads, handle._asleep)] if len(handle._asleep) else beads[:0]
             if len(asleep):
-                raise TopologyError(
-                    f"{what}: bead {asleep[0]} is a row of {handle!r} without a bead: it is inactive"
-                )
+                raise TopologyError(f"{what}: bead {asleep[0]} is a row of {handle!r} without a bead: it is inactive")
 
     def expect_places(self, what: str, beads: np.ndarray) -> None:
         """Refuse directors among beads, by number: what acts between places does not act on directions.

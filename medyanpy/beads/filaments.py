@@ -8,11 +8,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.beads.adding import chains_of, joined
 from medyanpy.beads.chains import Chains, ChainsKind
-from medyanpy.beads.filament_constraints import (
-    AlongAcrossFlow,
-    FilamentFlow,
-    filament_rows,
-)
+from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, filament_rows
 from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.core.flows import Flow
 from medyanpy.core.handles import Handle

@@ -48,9 +48,7 @@ class PointsKind(Kind):
         points, membrane = self.handle, self.handle.membrane
         faces = columns[TRIANGLES] - np.int32(membrane.first_face)
         mass, friction = (np.full(len(faces), self.of_all(name)) for name in ("mass", "friction"))
-        return InTrianglePoints(
-            points.topology, points.name, 0, membrane, faces, columns[BARYCENTRIC], mass, friction
-        )
+        return InTrianglePoints(points.topology, points.name, 0, membrane, faces, columns[BARYCENTRIC], mass, friction)
 
     def inactive(self, column: Column) -> Any:
         return self.handle.membrane.first_face if column is TRIANGLES else 0

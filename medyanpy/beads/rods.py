@@ -128,9 +128,7 @@ class Rods(Chains, OrientedBeads, kind=RodsKind):
         # A node represents a segment around it, or, where it is held, the half of one that begins or ends there.
         length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
         mass, inertia = linear_density * length, inertia_density * length[:, None]
-        super().__init__(
-            topology, name, first, positions, mass, orientations, inertia, friction, parts, held
-        )
+        super().__init__(topology, name, first, positions, mass, orientations, inertia, friction, parts, held)
 
     def add(  # type: ignore[override]
         self,

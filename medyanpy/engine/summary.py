@@ -73,9 +73,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
 def table_of_reporters(reporters: "Sequence[Reporter]") -> Table:
     """Return the table of the reporters of a simulation."""
     # Reporter classes of others may not have called the constructor of their base class.
-    rows = [
-        (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None))) for r in reporters
-    ]
+    rows = [(type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None))) for r in reporters]
     return Table("reporters", rows, ("reporters", "writes to", "every (steps)"))
 
 

@@ -17,14 +17,7 @@ from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.core.kinds import Block
 from medyanpy.engine.overlaps import MINIMISE
-from medyanpy.errors import (
-    BoxWarning,
-    OverlapWarning,
-    ThermostatWarning,
-    TimestepWarning,
-    UnitsWarning,
-    warn_outside,
-)
+from medyanpy.errors import BoxWarning, OverlapWarning, ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
 from medyanpy.forces._stiffness import Start, longest_timestep
 
 if TYPE_CHECKING:
@@ -258,9 +251,7 @@ def look(
         *_remarks_of_temperatures(system, integrator),
         *_remarks_of_units(own, beads),
     ]
-    return Worksheet(
-        integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks)
-    )
+    return Worksheet(integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks))
 
 
 def warn(

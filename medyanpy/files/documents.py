@@ -406,7 +406,7 @@ class _Rebuilder:
         topology = self.topology_of(parts["topology"], f"{where}.topology")
         with errors_at(where):
             self.made = system = System(topology, parts.get("box"))
-        for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add_jump)):
+        for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add)):
             given = parts.get(key, [])
             expect(isinstance(given, list), f"{where}.{key}", "must be a list", given)
             for i, item in enumerate(given):
