@@ -83,7 +83,7 @@ class FilamentSpec:
         )  # fmt: skip
 
         def of(link: int) -> str:
-            return f"{what}: {handle.describe_link(link)}"
+            return f"{what}: {handle.kind.describe_link(link)}"
 
         enough_nodes(what, "filament", starts, closed)
         links = handle.links
@@ -135,23 +135,12 @@ class FilamentSpec:
 
 
 def add_filament(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+) -> Filaments:  # fmt: skip
     """Add one filament: a chain or ring of beads with links of constant length.
 
     Parameters
@@ -166,9 +155,8 @@ def add_filament(
     closed : bool
         Join the last node to the first.
     directors : (l, 3) float, not zero, or "parallel", optional
-        Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are made
-        unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start; of a ring,
-        with the twist needed to close it spread evenly.
+        Makes the filament twistable: a material direction for each of its l links, perpendicular to it to 1e-3, of any
+        length. ``"parallel"``: without twist; of a ring, with the twist needed to close it spread evenly.
     director_mass : float or (l,) float, pN s² nm, > 0
         The moment of inertia of each link about its axis; needed with `directors`.
     director_friction : float or (l,) float, pN nm s, >= 0, optional
@@ -189,9 +177,9 @@ def add_filament(
     Raises
     ------
     TopologyError
-        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have. Both ends of a link
-        fixed, or fixed nodes that hold links straight between them. A director of no length or not perpendicular to its
-        link, or directors of filaments that are not constrained. A name in use, or a topology in use.
+        Wrong shapes, too few nodes, nodes in one place, other link lengths than those of the nodes. A link with both
+        ends fixed, or links held straight between fixed nodes. A director of length 0 or not perpendicular to its link,
+        or of a filament that is not constrained. A name in use, or a topology in use.
     ParameterError
         A number outside its domain.
     """
@@ -207,24 +195,12 @@ def add_filament(
 
 
 def add_filaments(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    starts: Numbers | None = None,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *, starts: Numbers | None = None,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+) -> Filaments:  # fmt: skip
     """Add many filaments at once, with one handle; see `add_filament`.
 
     Parameters
@@ -316,7 +292,7 @@ def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
         pairs = list(pairwise(nodes))
         if filaments.closed and len(nodes) > 1:
             pairs.append((nodes[-1], nodes[0] + n))
-        along = np.tile(lengths[filaments.link_starts[i] : filaments.link_starts[i + 1]], 2)
+        along = np.tile(lengths[filaments.kind.link_starts[i] : filaments.kind.link_starts[i + 1]], 2)
         for a, b in pairs:
             if np.linalg.norm(x[start + b % n] - x[start + a]) > (1.0 - 1e-9) * along[a:b].sum():
                 raise TopologyError(
