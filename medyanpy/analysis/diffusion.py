@@ -94,15 +94,8 @@ class _Parts:
 
 @plainly_called
 def mean_square_displacement(
-    source: Any,
-    beads: Any = None,
-    lags: Any = None,
-    *,
-    axes: str = "xyz",
-    interval: float | None = None,
-    sphere: Any = None,
-    box: Any = None,
-    scaled: bool = False,
+    source: Any, beads: Any = None, lags: Any = None, *, axes: str = "xyz", interval: float | None = None,
+    sphere: Any = None, box: Any = None, scaled: bool = False,
 ) -> MeanSquareDisplacement:
     r"""Return the mean-square displacement :math:`\langle |x(s + t) - x(s)|^2\rangle` of beads by lag t.
 
@@ -217,12 +210,7 @@ def lags_of(what: str, lags: Any, frames: int) -> np.ndarray:
 
 
 def averaged(
-    paths: Paths,
-    rows: np.ndarray,
-    lags: np.ndarray,
-    interval: float,
-    axes: str,
-    columns: list[int],
+    paths: Paths, rows: np.ndarray, lags: np.ndarray, interval: float, axes: str, columns: list[int],
     arcs: bool = False,
 ) -> MeanSquareDisplacement:
     """Average over beads and origins, with errors, along coordinates of paths, or over arcs about the origin."""
@@ -244,11 +232,7 @@ def averaged(
 
 @plainly_called
 def diffusion_coefficient(
-    moved: MeanSquareDisplacement,
-    shortest: float = 0.0,
-    longest: float = np.inf,
-    *,
-    dimensions: int | None = None,
+    moved: MeanSquareDisplacement, shortest: float = 0.0, longest: float = np.inf, *, dimensions: int | None = None,
     offset: bool = True,
 ) -> Estimate:
     r"""Return the diffusion coefficient, from the slope of a mean-square displacement.
@@ -341,9 +325,7 @@ def axes_of(what: str, axes: Any) -> list[int]:
     return ["xyz".index(axis) for axis in axes]
 
 
-def _in_boxes(
-    frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool
-) -> Paths:
+def _in_boxes(frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool) -> Paths:
     """Return paths as frames have them, or continued through a periodic box; `fixed` is their middle, if any."""
     what = frames.what
     if box is not None and frames.times is not None:
@@ -409,9 +391,7 @@ class _InBoxes:
             yield some, out, ids
 
 
-def _sums(
-    frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], arcs: bool = False
-) -> _Parts:
+def _sums(frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], arcs: bool = False) -> _Parts:
     m, k = len(frames), len(rows)
     if k < PARTS:
         # A power of two, so that blocks can be merged in pairs.
@@ -504,9 +484,7 @@ def _convolved(
     return sums, counts
 
 
-def _arcs(
-    x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _arcs(x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sum squared arcs about the origin, as `_convolved` sums squared distances."""
     sums, counts = np.zeros((len(x), len(lags))), np.zeros((len(x), len(lags)))
     radius = np.linalg.norm(x, axis=1)

@@ -149,10 +149,7 @@ def cuts(n: int, parts: int) -> list[tuple[int, int]]:
 
 
 def jackknife(
-    sums: np.ndarray,
-    counts: np.ndarray,
-    estimate: Callable[[np.ndarray, np.ndarray], Any],
-    correct_bias: bool = False,
+    sums: np.ndarray, counts: np.ndarray, estimate: Callable[[np.ndarray, np.ndarray], Any], correct_bias: bool = False,
 ) -> tuple[Any, Any]:
     """Estimate from the totals of independent parts, (p, ...), with a standard error (NaN of a single part)."""
     total, n = sums.sum(axis=0), counts.sum(axis=0)

@@ -19,13 +19,7 @@ from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.files.trajectory import Frames, Trajectory
 
-__all__ = [
-    "TangentCorrelation",
-    "contour_curvature",
-    "end_to_end",
-    "persistence_length",
-    "tangent_correlation",
-]
+__all__ = ["TangentCorrelation", "contour_curvature", "end_to_end", "persistence_length", "tangent_correlation"]
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,7 @@ from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_o
 from medyanpy.analysis.frames import Source, tree
 from medyanpy.errors import ParameterError, TopologyError
 
-__all__ = [
-    "ContactTimes",
-    "Contacts",
-    "RadialDistribution",
-    "contact_counts",
-    "contact_times",
-    "radial_distribution",
-]
+__all__ = ["ContactTimes", "Contacts", "RadialDistribution", "contact_counts", "contact_times", "radial_distribution"]
 
 
 @dataclass(frozen=True)
@@ -94,19 +87,9 @@ class ContactTimes:
 
 @plainly_called
 def radial_distribution(
-    source: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    r_max: float,
-    bins: int = 100,
-    volume: float | None = None,
-    area: float | None = None,
-    ball: float | None = None,
-    sphere: float | None = None,
-    ideal: Any = None,
-    box: Any = None,
-    along_surface: bool = False,
+    source: Any, a: Any = None, b: Any = None, *, r_max: float, bins: int = 100, volume: float | None = None,
+    area: float | None = None, ball: float | None = None, sphere: float | None = None, ideal: Any = None,
+    box: Any = None, along_surface: bool = False,
 ) -> RadialDistribution:
     r"""Return the pair correlation g(r) of the beads of one group, or between two groups.
 
@@ -393,9 +376,7 @@ class _Groups:
         here = ~np.isnan(x).any(axis=1)
         return np.flatnonzero(here & self.is_a), np.flatnonzero(here & self.is_b)
 
-    def close(
-        self, x: np.ndarray, who: np.ndarray, reach: float, cell: np.ndarray | None
-    ) -> set[tuple[int, int]]:
+    def close(self, x: np.ndarray, who: np.ndarray, reach: float, cell: np.ndarray | None) -> set[tuple[int, int]]:
         """Return pairs within a distance, by their ids."""
         first, second = self.there(x)
         if not len(first) or not len(second):

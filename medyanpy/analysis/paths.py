@@ -135,9 +135,7 @@ def surface_radial_distribution(
         own, gas = frames.distances(one, far, rng)
         counts.append([np.histogram(found.distance, edges)[0] for found in (own, gas)])
     blocks = cuts(len(counts), PARTS)
-    sums, ideal = (
-        np.array([np.sum([c[k] for c in counts[i:j]], axis=0) for i, j in blocks], float) for k in (0, 1)
-    )
+    sums, ideal = (np.array([np.sum([c[k] for c in counts[i:j]], axis=0) for i, j in blocks], float) for k in (0, 1))
     if not ideal.any():
         raise ParameterError(f"{what}: no frame has a pair of points within r_max = {far:g} nm")
     with np.errstate(invalid="ignore", divide="ignore"):

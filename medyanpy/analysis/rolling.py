@@ -266,9 +266,7 @@ def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.nd
 def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Return directions (n, 3) in triangles after their corners (n, 3, 3) have moved."""
     second, third, _ = _shares(corners, direction)
-    return np.asarray(
-        second[:, None] * (moved[:, 1] - moved[:, 0]) + third[:, None] * (moved[:, 2] - moved[:, 0])
-    )
+    return np.asarray(second[:, None] * (moved[:, 1] - moved[:, 0]) + third[:, None] * (moved[:, 2] - moved[:, 0]))
 
 
 def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> tuple[np.ndarray, ...]:

@@ -141,12 +141,7 @@ class _Groups:
 
 
 def patch_spectrum(
-    source: Any,
-    membrane: Any = None,
-    *,
-    faces: Any = None,
-    box: Any = None,
-    q_max: float | None = None,
+    source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None, q_max: float | None = None,
     bins: int | None = None,
 ) -> PatchSpectrum:
     r"""Return the spectrum of height fluctuations of a nearly flat, periodic, rectangular patch in x and y.
@@ -309,14 +304,8 @@ def vesicle_spectrum(
 
 @plainly_called
 def fit_spectrum(
-    spectrum: PatchSpectrum | VesicleSpectrum,
-    *,
-    kT: float | None = None,
-    temperature: float | None = None,
-    q_max: float | None = None,
-    tension: float | None = None,
-    discretization: bool = True,
-    softening: bool = False,
+    spectrum: PatchSpectrum | VesicleSpectrum, *, kT: float | None = None, temperature: float | None = None,
+    q_max: float | None = None, tension: float | None = None, discretization: bool = True, softening: bool = False,
 ) -> SpectrumFit:
     r"""Fit bending modulus and tension to the spectrum of a membrane.
 
@@ -594,9 +583,7 @@ def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array([one.value for one in found]), np.array([one.error for one in found])
 
 
-def _most_likely(
-    what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray
-) -> np.ndarray:
+def _most_likely(what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """Find the parameters (p,) that minimize Σ w [P g - ln g], by Newton's method.
 
     g = terms . parameters + offset > 0.

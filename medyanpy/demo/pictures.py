@@ -54,10 +54,7 @@ class Page:
 
 
 def draw_rod(
-    simulation: mp.Simulation,
-    path: Any,
-    states: list[mp.State],
-    energies: dict[float, np.ndarray],
+    simulation: mp.Simulation, path: Any, states: list[mp.State], energies: dict[float, np.ndarray],
     section: CircularSection,
 ) -> None:
     """Draw six shapes after equal times, side by side; energies of the run; and, of energies at every step with three

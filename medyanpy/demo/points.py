@@ -102,9 +102,7 @@ def _uniformity(mesh: mp.TriangleMesh, seed: int, threads: int) -> Line:
     mass = KT / speed**2
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
-    topology.add_intriangle_points(
-        membrane, n, mass=mass, friction=2.0 * PROTEIN_X * mass / TIMESTEP, seed=seed + 11
-    )
+    topology.add_intriangle_points(membrane, n, mass=mass, friction=2.0 * PROTEIN_X * mass / TIMESTEP, seed=seed + 11)
     integrator = mp.BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 10)
     context = at_temperature(mp.System(topology), integrator, threads)
     context.step(200)

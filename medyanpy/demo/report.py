@@ -91,13 +91,7 @@ class Report:
     steps: int
 
     def __init__(
-        self,
-        out: Any,
-        *,
-        threads: int | None,
-        seed: int,
-        overwrite: bool,
-        stream: TextIO | None,
+        self, out: Any, *, threads: int | None, seed: int, overwrite: bool, stream: TextIO | None,
         outputs: Sequence[str] = OUTPUTS,
     ) -> None:
         self.started: float = time.perf_counter()
@@ -130,15 +124,8 @@ class Report:
             self.say(f"          {note}")
 
     def run(
-        self,
-        system: System,
-        integrator: SplittingIntegrator,
-        start: State | None = None,
-        reporters: Sequence[Reporter] = (),
-        *,
-        frames: int = 60,
-        drawn_by: Callable[..., Any] = draw,
-        **picture: Any,
+        self, system: System, integrator: SplittingIntegrator, start: State | None = None,
+        reporters: Sequence[Reporter] = (), *, frames: int = 60, drawn_by: Callable[..., Any] = draw, **picture: Any,
     ) -> tuple[dict[str, Line], State]:
         """Run from where the topology or a state has the beads; write the files and the picture.
 
@@ -241,9 +228,7 @@ class Report:
             "threads": self.threads,
             "seed": self.seed,
             "speed": {
-                "steps_per_second": self._per_second,
-                "ns_per_bead_and_step": self._per_bead,
-                "seconds_in_all": total,
+                "steps_per_second": self._per_second, "ns_per_bead_and_step": self._per_bead, "seconds_in_all": total,
             },
             "results": [asdict(line) for line in lines],
             "ok": all(line.verdict != "CHECK" for line in lines),

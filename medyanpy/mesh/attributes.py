@@ -12,8 +12,7 @@ from medyanpy.errors import MeshError, MeshQualityWarning, ParameterError, forei
 from medyanpy.mesh import arguments, geometry, orientation
 from medyanpy.mesh.connectivity import Connectivity, read_only
 
-# Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to
-# 1.
+# Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to 1.
 BARYCENTRIC_TOLERANCE = 1e-12
 
 
@@ -90,8 +89,7 @@ class MeshAttributes:
     def borders(self) -> list[np.ndarray]:
         """Borders as vertex loops, (n,) int32 each, from their lowest vertex.
 
-        In the direction of the border half-edges: walking on the side of the normals, the surface is on the
-        left.
+        In the direction of the border half-edges: walking on the side of the normals, the surface is on the left.
         """
         return list(self._connectivity.borders)
 
@@ -256,9 +254,7 @@ class MeshAttributes:
         """
         n = arguments.whole_number("TriangleMesh.sample", "n", n, 0, 2**31 - 1)
         if not isinstance(rng, np.random.Generator):
-            rng = np.random.default_rng(
-                arguments.whole_number("TriangleMesh.sample", "rng", rng, 0, 2**128 - 1)
-            )
+            rng = np.random.default_rng(arguments.whole_number("TriangleMesh.sample", "rng", rng, 0, 2**128 - 1))
         cumulative = np.cumsum(self.face_areas)
         drawn = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
         # random() * total can round up to the total itself.

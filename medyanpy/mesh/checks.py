@@ -25,9 +25,7 @@ NO_REMEDY = "This cannot be mended automatically: correct the data where the mes
 # kind: (one, several, mendable)
 _WORDS = {
     "vertex index out of range": (
-        "face uses a vertex that does not exist",
-        "faces use vertices that do not exist",
-        False,
+        "face uses a vertex that does not exist", "faces use vertices that do not exist", False,
     ),
     "non-finite coordinates": (
         "vertex has a coordinate that is not a finite number below 1e70",
@@ -114,9 +112,7 @@ class DefectPlace:
         if self.faces:
             words.append(("face " if len(self.faces) == 1 else "faces ") + ", ".join(map(str, self.faces)))
         if self.vertices:
-            words.append(
-                ("vertex " if len(self.vertices) == 1 else "vertices ") + ", ".join(map(str, self.vertices))
-            )
+            words.append(("vertex " if len(self.vertices) == 1 else "vertices ") + ", ".join(map(str, self.vertices)))
         text = " with ".join(words)
         if self.position is not None:
             text += " at ({:.6g}, {:.6g}, {:.6g})".format(*self.position)
@@ -151,9 +147,7 @@ class MeshDefect:
     def __str__(self) -> str:
         one, several, _ = _WORDS[self.kind]
         more = "" if self.count <= len(self.places) else "; ..."
-        return (
-            f"{self.count} {one if self.count == 1 else several}: " + "; ".join(map(str, self.places)) + more
-        )
+        return (f"{self.count} {one if self.count == 1 else several}: " + "; ".join(map(str, self.places)) + more)
 
 
 def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray]:
@@ -179,9 +173,7 @@ def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray
     if f.ndim != 2 or f.shape[1] != 3:
         raise MeshError(f"TriangleMesh: faces have shape {f.shape} but must be triangles, shape (F, 3)")
     if f.dtype.kind not in "iu":
-        raise MeshError(
-            f"TriangleMesh: faces have type {f.dtype} but must be integers (vertex numbers from 0)"
-        )
+        raise MeshError(f"TriangleMesh: faces have type {f.dtype} but must be integers (vertex numbers from 0)")
     if len(f) > MAX_FACES:
         raise MeshError(f"TriangleMesh: {len(f)} faces but at most {MAX_FACES} can be numbered")
     return x, f
@@ -235,8 +227,7 @@ def face_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
         if found.any():
             bad = np.flatnonzero(found)
             places = tuple(
-                DefectPlace(tuple(faces[f].tolist()), (int(f),), _point(vertices[faces[f]]))
-                for f in bad[:MAX_PLACES]
+                DefectPlace(tuple(faces[f].tolist()), (int(f),), _point(vertices[faces[f]])) for f in bad[:MAX_PLACES]
             )
             defects.append(MeshDefect(kind, len(bad), places))
 
@@ -397,9 +388,7 @@ def check_joined_alike(faces: np.ndarray, vertices: np.ndarray, like: Connectivi
         raise MeshError(explain(defects, len(vertices), len(faces)), defects)
     if (parts_of_vertices(connectivity) != parts_of_vertices(like)).any():
         raise MeshError("connected parts have other vertices than before")
-    there, here = (
-        {(int(c.tails[h]), int(c.heads[h])) for h in c.border_half_edges} for c in (like, connectivity)
-    )
+    there, here = ({(int(c.tails[h]), int(c.heads[h])) for h in c.border_half_edges} for c in (like, connectivity))
     if there != here:
         raise MeshError(f"{len(there ^ here)} edges are on a border here or there only")
 

@@ -164,9 +164,7 @@ class Connectivity:
         fa, fb = a // 3, b // 3
         flip = np.where(self.same_direction, 1, 0)
         labels = connected(
-            2 * self.n_faces,
-            np.concatenate([2 * fa, 2 * fa + 1]),
-            np.concatenate([2 * fb + flip, 2 * fb + 1 - flip]),
+            2 * self.n_faces, np.concatenate([2 * fa, 2 * fa + 1]), np.concatenate([2 * fb + flip, 2 * fb + 1 - flip]),
         )
         return first_appearance(labels).reshape(-1, 2)
 

@@ -1,9 +1,8 @@
 """Separation of sheets that share an edge or a vertex although a surface cannot.
 
-After the cutting operation of A. Guéziec, G. Taubin, F. Lazarus, W. Horn, "Cutting and stitching: converting
-sets of polygons to manifold surfaces", IEEE Trans. Vis. Comput. Graph. 7, 136 (2001): no face is moved or
-dropped; the faces at an edge are joined in pairs, and a vertex is copied once for every fan of faces that the
-joins leave.
+After the cutting operation of A. Guéziec, G. Taubin, F. Lazarus, W. Horn, "Cutting and stitching: converting sets of
+polygons to manifold surfaces", IEEE Trans. Vis. Comput. Graph. 7, 136 (2001): no face is moved or dropped; the faces at
+an edge are joined in pairs, and a vertex is copied once for every fan of faces that the joins leave.
 """
 
 from itertools import combinations

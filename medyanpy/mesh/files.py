@@ -38,9 +38,7 @@ def read(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     try:
         data = path.read_bytes()
     except OSError as err:
-        raise MeshError(
-            f"{path}: cannot be opened ({err.strerror or err}); read are {_FORMAT_WORDS}"
-        ) from err
+        raise MeshError(f"{path}: cannot be opened ({err.strerror or err}); read are {_FORMAT_WORDS}") from err
     if not data.strip():
         raise MeshError(f"{path}: the file is empty; read are {_FORMAT_WORDS}")
     try:
@@ -64,9 +62,7 @@ def write(path: PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bo
     path = file_path("TriangleMesh.save: path", path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise MeshError(
-            f"{path}: mesh files with the ending {suffix!r} are not written, only {_FORMAT_WORDS}"
-        )
+        raise MeshError(f"{path}: mesh files with the ending {suffix!r} are not written, only {_FORMAT_WORDS}")
     # Not path.exists(), which raises for names that no file can have: writing reports these.
     if os.path.exists(path) and not overwrite:
         raise ParameterError(f"TriangleMesh.save: {path} exists; pass overwrite=True to replace it")

@@ -8,11 +8,10 @@ import numpy as np
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import row_products, total
 
-# 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
-# rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
-# EIGHT_EPS L (L + X) the area, the normal and the barycentric coordinates are rounding noise: such a face
-# counts as having no area. A needle with an angle of 1e-5 degrees (real meshes have them) is eight orders of
-# magnitude above it.
+# 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its rounding error
+# is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below EIGHT_EPS L (L + X) the
+# area, the normal and the barycentric coordinates are rounding noise: such a face counts as having no area. A needle
+# with an angle of 1e-5 degrees (real meshes have them) is eight orders of magnitude above it.
 EIGHT_EPS = 8 * np.finfo(np.float64).eps
 #: Triangles are needles if their height is less than so many times the thermal displacement of a vertex in a step.
 NEEDLE_STEPS = 3.0
@@ -46,9 +45,7 @@ def squared_lengths(vectors: np.ndarray) -> np.ndarray:
 def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """Mark faces with an area that is zero within double precision, (F,) bool (see EIGHT_EPS)."""
     a, b, c = corner_positions(vertices, faces, box)
-    longest = np.sqrt(
-        np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c))
-    )
+    longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
     reach = np.abs(vertices).max(axis=1)
     farthest = np.maximum(np.maximum(reach[faces[:, 0]], reach[faces[:, 1]]), reach[faces[:, 2]])

@@ -57,9 +57,7 @@ def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise
 
 
-def _read_elements(
-    elements: list[_Element], source: "_Words | _Bytes"
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read_elements(elements: list[_Element], source: "_Words | _Bytes") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     vertices, corners, lengths = None, np.empty(0, np.int64), np.empty(0, np.int64)
     for name, count, properties in elements:
         scalars = [key for key, length, _ in properties if not length]
@@ -131,9 +129,7 @@ def _read_header(data: bytes) -> tuple[str, list[_Element], bytes]:
     return order, elements, data[line_end + 1 :]
 
 
-def _columns(
-    values: dict[str, Any], lengths: dict[str, Any], properties: list[_Property]
-) -> dict[str, Any]:
+def _columns(values: dict[str, Any], lengths: dict[str, Any], properties: list[_Property]) -> dict[str, Any]:
     """Return the columns of `_Bytes.take`, from the arrays found for each."""
     lists = {key for key, length, _ in properties if length}
     return {

@@ -7,8 +7,7 @@ import numpy as np
 
 from medyanpy.mesh.connectivity import Connectivity
 
-# Evans & Fung (1972), table of average human red cells at 300 mosm/kg: C0, C2, C4 over the radius R0 = 3.91
-# um.
+# Evans & Fung (1972), table of average human red cells at 300 mosm/kg: C0, C2, C4 over the radius R0 = 3.91 um.
 RED_CELL_RADIUS = 3910.0
 RED_CELL_THICKNESS = (810.0 / RED_CELL_RADIUS, 7830.0 / RED_CELL_RADIUS, -4390.0 / RED_CELL_RADIUS)
 # Points on the profile of the red cell and on the meridian of the sphere, interpolated between: the mesh
@@ -29,10 +28,8 @@ def icosahedron() -> tuple[np.ndarray, np.ndarray]:
     top, bottom = np.zeros(5, dtype=int), np.full(5, 11)
     faces = np.concatenate(
         [
-            np.stack([top, up, next_up], axis=1),
-            np.stack([up, low, next_up], axis=1),
-            np.stack([low, next_low, next_up], axis=1),
-            np.stack([bottom, next_low, low], axis=1),
+            np.stack([top, up, next_up], axis=1), np.stack([up, low, next_up], axis=1),
+            np.stack([low, next_low, next_up], axis=1), np.stack([bottom, next_low, low], axis=1),
         ]
     )
     return np.array(vertices), faces.astype(np.int32)
@@ -52,10 +49,8 @@ def unit_icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
         m = (len(x) + edge_of_half_edge).astype(np.int32).reshape(-1, 3)
         faces = np.stack(
             [
-                np.stack([faces[:, 0], m[:, 2], m[:, 1]], axis=1),
-                np.stack([m[:, 2], faces[:, 1], m[:, 0]], axis=1),
-                np.stack([m[:, 1], m[:, 0], faces[:, 2]], axis=1),
-                m,
+                np.stack([faces[:, 0], m[:, 2], m[:, 1]], axis=1), np.stack([m[:, 2], faces[:, 1], m[:, 0]], axis=1),
+                np.stack([m[:, 1], m[:, 0], faces[:, 2]], axis=1), m,
             ],
             axis=1,
         ).reshape(-1, 3)
@@ -110,9 +105,7 @@ def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
     return x / np.linalg.norm(x, axis=1)[:, None], np.concatenate(all_faces).astype(np.int32)
 
 
-def torus(
-    major_radius: float, minor_radius: float, n_major: int, n_minor: int
-) -> tuple[np.ndarray, np.ndarray]:
+def torus(major_radius: float, minor_radius: float, n_major: int, n_minor: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a torus round the z axis, rings of ``n_minor`` vertices, each ring turned by about half a step.
 
     The turn is (n_major // 2) / n_major of a step, so that after all rings it is a whole number of steps and
@@ -167,8 +160,7 @@ def flat_sheet(
 def _staggered(n_bands: int, n_cells: int, row: int) -> np.ndarray:
     """Return faces between rows of ``row`` vertices of which the odd ones are shifted half a step forward.
 
-    With ``n_cells == row`` the rows close on themselves. Anticlockwise for rows running in +x and stacked in
-    +y.
+    With ``n_cells == row`` the rows close on themselves. Anticlockwise for rows running in +x and stacked in +y.
     """
     i, j = np.meshgrid(np.arange(n_bands), np.arange(n_cells), indexing="ij")
     a, b = i * row + j, i * row + (j + 1) % row
@@ -204,8 +196,7 @@ def red_blood_cell(radius: float, sphere: np.ndarray) -> np.ndarray:
     mid_rho = np.sin((0.5 * (u[1:] + u[:-1])) ** 2)
     left = np.concatenate([[0.0], np.cumsum(np.diff(arc) / np.sqrt(mid_rho))])
     right = np.concatenate([[0.0], np.cumsum(np.diff(phi) / np.sqrt(mid_rho))])
-    # sin(theta) and r = sin(phi) over the radius take the same values on the grid u, hence one mid_rho for
-    # both.
+    # sin(theta) and r = sin(phi) over the radius take the same values on the grid u, hence one mid_rho for both.
     height = np.abs(sphere[:, 2])
     theta = np.arctan2(np.hypot(sphere[:, 0], sphere[:, 1]), height)
     target = np.interp(np.interp(np.sqrt(theta), u, right) / right[-1], left / left[-1], u) ** 2

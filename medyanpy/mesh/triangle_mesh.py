@@ -64,9 +64,7 @@ class TriangleMesh(MeshAttributes):
     (5120, 3)
     """
 
-    def __init__(
-        self, vertices: Numbers, faces: Numbers, box: Sequence[float | None] | None = None
-    ) -> None:
+    def __init__(self, vertices: Numbers, faces: Numbers, box: Sequence[float | None] | None = None) -> None:
         x, f = checks.as_arrays(vertices, faces)
         box = checked_box("TriangleMesh", box)
         connectivity = checks.check_surface(x, f, None if box is None else box_lengths(box))
@@ -81,17 +79,13 @@ class TriangleMesh(MeshAttributes):
         self.__dict__["_connectivity"] = connectivity
 
     @classmethod
-    def _from_checked(
-        cls, vertices: np.ndarray, connectivity: Connectivity, box: Box | None = None
-    ) -> "TriangleMesh":
+    def _from_checked(cls, vertices: np.ndarray, connectivity: Connectivity, box: Box | None = None) -> "TriangleMesh":
         mesh = cls.__new__(cls)
         mesh._fill(vertices, connectivity, box)
         return mesh
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(
-            f"TriangleMesh is immutable: {name} cannot be set; see with_vertices, scaled, translated"
-        )
+        raise AttributeError(f"TriangleMesh is immutable: {name} cannot be set; see with_vertices, scaled, translated")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"TriangleMesh is immutable: {name} cannot be deleted")
@@ -314,8 +308,7 @@ class TriangleMesh(MeshAttributes):
             If a face has no area, or a coordinate is 1e70 or larger.
         """
         x = np.array(
-            arguments.finite_vectors("TriangleMesh.with_vertices", "vertices", vertices, len(self.vertices)),
-            order="C",
+            arguments.finite_vectors("TriangleMesh.with_vertices", "vertices", vertices, len(self.vertices)), order="C",
         )
         defects = checks.position_defects(x, self.faces, self._lengths)
         if defects:
@@ -346,8 +339,7 @@ class TriangleMesh(MeshAttributes):
         subdivisions : int, 0 to 10
             Triangles are cut in four this often: 20 * 4**subdivisions faces; 0 is the icosahedron.
         frequency : int, 1 to 1024
-            Instead of subdivisions: parts into which each edge of the icosahedron is cut: 20 * frequency**2
-            faces.
+            Instead of subdivisions: parts into which each edge of the icosahedron is cut: 20 * frequency**2 faces.
 
         Raises
         ------
@@ -361,11 +353,7 @@ class TriangleMesh(MeshAttributes):
 
     @classmethod
     def red_blood_cell(
-        cls,
-        radius: float = shapes.RED_CELL_RADIUS,
-        subdivisions: int | None = None,
-        *,
-        frequency: int | None = None,
+        cls, radius: float = shapes.RED_CELL_RADIUS, subdivisions: int | None = None, *, frequency: int | None = None,
     ) -> "TriangleMesh":
         r"""Return a biconcave discocyte, the average human red blood cell at 300 mosm/kg, axis along z.
 
@@ -390,8 +378,7 @@ class TriangleMesh(MeshAttributes):
 
         References
         ----------
-        E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry",
-        Microvasc. Res. 4, 335 (1972).
+        E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry", Microvasc. Res. 4, 335 (1972).
         """
         owner = "TriangleMesh.red_blood_cell"
         radius = arguments.positive_number(owner, "radius", radius)
@@ -401,9 +388,7 @@ class TriangleMesh(MeshAttributes):
         return cls(shapes.red_blood_cell(radius, x), faces)
 
     @classmethod
-    def torus(
-        cls, major_radius: float, minor_radius: float, n_major: int = 64, n_minor: int = 32
-    ) -> "TriangleMesh":
+    def torus(cls, major_radius: float, minor_radius: float, n_major: int = 64, n_minor: int = 32) -> "TriangleMesh":
         """Return a torus round the z axis.
 
         Parameters
@@ -478,8 +463,7 @@ class TriangleMesh(MeshAttributes):
         nx, ny : int, 2 to 32768
             Vertices in a row along x, and rows along y: nx * ny vertices, 2 (nx - 1) (ny - 1) faces.
         spacing : float, nm, > 0
-            Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing /
-            2.
+            Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing / 2.
         periodic : "x", "y", "xy", or bool
             Axes along which the sheet closes through the sides of a box, which the mesh then has: nx * spacing along x,
             ny * spacing * sqrt(3) / 2 along y. True is both: 2 nx ny faces and no border. Along x `nx` is 3 or more,
@@ -512,9 +496,7 @@ class TriangleMesh(MeshAttributes):
         return cls(*shapes.flat_sheet(nx, ny, spacing, along_x, along_y), box=box)
 
 
-def _unit_sphere(
-    owner: str, subdivisions: int | None, frequency: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _unit_sphere(owner: str, subdivisions: int | None, frequency: int | None) -> tuple[np.ndarray, np.ndarray]:
     if (subdivisions is None) == (frequency is None):
         given = "neither" if subdivisions is None else "both"
         raise ParameterError(f"{owner}: {given} of subdivisions and frequency given but exactly one must be")

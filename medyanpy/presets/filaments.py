@@ -104,14 +104,8 @@ class FilamentMaterial:
 
     @plainly_called
     def arguments(
-        self,
-        nodes: "Numbers",
-        *,
-        viscosity: float = WATER,
-        relaxation_time: float | None = None,
-        screening_length: float | None = None,
-        closed: bool = False,
-        directors: "Numbers | None" = None,
+        self, nodes: "Numbers", *, viscosity: float = WATER, relaxation_time: float | None = None,
+        screening_length: float | None = None, closed: bool = False, directors: "Numbers | None" = None,
     ) -> dict[str, Any]:
         """Return the arguments of ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology.
 
@@ -241,14 +235,8 @@ def actin() -> FilamentMaterial:
     T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996).
     """
     return FilamentMaterial(
-        name="actin",
-        radius=3.0,
-        bending_modulus=7.3e4,
-        twist_modulus=8.0e4,
-        stretching_modulus=4.37e4,
-        mass_per_length=42e3 * units.dalton / 2.75,
-        collision_stiffness=750.0,
-        link_length=27.5,
+        name="actin", radius=3.0, bending_modulus=7.3e4, twist_modulus=8.0e4, stretching_modulus=4.37e4,
+        mass_per_length=42e3 * units.dalton / 2.75, collision_stiffness=750.0, link_length=27.5,
         source="Gittes 1993, Tsuda 1996, Kojima 1994",
     )
 
@@ -270,15 +258,9 @@ def microtubule() -> FilamentMaterial:
     """
     outer, inner, modulus = 12.5, 8.5, 2.2e7
     return FilamentMaterial(
-        name="microtubule",
-        radius=outer,
-        bending_modulus=modulus,
-        twist_modulus=None,
-        stretching_modulus=4.0 * modulus / (outer**2 + inner**2),
-        mass_per_length=13 * 110e3 * units.dalton / 8.0,
-        collision_stiffness=750.0,
-        link_length=100.0,
-        source="Gittes 1993",
+        name="microtubule", radius=outer, bending_modulus=modulus, twist_modulus=None,
+        stretching_modulus=4.0 * modulus / (outer**2 + inner**2), mass_per_length=13 * 110e3 * units.dalton / 8.0,
+        collision_stiffness=750.0, link_length=100.0, source="Gittes 1993",
     )
 
 

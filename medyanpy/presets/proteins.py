@@ -76,8 +76,7 @@ def transmembrane_protein(
         without the domain inside the cell.
     height : float, nm, > 0
     surface_viscosity : float, pN s/nm, > 0
-        Of the membrane; see `rigid.transmembrane_friction`. There is no default: published values differ a
-        hundredfold.
+        Of the membrane; see `rigid.transmembrane_friction`. There is no default: published values differ a hundredfold.
     viscosity : float, pN s/nm², > 0
         Of the water.
 

@@ -146,13 +146,7 @@ def tip3p() -> RigidWater:
     a = 582e3 * units.kilocalorie_per_mole * units.angstrom**12
     c = 595.0 * units.kilocalorie_per_mole * units.angstrom**6
     return RigidWater(
-        name="TIP3P",
-        oxygen_mass=15.999 * units.dalton,
-        hydrogen_mass=1.008 * units.dalton,
-        oxygen_charge=-0.834,
-        bond=0.9572 * units.angstrom,
-        angle=float(np.deg2rad(104.52)),
-        epsilon=c**2 / (4.0 * a),
-        sigma=(a / c) ** (1.0 / 6.0),
-        source="Jorgensen 1983",
+        name="TIP3P", oxygen_mass=15.999 * units.dalton, hydrogen_mass=1.008 * units.dalton, oxygen_charge=-0.834,
+        bond=0.9572 * units.angstrom, angle=float(np.deg2rad(104.52)), epsilon=c**2 / (4.0 * a),
+        sigma=(a / c) ** (1.0 / 6.0), source="Jorgensen 1983",
     )

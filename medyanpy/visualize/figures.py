@@ -33,25 +33,11 @@ if TYPE_CHECKING:
 
 @plainly_called
 def draw(
-    what: Any,
-    path: Any = None,
-    *,
-    values: Any = None,
-    label: str = "",
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    inside: bool = False,
-    trails: Any = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    edges: bool = False,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    size: tuple[int, int] = (1600, 1200),
-    unit: str = "nm",
-    title: str | None = None,
-    overwrite: bool = False,
+    what: Any, path: Any = None, *, values: Any = None, label: str = "", colormap: str = "viridis",
+    point_radius: float | None = None, inside: bool = False, trails: Any = None, opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None, edges: bool = False, semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None, view: tuple[float, float] | None = None,
+    size: tuple[int, int] = (1600, 1200), unit: str = "nm", title: str | None = None, overwrite: bool = False,
 ) -> Any:
     """Draw a simulation, frame, mesh or surface as a picture with a scale bar.
 
@@ -157,14 +143,8 @@ def draw(
 
 
 def framed(
-    image: np.ndarray,
-    window: Window,
-    surfaces: list[Sheet],
-    spheres: list[Solids],
-    label: str = "",
-    colormap: str = "viridis",
-    title: str | None = None,
-    unit: str = "nm",
+    image: np.ndarray, window: Window, surfaces: list[Sheet], spheres: list[Solids], label: str = "",
+    colormap: str = "viridis", title: str | None = None, unit: str = "nm",
 ) -> "tuple[Figure, AxesImage]":
     """Return a figure of exactly the pixels of the image, and the artist that holds the image.
 
@@ -224,9 +204,7 @@ def framed(
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
         bar.outline.set_visible(False)
     if title is not None:
-        axes.text(
-            0.5 * extent[1], 0.965 * extent[3], title, color=ink, ha="center", va="top", fontsize=1.4 * text
-        )
+        axes.text(0.5 * extent[1], 0.965 * extent[3], title, color=ink, ha="center", va="top", fontsize=1.4 * text)
     return figure, shown
 
 

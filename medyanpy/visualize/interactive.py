@@ -117,20 +117,10 @@ class View(Named):
 
 @plainly_called
 def show(
-    what: Any,
-    *,
-    values: Any = None,
-    label: str = "",
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    unit: str = "nm",
-    title: str | None = None,
-    height: int = 600,
+    what: Any, *, values: Any = None, label: str = "", colormap: str = "viridis", point_radius: float | None = None,
+    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None, view: tuple[float, float] | None = None, unit: str = "nm",
+    title: str | None = None, height: int = 600,
 ) -> View:
     """Show what `draw` draws from all sides: in a notebook below the cell, else in a browser.
 
@@ -168,21 +158,10 @@ def show(
 
 @plainly_called
 def export_html(
-    what: Any,
-    path: Any,
-    *,
-    values: Any = None,
-    label: str = "",
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    unit: str = "nm",
-    title: str | None = None,
-    overwrite: bool = False,
+    what: Any, path: Any, *, values: Any = None, label: str = "", colormap: str = "viridis",
+    point_radius: float | None = None, opacity: float = 1.0, colors: Mapping[str, Any] | None = None,
+    semi_axes: Mapping[str, Any] | None = None, spheres: Mapping[str, Any] | None = None,
+    view: tuple[float, float] | None = None, unit: str = "nm", title: str | None = None, overwrite: bool = False,
 ) -> None:
     """Write what `draw` draws as a page that turns in any browser, with all that it needs inside.
 
@@ -214,17 +193,9 @@ def export_html(
 
 @plainly_called
 def export_gltf(
-    what: Any,
-    path: Any,
-    *,
-    values: Any = None,
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    overwrite: bool = False,
+    what: Any, path: Any, *, values: Any = None, colormap: str = "viridis", point_radius: float | None = None,
+    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None, overwrite: bool = False,
 ) -> None:
     """Write what `draw` draws as glTF, for Blender, slides, viewers and headsets: triangles with their colours.
 
@@ -279,18 +250,8 @@ def _checked_path(what: str, path: Any, ending: str, overwrite: bool) -> Path:
 
 
 def _scene(
-    what: Any,
-    values: Any,
-    label: str,
-    colormap: str,
-    point_radius: float | None,
-    opacity: float,
-    semi_axes: Any,
-    spheres: Any,
-    view: Any,
-    unit: str,
-    title: str | None,
-    colors: Any = None,
+    what: Any, values: Any, label: str, colormap: str, point_radius: float | None, opacity: float, semi_axes: Any,
+    spheres: Any, view: Any, unit: str, title: str | None, colors: Any = None,
 ) -> Scene3D:
     if point_radius is not None:
         point_radius = number("show: point_radius", point_radius, above=0.0)
@@ -360,9 +321,7 @@ def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np
     Those that are not spheres are lighter where their first axis points.
     """
     n = len(centers)
-    unit = next(
-        (mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0)
-    )
+    unit = next((mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0))
     u, m = unit.vertices, len(unit.vertices)
     x = centers[:, None] + np.einsum("nij,mj->nmi", half_axes, u)
     # Normals are those of the sphere, by the inverse transposed.

@@ -28,24 +28,11 @@ from medyanpy.visualize.scene import Scene, give_colors, objects_of, regions_of,
 
 @plainly_called
 def movie(
-    frames: Any,
-    path: Any,
-    *,
-    trail: int = 0,
-    fps: int = 25,
-    point_radius: float | None = None,
-    inside: bool = False,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    edges: bool = False,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    size: tuple[int, int] = (640, 480),
-    unit: str = "nm",
-    title: str | None = None,
-    overwrite: bool = False,
-    progress: bool | None = None,
+    frames: Any, path: Any, *, trail: int = 0, fps: int = 25, point_radius: float | None = None, inside: bool = False,
+    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, edges: bool = False,
+    semi_axes: Mapping[str, Any] | None = None, spheres: Mapping[str, Any] | None = None,
+    view: tuple[float, float] | None = None, size: tuple[int, int] = (640, 480), unit: str = "nm",
+    title: str | None = None, overwrite: bool = False, progress: bool | None = None,
 ) -> None:
     """Write a movie: what `draw` draws of each frame, seen from the same place.
 

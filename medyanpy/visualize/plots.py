@@ -33,14 +33,8 @@ _DPI, _WIDTH, _PANEL, _BELOW = 200.0, 7.0, 1.7, 0.5
 
 @plainly_called
 def plot(
-    what: Any,
-    columns: Any = None,
-    path: Any = None,
-    *,
-    against: str | None = None,
-    size: tuple[int, int] | None = None,
-    title: str | None = None,
-    overwrite: bool = False,
+    what: Any, columns: Any = None, path: Any = None, *, against: str | None = None,
+    size: tuple[int, int] | None = None, title: str | None = None, overwrite: bool = False,
 ) -> "Figure":
     """Plot the table of a reporter: its columns over time or steps, a panel for each unit.
 

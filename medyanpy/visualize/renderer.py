@@ -12,18 +12,9 @@ from medyanpy.visualize.scene import BOX_COLOR, MEMBRANE_COLOR, Sheet, Solids, u
 
 #: Twelve, in CIELAB at least 9 apart from each other, also for eyes without red, green or blue cones (a test).
 POINT_COLORS = (
-    (0.13, 0.44, 0.66),
-    (0.95, 0.71, 0.18),
-    (0.27, 0.52, 0.26),
-    (0.45, 0.27, 0.56),
-    (0.16, 0.16, 0.20),
-    (0.45, 0.95, 0.95),
-    (0.75, 0.25, 0.95),
-    (0.65, 0.95, 0.55),
-    (0.35, 0.15, 0.05),
-    (0.65, 0.65, 0.95),
-    (0.65, 0.55, 0.65),
-    (0.25, 0.15, 0.65),
+    (0.13, 0.44, 0.66), (0.95, 0.71, 0.18), (0.27, 0.52, 0.26), (0.45, 0.27, 0.56), (0.16, 0.16, 0.20),
+    (0.45, 0.95, 0.95), (0.75, 0.25, 0.95), (0.65, 0.95, 0.55), (0.35, 0.15, 0.05), (0.65, 0.65, 0.95),
+    (0.65, 0.55, 0.65), (0.25, 0.15, 0.65),
 )
 # By default a periodic box is seen from beside and above one of its corners (degrees).
 CORNER = 22.0, 28.0
@@ -146,9 +137,7 @@ class Buffer:
         self.item[pixel] = item[order]
 
 
-def _boxes(
-    low: np.ndarray, high: np.ndarray, buffer: Buffer
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _boxes(low: np.ndarray, high: np.ndarray, buffer: Buffer) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield batches of (item, column, row) for all pixels in the boxes of the items, cut to the picture."""
     limit = np.array([buffer.width, buffer.height]) - 1
     low = np.clip(np.floor(low).astype(np.int64), 0, limit + 1)
@@ -180,17 +169,8 @@ class _Backdrop(NamedTuple):
 
 
 def render(
-    surfaces: list[Sheet],
-    spheres: list[Solids],
-    window: Window,
-    size: tuple[int, int],
-    point_radius: float | None,
-    colormap: str,
-    inside: bool,
-    backdrop: _Backdrop | None = None,
-    *,
-    opacity: float = 1.0,
-    edges: bool = False,
+    surfaces: list[Sheet], spheres: list[Solids], window: Window, size: tuple[int, int], point_radius: float | None,
+    colormap: str, inside: bool, backdrop: _Backdrop | None = None, *, opacity: float = 1.0, edges: bool = False,
 ) -> np.ndarray:
     """Render a picture, RGB (height, width, 3).
 
@@ -218,9 +198,7 @@ def render(
     return _reduce(rgb, alpha, buffer)
 
 
-def backdrop_of(
-    surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool
-) -> _Backdrop:
+def backdrop_of(surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool) -> _Backdrop:
     buffer = Buffer(SUPERSAMPLING * size[0], SUPERSAMPLING * size[1])
     triangles, normals, colors = _triangles(surfaces, window, size, colormap, inside)
     return _Backdrop(buffer, triangles, _put_triangles(buffer, triangles), normals, colors)
@@ -228,9 +206,7 @@ def backdrop_of(
 
 def palette_of(solids: list[Solids]) -> np.ndarray:
     """Return the colour of each solid, (k, 3)."""
-    colors = [
-        s.color or (BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)]) for k, s in enumerate(solids)
-    ]
+    colors = [s.color or (BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)]) for k, s in enumerate(solids)]
     return np.array(colors).reshape(-1, 3)
 
 
@@ -345,9 +321,7 @@ def default_radius(
 ) -> float:
     """Return the default radius of points, nm, in a picture of so many nm per pixel."""
     n = sum(len(s.centers) for s in spheres if s.are_beads)
-    area = sum(
-        0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces
-    )
+    area = sum(0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces)
     # A quarter of the mean distance of neighbours, but neither too small to be seen nor too large.
     if area:
         return float(np.clip(0.25 * np.sqrt(area / max(n, 1)), 3.0 * scale, 9.0 * scale))
@@ -375,13 +349,8 @@ _Balls = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _balls(
-    surfaces: list[Sheet],
-    spheres: list[Solids],
-    point_radius: float | None,
-    scale: float,
-    window: Window,
-    size: tuple[int, int],
-    inside: bool,
+    surfaces: list[Sheet], spheres: list[Solids], point_radius: float | None, scale: float, window: Window,
+    size: tuple[int, int], inside: bool,
 ) -> _Balls:
     """Return centres in pixels, radii in pixels, and the number of the colour of every sphere."""
     default = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
@@ -456,13 +425,7 @@ def _lifted(
 
 
 def _trails(
-    s: Solids,
-    past: np.ndarray,
-    x: np.ndarray,
-    r: np.ndarray,
-    shown: np.ndarray,
-    camera: np.ndarray,
-    fine: float,
+    s: Solids, past: np.ndarray, x: np.ndarray, r: np.ndarray, shown: np.ndarray, camera: np.ndarray, fine: float,
     inside: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return tubes from where spheres were to where they are drawn now, x."""
@@ -528,16 +491,8 @@ def _put_ellipsoids(buffer: Buffer, bodies: _Ellipsoids, first: int) -> None:
 
 
 def _shade(
-    buffer: Buffer,
-    triangles: np.ndarray,
-    inverse: np.ndarray,
-    normals: np.ndarray,
-    colors: np.ndarray,
-    balls: _Balls,
-    bodies: _Ellipsoids,
-    palette: np.ndarray,
-    edges: bool,
-    crisp: bool,
+    buffer: Buffer, triangles: np.ndarray, inverse: np.ndarray, normals: np.ndarray, colors: np.ndarray, balls: _Balls,
+    bodies: _Ellipsoids, palette: np.ndarray, edges: bool, crisp: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return colours (n pixels, 3) and where anything is there."""
     alpha = buffer.item >= 0

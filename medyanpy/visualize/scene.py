@@ -239,13 +239,8 @@ def scene_of(
 
 
 def _part(
-    name: str,
-    rows: np.ndarray,
-    alive: np.ndarray,
-    own: slice | np.ndarray | None,
-    beside: Mapping[str, Any],
-    drawn: Mapping[str, str],
-    column: Any,
+    name: str, rows: np.ndarray, alive: np.ndarray, own: slice | np.ndarray | None, beside: Mapping[str, Any],
+    drawn: Mapping[str, str], column: Any,
 ) -> _Part:
     """Return the beads of one handle that are there, from a trajectory's data beside its frames.
 
@@ -393,9 +388,7 @@ def _in_its_box(scene: Scene, beads: Mapping[str, np.ndarray], box: Any) -> Scen
 
 
 def objects_of(
-    scene: Scene,
-    past: np.ndarray | None = None,
-    boxes: dict[Surface, np.ndarray] | None = None,
+    scene: Scene, past: np.ndarray | None = None, boxes: dict[Surface, np.ndarray] | None = None,
     constant: Mapping[tuple[bool, str], bool] | None = None,
 ) -> tuple[list[Sheet], list[Solids]]:
     """Return the sheets and solids of a scene.
@@ -449,13 +442,8 @@ def objects_of(
         spheres.append(Solids("box", scene.corners, None, _EDGES, are_beads=False, is_box=True))
     backdrops = [
         Sheet(
-            mesh.vertices,
-            mesh.faces,
-            mesh.is_closed,
-            color=SURFACE_COLOR,
-            inside_color=SURFACE_INSIDE_COLOR,
-            normals=sign * unit(surface.gradient(mesh.vertices)),
-            is_membrane=False,
+            mesh.vertices, mesh.faces, mesh.is_closed, color=SURFACE_COLOR, inside_color=SURFACE_INSIDE_COLOR,
+            normals=sign * unit(surface.gradient(mesh.vertices)), is_membrane=False,
         )
         for surface, (mesh, sign) in ((surface, found) for surface, found in meshes.items() if found is not None)
     ]
