@@ -1,8 +1,6 @@
 """The shapes of filaments: end-to-end vectors, curvature, tangent correlations, persistence length.
 
-Every function takes frames in one of these forms: a State, a Frame or Trajectory (or several states or frames in a
-list), positions of shape (n, 3), or positions of many frames, (m, n, 3). Rows of positions are all beads of the
-topology, or the nodes of the filaments alone. With one frame results have no axis of frames.
+Frames are as in `analysis.frames`; rows of positions are all beads, or the nodes of the filaments alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,10 +58,9 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
 
     Raises
     ------
-    TopologyError
-        Not filaments, or rings, which have no ends; a state or frame in which one of them was not there.
-    ParameterError
-        Positions of wrong shape.
+    ParameterError, TopologyError
+        Positions of wrong shape; not filaments, or rings, which have no ends; a state or frame in which one of them was
+        not there.
 
     Examples
     --------
@@ -99,10 +96,8 @@ def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> 
 
     Parameters
     ----------
-    source : frames; see the module
-    filaments : Filaments
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`: links are those to the nearest images.
+    source, filaments, box
+        As of `end_to_end`; rings too.
 
     Returns
     -------
@@ -133,17 +128,10 @@ def tangent_correlation(
 
     Parameters
     ----------
-    source : frames; see the module
-    filaments : Filaments
-        Of any lengths. Links of rings are counted both ways round.
+    source, filaments, box
+        As of `end_to_end`; filaments of any lengths. Links of rings are counted both ways round.
     max_separation : float, nm, optional
         Separations with a larger mean are left out; none where none is given.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`: links are those to the nearest images.
-
-    Returns
-    -------
-    TangentCorrelation
 
     Raises
     ------
@@ -152,13 +140,11 @@ def tangent_correlation(
 
     Notes
     -----
-    Pairs are grouped by the number of links between them. The cost is that of all pairs: of long filaments give a
-    max_separation. Errors are those of the jackknife over filaments; of fewer than 20 filaments, over blocks of
-    successive frames of each. Filaments, and blocks, are taken to be independent: give frames that are far enough
-    apart, or blocks longer than the correlation time.
+    The cost is that of all pairs: of long filaments give a max_separation. Errors are those of the jackknife over
+    filaments; of fewer than 20 filaments, over blocks of successive frames of each, taken to be independent.
     """
     sums, counts, separation, pairs = _pair_sums("tangent_correlation", source, filaments, max_separation, box)
-    lost, error = jackknife(sums, counts, lambda total, n: total / n)
+    lost, error = jackknife(sums, counts)
     return TangentCorrelation(separation, 1.0 - lost, error, pairs)
 
 
@@ -172,34 +158,27 @@ def persistence_length(
 
     Parameters
     ----------
-    source : frames; see the module
-    filaments : Filaments
-        Of any lengths; not rings.
+    source, filaments, box
+        As of `end_to_end`; filaments of any lengths.
     max_separation : float, nm, optional
         The longest separation that is used. Where none is given: up to where the correlation falls to 1/e, or is not
         longer known to 20 %.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`: links are those to the nearest images.
 
     Returns
     -------
     Estimate, nm
-        Standard error and the correction of the bias are those of the jackknife over filaments, or blocks of frames;
-        see `tangent_correlation`.
+        Error and correction of the bias are those of the jackknife; see `tangent_correlation`.
 
     Raises
     ------
-    TopologyError
-        As `end_to_end`.
-    ParameterError
-        Positions of wrong shape, filaments of one link, filaments that are straight in all frames, or correlations
-        that are not positive where they are needed.
+    ParameterError, TopologyError
+        As `end_to_end`; filaments of one link, filaments that are straight in all frames, or correlations that are not
+        positive where they are needed.
 
     Notes
     -----
-    Of a chain of links ℓ with the bending modulus B, :math:`\ell_p = -\ell/\ln u` with :math:`u = \coth a - 1/a`,
-    :math:`a = B/\ell kT`: shorter than B/kT, by about ℓ/2 where that is large. Constraints without the Fixman
-    potential change it a little.
+    Of a chain of links ℓ with the bending modulus B it is :math:`-\ell/\ln u` with :math:`u = \coth a - 1/a`,
+    :math:`a = B/\ell kT`: shorter than B/kT, by about ℓ/2 where that is large.
 
     References
     ----------
@@ -208,7 +187,6 @@ def persistence_length(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> rng = np.random.default_rng(1)
     >>> turns = rng.normal(0.0, 0.1, (200, 50, 3))     # 200 chains whose direction wanders
@@ -224,7 +202,7 @@ def persistence_length(
     what = "persistence_length"
     filaments = _open(what, filaments)
     sums, counts, separation, _ = _pair_sums(what, source, filaments, max_separation, box)
-    lost, error = jackknife(sums, counts, lambda total, n: total / n)
+    lost, error = jackknife(sums, counts)
     use = np.arange(1, len(separation))
     if max_separation is None:
         short = (lost > 1.0 - np.exp(-1.0)) | ~(error < 0.2 * (1.0 - lost))
@@ -253,11 +231,8 @@ def persistence_length(
 
     value, spread = jackknife(sums, counts, fitted, correct_bias=True)
     if np.isnan(spread):
-        warn_of_no_error(what, float(value), "the data are too few parts that do not depend on each other")
+        warn_of_no_error(what, float(value))
     return Estimate(float(value), float(spread))
-
-
-# How it is done -----------------------------------------------------------------------------------------------
 
 
 def _filaments(what: str, filaments: Any) -> Filaments:

@@ -124,17 +124,33 @@ class Source:
         each = [frame.box for frame in frames] if self._trajectory is None else map(box_shown, frames.read("box"))
         return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
 
+    def arrays(self, name: str, given: Any, width: int) -> list[np.ndarray]:
+        """Return whole numbers (k, width), one array for all frames or one for each; TopologyError of others."""
+        what = f"{self.what}: {name}"
+        # Lists of frames with different numbers of rows are not an array.
+        several = isinstance(given, list | tuple) and len(given) > 0 and all(np.ndim(one) == 2 for one in given)
+        shapes = f"(k, {width}), or one of these for each frame"
+        several = several or dimensions(what, given, shapes, error=TopologyError) == 3
+        found = [
+            array(f"{what}[{k}]" if several else what, one, (None, width), dtype=np.int64, error=TopologyError)
+            if np.size(one) else np.empty((0, width), np.int64)
+            for k, one in enumerate(given if several else [given])
+        ]  # fmt: skip
+        if several and len(found) != len(self):
+            raise ParameterError(f"{what} are of {len(found)} frames, but there are {len(self)}")
+        return found
+
     def interval(self, given: float | None) -> float:
         """Return the time between frames, which must be evenly spaced, s; arrays need a given interval."""
         what, times = self.what, self.times
+        if len(self) < 2:
+            raise ParameterError(f"{what}: one frame shows no motion: give two or more")
         if times is None:
             if given is None:
                 raise ParameterError(f"{what}: arrays of positions have no times: give interval= (s)")
             return number(f"{what}: interval", given, above=0.0)
         if given is not None:
             raise ParameterError(f"{what}: interval is for arrays of positions, but frames have times: leave it out")
-        if len(times) < 2:
-            raise ParameterError(f"{what}: one frame shows no motion: give two or more")
         mean = float(times[-1] - times[0]) / (len(times) - 1)
         off = np.abs(np.diff(times) - mean)
         if not mean > 0.0 or off.max() > 1e-6 * mean:

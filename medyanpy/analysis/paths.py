@@ -10,9 +10,8 @@ from medyanpy._tools.images import box_shown
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number, whole_number
 from medyanpy._tools.validation import seed as checked_seed
-from medyanpy.analysis.estimates import PARTS, cuts, jackknife
 from medyanpy.analysis.frames import Source
-from medyanpy.analysis.pairs import RadialDistribution
+from medyanpy.analysis.pairs import RadialDistribution, distribution
 from medyanpy.analysis.surfaces import Patch, Surfaces
 from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.context import Context
@@ -50,8 +49,7 @@ class SurfaceDistances:
 def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDistances | list[SurfaceDistances]:
     """Return distances of in-triangle points from each other along their membrane.
 
-    Exact: lengths of the shortest paths over the triangles as they are in each frame, as pair forces with
-    ``along_surface=True`` have them.
+    Exact lengths of the shortest paths over the triangles of each frame, as of pair forces with ``along_surface=True``.
 
     Parameters
     ----------
@@ -63,8 +61,7 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
 
     Returns
     -------
-    SurfaceDistances, or a list of them
-        A list, unless one frame is given.
+    SurfaceDistances, or a list of them, unless one frame is given
 
     Raises
     ------
@@ -107,10 +104,8 @@ def surface_radial_distribution(
     ----------
     source, points
         As of `surface_distances`.
-    r_max : float, nm, > 0
-        The largest distance; see `surface_distances` for the cost.
-    bins : int, >= 1
-        Of equal width.
+    r_max, bins
+        As of `radial_distribution`; see `surface_distances` for the cost.
     seed : int, >= 0
         Of the gas.
 
@@ -132,22 +127,13 @@ def surface_radial_distribution(
     rng = np.random.default_rng(checked_seed(f"{what}: seed", seed))
     counts = []
     for one in frames:
-        own, gas = frames.distances(one, far, rng)
-        counts.append([np.histogram(found.distance, edges)[0] for found in (own, gas)])
-    blocks = cuts(len(counts), PARTS)
-    sums, ideal = (np.array([np.sum([c[k] for c in counts[i:j]], axis=0) for i, j in blocks], float) for k in (0, 1))
-    if not ideal.any():
+        both = frames.distances(one, far, rng)
+        counts.append([np.histogram(found.distance, edges)[0] for found in both])
+    own, gas = np.array(counts).transpose(1, 0, 2)
+    if not gas.any():
         raise ParameterError(f"{what}: no frame has a pair of points within r_max = {far:g} nm")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value, error = jackknife(sums, ideal, lambda total, n: total / n)
-    some = ideal.sum(axis=0) > 0.0
-    value, error = (np.where(some, one, np.nan) for one in (value, error))
-    # From either end, as of other distances.
-    both = 2 * sums.sum(axis=0).astype(np.int64)
-    return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, both)
-
-
-# How it is done -----------------------------------------------------------------------------------------------
+    # Pairs count from either end, as of other distances.
+    return distribution(edges, own, gas, 2 * own.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -166,13 +152,10 @@ class Look:
 
 
 class _Paths(SoftSphere):
-    """Pair force that only provides its shortest paths.
-
-    No step is made, so that no timestep is estimated, which would take most of the time.
-    """
+    """Pair force that only provides its shortest paths."""
 
     def squared_frequencies(self, start: Any) -> None:
-        return None
+        """Estimate no timestep: no step is made, and that would take most of the time."""
 
 
 class Points:

@@ -17,8 +17,7 @@ from medyanpy.mesh import geometry
 
 __all__ = ["surface_mean_square_displacement"]
 
-# Points that are nearer to a vertex than this share of an edge are moved so far inside.
-_AT_CORNER = 1e-11
+_AT_CORNER = 1e-11  # Points that are nearer to a vertex than this share of an edge are moved so far inside.
 
 
 @plainly_called
@@ -29,11 +28,10 @@ def surface_mean_square_displacement(
 
     .. math:: \Bigl\langle\Bigl|\sum_{j=s}^{s+t-1} P_j\,v_j\Bigr|^2\Bigr\rangle
 
-    over points and origins s. The membrane is rolled along the path of each point on a plane. The hop v from its place
-    in one frame to that in the next is as long as the shortest path over the triangles, in the direction in which this
-    path begins. P, parallel transport back along all the hops before, brings it into the plane. This turns Brownian
-    motion on any surface into Brownian motion in a plane: the result is :math:`4Dt` at all lags, on vesicles and tubes
-    as well. Distances in space, and along the surface, are bounded by the size of the membrane.
+    over points and origins s. The membrane is rolled along the path of each point on a plane: the hop v from its place
+    in one frame to that in the next is as long as the shortest path over the triangles and has the direction in which
+    this path begins; P is the parallel transport back along all the hops before. Brownian motion on any surface becomes
+    that in a plane: :math:`4Dt` at all lags.
 
     Parameters
     ----------
@@ -41,12 +39,10 @@ def surface_mean_square_displacement(
         At equal distances in time. Triangles are those of each frame, where edges flip.
     points : handle or its name
         In-triangle points. A point that is added, removed or taken away counts while it is there.
-    lags : (K,) int or int, >= 0, optional
-        Times as numbers of frames; 1 to half of the frames where none are given.
+    lags
+        As of `mean_square_displacement`.
     reach : float, nm, > 0
-        The longest hop along the membrane from one frame to the next. Frames must be so close in time that hops are
-        short beside the radii of curvature, see Notes. A larger reach takes hardly more time relative to the membrane;
-        in space, all points within it are searched.
+        The longest hop along the membrane from one frame to the next; in space, all points within it are searched.
     relative_to : str
         ``"membrane"``: motion on the membrane, without its own motion, flow and turning. The place in one frame is
         taken to the next by its triangle and weights; if the triangle has been flipped away, by the places of its three
@@ -61,29 +57,21 @@ def surface_mean_square_displacement(
 
     Raises
     ------
-    ParameterError
-        As `mean_square_displacement`; arrays of positions, which do not have triangles; a point that moves farther than
-        the reach, or from which the membrane moves away so far. A reach beyond half of the box; a box that changes,
-        relative to space.
-    TopologyError
-        Points that are not in-triangle points.
-    SimulationError
-        A hop over more than about a hundred edges.
+    ParameterError, TopologyError, SimulationError
+        As `mean_square_displacement` and `surface_distances`; a point that moves farther than the reach, or from which
+        the membrane moves away so far; a box that changes, relative to space.
 
     Notes
     -----
-    The path between two frames is not known, so that a hop is shorter than the path rolled out. On a surface
-    of Gaussian curvature K that is at rest, a hop after the time τ has
+    Hops are shorter than the path rolled out. On a surface of Gaussian curvature K at rest, a hop after the time τ has
 
     .. math:: \langle v^2\rangle = 4D\tau\,\bigl(1 - \tfrac13 K D\tau + O(\tau^2)\bigr),
 
-    too small by the same share at all lags. It is 0.8 % where hops are 0.32 radii of a vesicle (root mean square), and
-    by Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` on average over any closed membrane of area A with the topology
-    of a sphere. Where the membrane moves, hops are as long as they are on the triangles of the later frame: with areas
-    that fluctuate within the interval by a standard deviation of 5 %, squares are 0.25 % too large.
-
-    Directions turn with triangles by the rotation that is nearest to the deformation. For Brownian motion any other
-    would give the same average.
+    too small by the same share at all lags: 0.8 % where hops are 0.32 radii of a vesicle (root mean square), and by
+    Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` on average over any closed membrane of area A with the topology of a
+    sphere. Hops are as long as on the triangles of the later frame: with areas that fluctuate within the interval by a
+    standard deviation of 5 %, squares are 0.25 % too large. Directions turn with triangles by the rotation that is
+    nearest to the deformation; for Brownian motion any other would give the same average.
 
     References
     ----------
@@ -91,7 +79,6 @@ def surface_mean_square_displacement(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=1.0, fixed=True)
@@ -104,18 +91,13 @@ def surface_mean_square_displacement(
     >>> moved = mp.analysis.surface_mean_square_displacement(states, points, [1, 100], reach=20.0)
     >>> (moved.value / (4.0 * np.array([1, 100]))).round(1).tolist()
     [1.0, 1.0]
-    >>> in_space = mp.analysis.mean_square_displacement(states, points, [1, 100])     # ends at 2 R²
-    >>> (in_space.value / (4.0 * np.array([1, 100]))).round(1).tolist()
-    [1.0, 0.5]
     """
     what = "surface_mean_square_displacement"
     frames = Points(what, source, points)
-    if frames.one:
-        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
     far = number(f"{what}: reach", reach, above=0.0)
+    interval = frames.frames.interval(None)
     in_space = look_up({"membrane": False, "space": True}, relative_to, f"{what}: relative_to", ParameterError)
     wanted = lags_of(what, lags, len(frames.frames))
-    interval = frames.frames.interval(None)
     boxes = frames.frames.boxes()
     for k, box in enumerate(boxes):
         expect_room(f"{what}: reach", far, box)
@@ -128,9 +110,6 @@ def surface_mean_square_displacement(
         raise ParameterError(f"{what}: there are no points")
     paths = _developed(frames, far, in_space)
     return averaged(paths, np.arange(len(frames.rows)), wanted, interval, "uv", [0, 1])
-
-
-# How it is done -----------------------------------------------------------------------------------------------
 
 
 class _Developed:

@@ -24,17 +24,15 @@ def gyration_tensor(
 
     Parameters
     ----------
-    source : frames; see `radial_distribution`
+    source, box
+        As of `radial_distribution`.
     beads : handle or its name, list of these, (k,) int or int, optional
         Which beads; all, where none are given. Those that are not there in a frame do not count in it.
     weights : (k,) float, > 0, optional
         Of the beads, such as their masses, in any unit; all the same where none are given.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`.
     images : {"near", "given"}
-        Images of beads that count in a periodic box. ``"near"``: of beads that are joined in a mesh or a chain those
-        next to each other, and of all others those nearest to the first; all must then be within half of the box.
-        ``"given"``: positions as they are.
+        Images that count in a periodic box. ``"near"``: of beads joined in a mesh or a chain those next to each other,
+        of all others those nearest to the first, all within half of the box. ``"given"``: positions as they are.
 
     Returns
     -------

@@ -8,7 +8,8 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.series import statistical_inefficiency
 from medyanpy._tools.validation import number, one_or_many, required_thermal_energy, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, mean_of, warn_of_no_error
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, means_of, warn_of_no_error
+from medyanpy.analysis.structure import wave_orders
 from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
 from medyanpy.errors import ParameterError
 
@@ -17,10 +18,8 @@ __all__ = [
     "vesicle_spectrum",
 ]  # fmt: skip
 
-# Waves shorter than those that are asked for are fitted too, so that they do not look like longer ones.
-_ALONG = 1.5
-# How much of the box a patch may leave open, seen along z: roundings of positions in files.
-_COVERED = 1e-3
+_ALONG = 1.5  # Waves shorter than those that are asked for are fitted too, so that they do not look like longer ones.
+_COVERED = 1e-3  # How much of the box a patch may leave open, seen along z: roundings of positions in files.
 # Conjugate gradients end at this share of the residual that they began with.
 _CLOSE = 1e-10
 _MOST_ITERATIONS = 200
@@ -160,10 +159,6 @@ def patch_spectrum(
     bins : int, >= 1, optional
         Of equal width in \|q\|; a bin for each wave number that there is, where none are given.
 
-    Returns
-    -------
-    PatchSpectrum
-
     Raises
     ------
     ParameterError, TopologyError
@@ -172,19 +167,15 @@ def patch_spectrum(
 
     Notes
     -----
-    In each frame, the :math:`h_q` are the least-squares fit of the waves to the heights of the vertices at their places
-    in the plane, weighted with their projected areas :math:`a_v` (a third of the triangles around each, seen from
-    above),
+    In each frame, the :math:`h_q` are the least-squares fit of the waves to the heights of the vertices, weighted with
+    their projected areas :math:`a_v` (a third of the triangles around each, seen from above),
 
     .. math:: \min_{h} \sum_v a_v\,\Bigl|z_v - \sum_{|q| \le 1.5\,q_{max}} h_q\,e^{i q \cdot r_v}\Bigr|^2,
 
-    solved by conjugate gradients. On a regular lattice this is the discrete Fourier transform. In the disorder of a
-    fluid mesh waves are not orthogonal over the vertices. The sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` alone takes
-    long waves, which are strong, for short ones: 1 % at q = π/3a, with vertices that are 0.3 a off their places. The
-    fit separates exactly all waves that are in it. Wave numbers up to half as large again are fitted too; shorter waves
-    are taken for noise of the heights, which makes less than 0.2 %.
-
-    The error of a bin is the one of `average` for the mean over its modes in each frame.
+    solved by conjugate gradients: on a regular lattice the discrete Fourier transform. It separates exactly all waves
+    that are in it, where the sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` takes long waves for short ones, by 1 % at
+    q = π/3a, with vertices that are 0.3 a off their places. Shorter waves are taken for noise of the heights, which
+    makes less than 0.2 %. The error of a bin is the one of `average` for the mean over its modes in each frame.
 
     References
     ----------
@@ -206,7 +197,7 @@ def patch_spectrum(
             f"{what}: q_max = {longest:g} but must be from 2π/L = {2.0 * np.pi / lengths.max():g}, the longest wave in "
             f"the box, to 2/3 π/a = {2.0 / 3.0 * shortest:g}, with the distance a of the vertices"
         )
-    orders = _orders(lengths, _ALONG * longest)
+    orders = wave_orders(lengths, _ALONG * longest)
     q = 2.0 * np.pi * orders / lengths
     size = np.linalg.norm(q, axis=1)
     own = size <= longest * (1.0 + 1e-9)
@@ -233,7 +224,7 @@ def patch_spectrum(
         _, label = np.unique(np.minimum((size / width).astype(int), int(bins) - 1), return_inverse=True)
     modes = np.bincount(label)
     binned = np.array([power[:, label == k].mean(axis=1) for k in range(len(modes))]).T
-    value, error = _means(binned)
+    value, error = means_of(binned)
     return PatchSpectrum(np.bincount(label, size) / modes, value, error, modes, q, power, area, spacing)
 
 
@@ -255,10 +246,6 @@ def vesicle_spectrum(
     l_max : int, >= 2
         The largest degree. Degrees up to half as large again are fitted too.
 
-    Returns
-    -------
-    VesicleSpectrum
-
     Raises
     ------
     ParameterError, TopologyError
@@ -267,9 +254,8 @@ def vesicle_spectrum(
 
     Notes
     -----
-    Coefficients are the least-squares fit of real spherical harmonics to :math:`r/R - 1` in the directions of the
-    vertices, weighted with the solid angles around them, as by `patch_spectrum`. Harmonics are orthonormal over the
-    sphere.
+    Coefficients are the least-squares fit of real spherical harmonics, orthonormal over the sphere, to :math:`r/R - 1`
+    at the vertices, weighted with the solid angles around them.
 
     References
     ----------
@@ -297,7 +283,7 @@ def vesicle_spectrum(
         power[k] = [np.mean(found[degree**2 : (degree + 1) ** 2] ** 2) for degree in range(2, top + 1)]
         radii.append(radius)
         areas.append(patch.face_areas.sum())
-    value, error = _means(power)
+    value, error = means_of(power)
     spacing = vertex_spacing(float(np.mean(areas)), n)
     return VesicleSpectrum(np.arange(2, top + 1), value, error, power, float(np.mean(radii)), spacing)
 
@@ -324,10 +310,6 @@ def fit_spectrum(
         Fit the κ of :math:`\kappa(q) = \kappa - \frac{3 kT}{4\pi} \ln\frac{\pi/a}{q}`, which is that of the shortest
         waves, in place of a κ for all waves.
 
-    Returns
-    -------
-    SpectrumFit
-
     Raises
     ------
     ParameterError
@@ -342,22 +324,20 @@ def fit_spectrum(
     .. math:: \sum_q \frac{m}{g_q} \Bigl[\ln S_q + \frac{\overline{|h_q|^2}}{S_q}\Bigr], \qquad
               \frac{kT}{S_q} = A\,(\kappa q^4 + \tau q^2),
 
-    with m frames of which each counts as 1/g, the `statistical_inefficiency` of its modes (Whittle). 1/S is linear in
-    both, so that there is one minimum. Errors are those of the jackknife over parts of the frames, of which each is
-    longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. They include
-    correlations of frames and of modes.
+    with m frames of which each counts as 1/g, the `statistical_inefficiency` of its modes (Whittle). Errors are those
+    of the jackknife over parts of the frames, 20 at most, each longer than two inefficiencies of the slowest mode; nan
+    where there would be fewer than 5.
 
-    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (all
-    forms) is half of a Laplacian whose symbol is
+    In a regular lattice of triangles with edge a, half of the Laplacian that `MembraneBending` (all forms) sees has the
+    symbol
 
     .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)
               \simeq \frac{4}{a^2} \bigl(1 - J_0(qa)\bigr) = q^2 \Bigl(1 - \frac{q^2 a^2}{16} + \dots\Bigr),
 
-    over its three directions of edges :math:`e_i`, and the same takes the place of q² in the energy of a tension:
-    :math:`\kappa \hat q^4 + \tau \hat q^2` exactly, for small waves. At q = π/3a it makes κ look 13 % smaller. For
-    meshes without order this is the lattice of the same density of vertices: right to 0.5 % at q = π/3a where vertices
-    are up to 0.15 a off their places, and to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for q², which leaves an
-    error of κ of about 1.5 (a/R)², upwards.
+    over its three directions of edges :math:`e_i`, and so has a tension: :math:`\kappa \hat q^4 + \tau \hat q^2`. At
+    q = π/3a it makes κ look 13 % smaller. Meshes without order have it by their density of vertices: to 0.5 % at
+    q = π/3a where vertices are up to 0.15 a off their places, to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for
+    q², which leaves an error of κ of about 1.5 (a/R)², upwards.
 
     References
     ----------
@@ -386,7 +366,8 @@ def fit_spectrum(
     if known is not None:
         offset += known * pulls
     terms = np.stack([bends, pulls], axis=1)[:, :needed]
-    memory = np.array([_memory(one) for one in _pooled(q, power)])
+    # The memory of a single frame is that of one sample.
+    memory = np.array([statistical_inefficiency(one) if len(one) > 1 else 1.0 for one in _pooled(q, power)])
     weight = weight / memory
     n = len(power)
     parts = int(min(PARTS, n / (_MEMORIES_IN_PART * memory.max())))
@@ -410,11 +391,8 @@ def fit_spectrum(
     else:
         value, error = estimate(sums[0], counts[0]), np.full(3, np.nan)
     if np.isnan(error[0]):
-        warn_of_no_error(
-            what, value[0],
-            f"the spectrum is of {parts} part{'s' * (parts != 1)} that do not depend on each other: the run is too "
-            "short for its slowest mode"
-        )  # fmt: skip
+        are = f"the spectrum is of {parts} part{'s' * (parts != 1)} that do not depend on each other"
+        warn_of_no_error(what, value[0], f"{are}: the run is too short for its slowest mode")
     modulus, pull, ratio = (Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True))
     fitted = 1.0 / (terms @ value[:needed] + offset)
     return SpectrumFit(modulus, pull, ratio, q, fitted, parts)
@@ -449,17 +427,6 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     found = 2.0 / a * np.sqrt(1.0 - special.j0(waves * a))
     return found if np.ndim(q) else found[0]
 
-
-# How it is done -----------------------------------------------------------------------------------------------
-
-
-def _orders(lengths: np.ndarray, longest: float) -> np.ndarray:
-    """Return whole numbers (M, 2) of waves along x and y up to a wave number: half of the plane, without 0."""
-    nx, ny = (int(longest * length / (2.0 * np.pi) * (1.0 + 1e-9)) for length in lengths)
-    i, j = (grid.ravel() for grid in np.meshgrid(np.arange(nx + 1), np.arange(-ny, ny + 1), indexing="ij"))
-    size = 2.0 * np.pi * np.hypot(i / lengths[0], j / lengths[1])
-    half = ((i > 0) | (j > 0)) & (size <= longest * (1.0 + 1e-9))
-    return np.column_stack([i[half], j[half]])
 
 
 class _Columns:
@@ -563,24 +530,11 @@ def _fitted(basis: _Columns | _Waves, weight: np.ndarray, values: np.ndarray) ->
     return np.asarray(out)
 
 
-def _memory(series: np.ndarray) -> float:
-    """Return the statistical inefficiency; 1 of a single frame."""
-    return float(statistical_inefficiency(series)) if len(series) > 1 else 1.0
-
-
 def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
     """Return for each mode the mean series of all modes of its wave number, which have one correlation time."""
     _, label = np.unique(np.round(q / q.min(), 6), return_inverse=True)
     pools = [power[:, label == k].mean(axis=1) for k in range(label.max() + 1)]
     return [pools[k] for k in label]
-
-
-def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return means (K,) of series (m, K), and their errors; nan of one frame."""
-    if len(series) < 2:
-        return series.mean(axis=0), np.full(series.shape[1], np.nan)
-    found = [mean_of(one, warn=False) for one in series.T]
-    return np.array([one.value for one in found]), np.array([one.error for one in found])
 
 
 def _most_likely(what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 
 from medyanpy._tools.images import next_to_each_other
 from medyanpy._tools.sums import total
-from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
@@ -74,10 +73,6 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
         As of `radial_distribution`: edges go to the nearest images. For arrays of positions that of the mesh, where
         none is given.
 
-    Returns
-    -------
-    Curvatures
-
     Raises
     ------
     ParameterError, TopologyError
@@ -85,7 +80,6 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> found = mp.analysis.curvatures(mp.TriangleMesh.icosphere(10.0, 3))
     >>> float(found.mean.mean().round(3)), float(((found.gaussian * found.area).sum() / np.pi).round(6))
@@ -110,12 +104,8 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
     -------
     (m,) or () float, <= 1
 
-    Raises
-    ------
-    ParameterError
-        A membrane with borders, or one that closes through the box, which enclose nothing; and as of `curvatures`.
-    TopologyError
-        As of `curvatures`.
+    ParameterError, TopologyError
+        As of `curvatures`; a membrane that encloses nothing: one with borders, or that closes through the box.
 
     References
     ----------
@@ -124,8 +114,6 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
     Examples
     --------
     >>> import medyanpy as mp
-    >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.icosphere(10.0, 2)).round(3))
-    0.994
     >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.red_blood_cell()).round(2))
     0.64
     """
@@ -152,10 +140,6 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     source, membrane, faces, box
         As of `curvatures`.
 
-    Returns
-    -------
-    MeshOrder
-
     Raises
     ------
     ParameterError, TopologyError
@@ -167,7 +151,6 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> order = mp.analysis.mesh_order(mp.TriangleMesh.flat_sheet(6, 6, 1.0))
     >>> float(np.nanmin(order.hexatic).round(12)), np.unique(order.neighbors).tolist()
@@ -176,9 +159,6 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     surfaces = Surfaces("mesh_order", source, membrane, faces, box)
     found = [(patch.hexatic(), patch.neighbors()) for patch in surfaces]
     return MeshOrder(*(surfaces.stacked([one[i] for one in found]) for i in range(2)))
-
-
-# How it is done -----------------------------------------------------------------------------------------------
 
 
 def vertex_spacing(area: float, vertices: int) -> float:
@@ -323,26 +303,13 @@ class Surfaces:
         self.rows: np.ndarray = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
         self.boxes: list[np.ndarray | None] = self.frames.boxes(box)
         self._name = getattr(membrane, "name", membrane)
-        self._faces = self._given(faces) if faces is not None else None
+        self._faces = self.frames.arrays("faces", faces, 3) if faces is not None else None
         if self._faces is None and mesh is not None:
             self._faces = [mesh.faces]
         elif self._faces is None and isinstance(membrane, Membrane) and self.frames.times is None:
             self._faces = [membrane.mesh.faces]
         if self._faces is None and (membrane is None or self.frames.times is None):
             raise ParameterError(f"{what}: give membrane=, its handle or mesh, or faces=, (F, 3) rows of its corners")
-
-    def _given(self, faces: Any) -> list[np.ndarray]:
-        what = f"{self.what}: faces"
-        several = np.ndim(faces) == 3 or (
-            isinstance(faces, list | tuple) and len(faces) > 0 and all(np.ndim(one) == 2 for one in faces)
-        )
-        found = [
-            array(f"{what}[{k}]" if several else what, one, (None, 3), dtype=np.int64, error=TopologyError)
-            for k, one in enumerate(faces if several else [faces])
-        ]
-        if several and len(found) != len(self.frames):
-            raise ParameterError(f"{what} are of {len(found)} frames, but there are {len(self.frames)}")
-        return found
 
     def __len__(self) -> int:
         return len(self.frames)

@@ -11,14 +11,11 @@ from medyanpy.beads import Membrane
 from medyanpy.demo.report import KT
 from medyanpy.mesh.geometry import heights as heights_of
 
-# 20 kT: lipid bilayers.
-BENDING_MODULUS = 82.0
-# pN/nm: between a bilayer's (250) and that of a membrane with folds and caveolae to unfold.
-AREA_MODULUS = 50.0
+BENDING_MODULUS = 82.0  # 20 kT: lipid bilayers.
+AREA_MODULUS = 50.0  # pN/nm: between a bilayer's (250) and that of a membrane with folds and caveolae to unfold.
 # pN/nm²: holds the volume to a thousandth; a cell's (ion pumps, osmosis) holds it tighter but as slowly.
 VOLUME_MODULUS = 1e-3
-# Triangles lower than this share of the median height do not tell the curvature.
-THIN = 0.1
+THIN = 0.1  # Triangles lower than this share of the median height do not tell the curvature.
 
 
 def heights(mesh: mp.TriangleMesh) -> np.ndarray:

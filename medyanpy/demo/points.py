@@ -17,10 +17,8 @@ from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, at_tempera
 
 # nm²/s: a membrane protein that diffuses freely; and γ dt / 2m: velocities of proteins forget in a step; s.
 PROTEIN_DIFFUSION, PROTEIN_X, TIMESTEP = 1e6, 0.5, 5e-6
-# The largest extent (nm) to which a mesh from a file is scaled.
-CELL_SIZE = 8000.0
-# Share of the membrane that the proteins' discs would cover; they are drawn apart within one diameter.
-COVERAGE = 0.1
+CELL_SIZE = 8000.0  # The largest extent (nm) to which a mesh from a file is scaled.
+COVERAGE = 0.1  # Share of the membrane that the proteins' discs would cover; they are drawn apart within one diameter.
 # ω dt of the fastest vibration of the vertices, and of two proteins that overlap; and γ dt / M of the vertices, weak
 # enough to let the membrane undulate.
 LARGEST_PHASE, VERTEX_X = 0.25, 0.05

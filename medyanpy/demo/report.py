@@ -237,9 +237,6 @@ class Report:
         return Demo(mesh, topology, lines, summary)
 
 
-# The run ----------------------------------------------------------------------------------------------------
-
-
 def _place(context: Context, start: State | None) -> None:
     if start is not None:
         context.set_state(start)
@@ -277,9 +274,6 @@ def at_temperature(system: System, integrator: SplittingIntegrator, threads: int
 def sampling_interval(steps: int) -> int:
     """Return the number of steps between samples of what the table needs."""
     return max(1, min(10, steps // 10))
-
-
-# Measured against expected ----------------------------------------------------------------------------------
 
 
 def z_line(quantity: str, measured: float, error: float, expected: float, unit: str) -> Line:

@@ -15,14 +15,11 @@ from medyanpy.analysis.estimates import mean_of
 from medyanpy.demo.membrane import BENDING_MODULUS
 from medyanpy.demo.report import LARGEST_Z, Line, not_measured
 
-# nm: of edges where nothing pulls or pushes.
-EDGE = 10.0
+EDGE = 10.0  # nm: of edges where nothing pulls or pushes.
 # The tube that is looked at, from its end, nm: its cap is left out, and the neck is farther off.
 CAP, LONG = 30.0, 60.0
-# Part of it where the neck is not felt: the radius is measured there.
-EVEN = 40.0
-# Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
-STIFFER = 0.104
+EVEN = 40.0  # Part of it where the neck is not felt: the radius is measured there.
+STIFFER = 0.104  # Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
 # Share of the steps until looks count; below so many steps the tube is not at rest, and there is no verdict.
 COUNT, FEWEST_STEPS = 0.5, 20_000
 WITHIN = 0.15

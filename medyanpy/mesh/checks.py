@@ -11,10 +11,8 @@ from medyanpy.errors import MeshError
 from medyanpy.mesh.connectivity import MAX_FACES, Connectivity, first_appearance
 from medyanpy.mesh.geometry import corner_positions, has_no_area, squared_lengths
 
-# Named places per kind of defect: enough to find the spot in a viewer, few enough to read.
-MAX_PLACES = 3
-# The fourth power of a length (squared area) must not overflow.
-MAX_COORDINATE = 1e70
+MAX_PLACES = 3  # Named places per kind of defect: enough to find the spot in a viewer, few enough to read.
+MAX_COORDINATE = 1e70  # The fourth power of a length (squared area) must not overflow.
 
 REMEDY = (
     "Remedy: TriangleMesh.from_file(path, repair=True) or TriangleMesh.repair(vertices, faces) "

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-# Corner numbers are int32 everywhere (kernels included): 3 * faces must stay below 2^31.
-MAX_FACES = (2**31 - 1) // 3
+MAX_FACES = (2**31 - 1) // 3  # Corner numbers are int32 everywhere (kernels included): 3 * faces must stay below 2^31.
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -26,12 +26,9 @@ _TYPES = {
 _COUNTS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q"}
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _FACE_LISTS = ("vertex_indices", "vertex_index")
-# What may stand behind the end of a file: padding of blocks, and the end of texts in CP/M.
-PADDING = b"\0\x1a \t\r\n"
-# The longest header that is read, in bytes.
-_LONGEST_HEADER = 2**16
-# Bytes of text that are converted to numbers at once.
-_LONGEST_ROW = 2**16
+PADDING = b"\0\x1a \t\r\n"  # What may stand behind the end of a file: padding of blocks, and the end of texts in CP/M.
+_LONGEST_HEADER = 2**16  # The longest header that is read, in bytes.
+_LONGEST_ROW = 2**16  # Bytes of text that are converted to numbers at once.
 
 
 def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

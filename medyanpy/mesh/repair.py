@@ -12,8 +12,7 @@ from medyanpy.mesh.geometry import EIGHT_EPS, has_no_area, heights, squared_leng
 
 # Every round collapses or flips at least one zero-area face; a flip can make a neighbour collinear in turn.
 MAX_ROUNDS = 20
-# A triangle with a height less than this share of the median is reported as a needle.
-NEEDLE = 0.05
+NEEDLE = 0.05  # A triangle with a height less than this share of the median is reported as a needle.
 
 
 @dataclass(frozen=True)

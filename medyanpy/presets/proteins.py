@@ -56,8 +56,7 @@ def adenylate_kinase() -> RigidMolecule:
     return RigidMolecule(None, bodies, friction, np.empty(0, int), linkers)
 
 
-# Partial specific volume of proteins, 0.73 cm³/g.
-_DENSITY = units.gram / 0.73 / (1e7 * units.nanometer) ** 3
+_DENSITY = units.gram / 0.73 / (1e7 * units.nanometer) ** 3  # Partial specific volume of proteins, 0.73 cm³/g.
 
 
 def transmembrane_protein(

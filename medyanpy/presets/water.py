@@ -126,7 +126,6 @@ def tip3p() -> RigidWater:
     --------
     Two molecules, rigid by constraints, 0.28 nm apart:
 
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> water = mp.presets.tip3p()
     >>> topology = mp.Topology()

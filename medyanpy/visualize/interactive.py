@@ -246,9 +246,6 @@ def _checked_path(what: str, path: Any, ending: str, overwrite: bool) -> Path:
     return checked
 
 
-# From what there is to triangles -------------------------------------------------------------------------------------
-
-
 def _scene(
     what: Any, values: Any, label: str, colormap: str, point_radius: float | None, opacity: float, semi_axes: Any,
     spheres: Any, view: Any, unit: str, title: str | None, colors: Any = None,
@@ -369,9 +366,6 @@ def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color
     faces = (quads[None] + 2 * sides * np.arange(n)[:, None, None]).reshape(-1, 3)
     vertices = np.stack(ends, axis=1).reshape(-1, 3)
     return Piece(name, vertices, np.stack([around, around], axis=1).reshape(-1, 3), faces, color)
-
-
-# From triangles to files ---------------------------------------------------------------------------------------------
 
 
 def _need_pyvista() -> None:

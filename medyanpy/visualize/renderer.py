@@ -16,24 +16,19 @@ POINT_COLORS = (
     (0.45, 0.95, 0.95), (0.75, 0.25, 0.95), (0.65, 0.95, 0.55), (0.35, 0.15, 0.05), (0.65, 0.65, 0.95),
     (0.65, 0.55, 0.65), (0.25, 0.15, 0.65),
 )
-# By default a periodic box is seen from beside and above one of its corners (degrees).
-CORNER = 22.0, 28.0
-# Edges of triangles: half their width in pixels, and how dark they are.
-EDGE, EDGE_SHADE = 0.45, 0.45
+CORNER = 22.0, 28.0  # By default a periodic box is seen from beside and above one of its corners (degrees).
+EDGE, EDGE_SHADE = 0.45, 0.45  # Edges of triangles: half their width in pixels, and how dark they are.
 # Towards the lights, as (right, up, towards the viewer).
 KEY_LIGHT = np.array([-0.45, 0.70, 0.62])
 FILL_LIGHT = np.array([0.75, 0.05, 0.55])
 # Corners whose face leans from the mean normal of the vertex by more than this are sharp: they keep their own.
 CREASE = np.cos(np.radians(40.0))
-# Pixels are computed so many times finer in each direction, and averaged.
-SUPERSAMPLING = 2
-# Trails: thickness where beads are now and at the far end, relative to the beads.
-TRAIL, TRAIL_END = 0.55, 0.12
+SUPERSAMPLING = 2  # Pixels are computed so many times finer in each direction, and averaged.
+TRAIL, TRAIL_END = 0.55, 0.12  # Trails: thickness where beads are now and at the far end, relative to the beads.
 # Where their first axis points, rigid bodies are lighter, from this height of the unit sphere on,
 # by this share of white.
 TIP, TIP_LIGHT = 0.75, 0.6
-# Candidate pixels that are processed together.
-BATCH = 1_000_000
+BATCH = 1_000_000  # Candidate pixels that are processed together.
 
 
 class Window(NamedTuple):

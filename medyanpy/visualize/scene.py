@@ -22,8 +22,7 @@ from medyanpy.simulation import Simulation
 from medyanpy.surfaces import Surface
 
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
-# The side that the normals do not point to, seen on open surfaces.
-INSIDE_COLOR = (0.62, 0.50, 0.58)
+INSIDE_COLOR = (0.62, 0.50, 0.58)  # The side that the normals do not point to, seen on open surfaces.
 # Surfaces that beads are held to: drawn, but not part of the simulation.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
