@@ -247,16 +247,6 @@ def diffusion_coefficient(
     References
     ----------
     X. Michalet, Phys. Rev. E 82, 041914 (2010).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> rng = np.random.default_rng(1)
-    >>> steps = rng.normal(0.0, np.sqrt(2.0 * 1e4 * 1e-3), (200, 100, 3))      # D = 1e4 nm²/s, a frame each ms
-    >>> moved = mp.analysis.mean_square_displacement(np.cumsum(steps, axis=0), interval=1e-3)
-    >>> estimate = mp.analysis.diffusion_coefficient(moved, longest=0.02)
-    >>> bool(abs(estimate.value - 1e4) < 5 * estimate.error)
-    True
     """
     what = "diffusion_coefficient"
     if not isinstance(moved, MeanSquareDisplacement):

@@ -61,15 +61,6 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
     ParameterError, TopologyError
         Positions of wrong shape; not filaments, or rings, which have no ends; a state or frame in which one of them was
         not there.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> actin = topology.add_filament([[0.0, 0, 0], [27.0, 0, 0], [27.0, 27, 0]], node_mass=4e-12)
-    >>> context = mp.Context(mp.System(topology), mp.VerletIntegrator(1e-9))
-    >>> mp.analysis.end_to_end(context.get_state(positions=True), actin).tolist()
-    [[27.0, 27.0, 0.0]]
     """
     filaments = _open("end_to_end", filaments)
     first, last = filaments.starts[:-1], filaments.starts[1:] - 1
@@ -184,20 +175,6 @@ def persistence_length(
     ----------
     O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). Jackknife: B. Efron, C. Stein, Ann. Statist. 9,
     586 (1981).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> rng = np.random.default_rng(1)
-    >>> turns = rng.normal(0.0, 0.1, (200, 50, 3))     # 200 chains whose direction wanders
-    >>> tangents = np.cumsum(turns, axis=1) + [10.0, 0.0, 0.0]
-    >>> tangents /= np.linalg.norm(tangents, axis=2, keepdims=True)
-    >>> nodes = np.concatenate([np.zeros((200, 1, 3)), np.cumsum(tangents, axis=1)], axis=1)
-    >>> topology = mp.Topology()
-    >>> chains = topology.add_filaments(list(nodes), node_mass=1.0)
-    >>> estimate = mp.analysis.persistence_length(nodes.reshape(-1, 3), chains)
-    >>> bool(abs(estimate.value - 1e4) < 5 * estimate.error)
-    True
     """
     what = "persistence_length"
     filaments = _open(what, filaments)

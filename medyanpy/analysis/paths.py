@@ -71,17 +71,6 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
         Points that are not in-triangle points.
     SimulationError
         A reach of more than about a hundred edges, or triangles without area.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=1.0)
-    >>> points = topology.add_intriangle_points(vesicle, 3, mass=1.0, seed=4)
-    >>> state = mp.Context(mp.System(topology), mp.SplittingIntegrator("AGBGA", 0.01)).get_state(positions=True)
-    >>> found = mp.analysis.surface_distances(state, points, reach=40.0)
-    >>> (found.pairs - points.beads[0]).tolist(), found.distance.round(1).tolist()
-    ([[0, 1], [0, 2], [1, 2]], [19.1, 12.5, 12.8])
     """
     what = "surface_distances"
     frames = Points(what, source, points)

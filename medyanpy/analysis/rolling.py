@@ -76,21 +76,6 @@ def surface_mean_square_displacement(
     References
     ----------
     E. P. Hsu, Stochastic Analysis on Manifolds (2002), section 2.3 (anti-development).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=1.0, fixed=True)
-    >>> points = topology.add_intriangle_points(vesicle, 50, mass=1.0, friction=1e9, seed=4)
-    >>> context = mp.Context(mp.System(topology), mp.SplittingIntegrator("OBAGABO", 1.0, kT=2.0, seed=3))
-    >>> states = []
-    >>> for _ in range(200):                                 # a free flight in each step: 4 D Δt = 2 kT Δt²/m
-    ...     context.step(1)
-    ...     states.append(context.get_state(positions=True))
-    >>> moved = mp.analysis.surface_mean_square_displacement(states, points, [1, 100], reach=20.0)
-    >>> (moved.value / (4.0 * np.array([1, 100]))).round(1).tolist()
-    [1.0, 1.0]
     """
     what = "surface_mean_square_displacement"
     frames = Points(what, source, points)

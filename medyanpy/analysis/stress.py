@@ -89,17 +89,6 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     References
     ----------
     R. Clausius, Ann. Phys. 217, 124 (1870).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> bond = system.add_force(mp.forces.HarmonicBonds([[0, 1]], stiffness=2.0, length=1.0))
-    >>> stress = mp.analysis.virial_stress(mp.Context(system, mp.VerletIntegrator(0.01)), volume=100.0)
-    >>> float(stress.forces["HarmonicBonds"][0, 0])     # under tension: force 4 times distance 3, per volume
-    0.12
     """
     what = "virial_stress"
     context = source.context if isinstance(source, Simulation) else source
@@ -199,17 +188,6 @@ def surface_tension(
     References
     ----------
     H. Shiba, H. Noguchi, J.-B. Fournier, Soft Matter 12, 2373 (2016).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1e-12)
-    >>> system = mp.System(topology)
-    >>> tension = system.add_force(mp.forces.MembraneTension(vesicle, 0.02))
-    >>> found = mp.analysis.surface_tension(mp.Context(system, mp.VerletIntegrator(1e-8)), vesicle)
-    >>> round(found.total, 9)
-    0.02
     """
     what = "surface_tension"
     stress = virial_stress(source, 1.0)

@@ -174,10 +174,10 @@ class MeshAttributes:
         self._expect_closed("volume")
         wrong = self.inside_out
         if wrong and len(wrong) < len(self.components) - len(self._nested):
+            remedy = f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
             warn_outside(
                 f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside "
-                f"out; {self._remedy(wrong)}",
-                MeshQualityWarning,
+                f"out; {remedy}", MeshQualityWarning,
             )
         return total(geometry.signed_volumes(self.vertices, self.faces))
 
@@ -243,11 +243,6 @@ class MeshAttributes:
         barycentric : (n, 3) float64
             Weights of the face's vertices, each >= 0, their sum 1 to rounding.
 
-        Raises
-        ------
-        ParameterError
-            If n is not a whole number >= 0, or rng neither a Generator nor a seed.
-
         Notes
         -----
         The same generator state gives the same points on the same version of NumPy.
@@ -278,39 +273,29 @@ class MeshAttributes:
         Returns
         -------
         (n, 3) float64, nm
-
-        Raises
-        ------
-        ParameterError
-            For a triangle that does not exist or a point outside its triangle.
         """
         owner = "TriangleMesh.positions"
         with foreign_errors(f"{owner}: triangles must be (n,) integers"):
             f = np.asarray(triangles)
         if f.ndim != 1 or (f.dtype.kind not in "iu" and f.size):
-            raise ParameterError(
-                f"{owner}: triangles have shape {f.shape} and type {f.dtype} but must be (n,) integers"
-            )
+            what = f"{owner}: triangles have shape {f.shape} and type {f.dtype}"
+            raise ParameterError(f"{what} but must be (n,) integers")
         f = f.astype(np.int64)
         if f.size == 0 and not np.size(cast(Any, barycentric)):
             barycentric = np.zeros((0, 3))  # An empty list has lost its shape.
         weights = arguments.finite_vectors(owner, "barycentric", barycentric, len(f))
         bad = np.flatnonzero((f < 0) | (f >= len(self.faces)))
         if len(bad):
-            raise ParameterError(
-                f"{owner}: triangles[{bad[0]}] = {f[bad[0]]} but must be from 0 to {len(self.faces) - 1}"
-            )
+            last = len(self.faces) - 1
+            raise ParameterError(f"{owner}: triangles[{bad[0]}] = {f[bad[0]]} but must be from 0 to {last}")
         outside = (weights < -BARYCENTRIC_TOLERANCE).any(axis=1)
         outside |= np.abs(weights.sum(axis=1) - 1.0) > BARYCENTRIC_TOLERANCE
         if outside.any():
             i = int(np.argmax(outside))
-            raise ParameterError(
-                f"{owner}: barycentric[{i}] = {weights[i].tolist()} "
-                "but must be >= 0 with sum 1 (inside its triangle)"
-            )
+            wanted = "but must be >= 0 with sum 1 (inside its triangle)"
+            raise ParameterError(f"{owner}: barycentric[{i}] = {weights[i].tolist()} {wanted}")
         corners = geometry.corners_of(self.vertices, self.faces[f], self._lengths)
-        places: np.ndarray = np.einsum("ij,ijk->ik", weights, corners)
-        return places
+        return np.asarray(np.einsum("ij,ijk->ik", weights, corners))
 
     def contains(self, points: Numbers) -> np.ndarray:
         """Tell which points are inside a closed mesh.
@@ -328,9 +313,7 @@ class MeshAttributes:
         Raises
         ------
         MeshError
-            For a mesh with borders, which encloses nothing.
-        ParameterError
-            For a wrong shape or a coordinate that is not finite.
+            For a mesh with borders, or one that closes through its box, which encloses nothing.
 
         Notes
         -----
@@ -349,19 +332,9 @@ class MeshAttributes:
                     turns[i] += geometry.winding_number(image, self.vertices, faces)
         return np.abs(turns) > 0.5
 
-    @staticmethod
-    def _remedy(wrong: list[int]) -> str:
-        return f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
-
     def _expect_closed(self, what: str) -> None:
-        if not self.is_closed:
-            n = len(self.borders)
-            raise MeshError(
-                f"TriangleMesh: {what} is not defined: "
-                f"the mesh has {n} border{'s' * (n > 1)}, so it encloses nothing"
-            )
-        if self.closes_through_the_box:
-            raise MeshError(
-                f"TriangleMesh: {what} is not defined: the mesh closes through the sides of its box, so it encloses "
-                "nothing"
-            )
+        n = len(self.borders)
+        why = "" if self.is_closed else f"has {n} border{'s' * (n > 1)}"
+        why = why or ("closes through the sides of its box" if self.closes_through_the_box else "")
+        if why:
+            raise MeshError(f"TriangleMesh: {what} is not defined: the mesh {why}, so it encloses nothing")

@@ -199,10 +199,8 @@ def _smoothed(mesh: "TriangleMesh", steps: int) -> np.ndarray:
 
 
 def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Sample points (n, 3) of a surface about `spacing` apart, and the face of each (n,).
-
-    They are vertices, points on edges, and at least one in each face.
-    """
+    """Sample points (n, 3) of a surface about `spacing` apart, and the face of each (n,): vertices, edges, at least one
+    in a face."""
     x, faces, edges = mesh.vertices, mesh.faces, mesh.edges
     offsets, corners = mesh.vertex_faces
     n = np.floor(mesh.edge_lengths / spacing).astype(np.int64)

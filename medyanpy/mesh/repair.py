@@ -90,10 +90,8 @@ class RepairReport:
         return bool(self.actions)
 
     def __str__(self) -> str:
-        sizes = (
-            f"{self.vertices_before} -> {self.vertices_after} vertices, "
-            f"{self.faces_before} -> {self.faces_after} faces"
-        )
+        sizes = f"{self.vertices_before} -> {self.vertices_after} vertices"
+        sizes += f", {self.faces_before} -> {self.faces_after} faces"
         if not self.changed and not self.needles:
             return f"Mesh repair: nothing to mend ({sizes})"
         lines = [f"  {name.replace('_', ' ')}: {n}" for name, n in self.actions.items()]
@@ -107,18 +105,10 @@ class RepairReport:
 
 
 def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, RepairReport]:
-    """Return vertices (V, 3) and faces (F, 3) that carry a surface, and the report.
-
-    Raises
-    ------
-    MeshError
-        For wrong shapes, indices out of range, non-finite coordinates, one-sided surfaces, and meshes of which no face
-        remains.
-    """
+    """Return vertices (V, 3) and faces (F, 3) that carry a surface, and the report; MeshError as of
+    `TriangleMesh.repair`."""
     x, f = checks.as_arrays(vertices, faces)
-    defects = checks.index_and_coordinate_defects(x, f)
-    if defects:
-        raise MeshError(checks.explain(defects, len(x), len(f)), defects)
+    checks.refuse(checks.index_and_coordinate_defects(x, f), x, f)
     done = {"vertices_before": len(x), "faces_before": len(f)}
     f = f.astype(np.int32)
     unused = np.ones(len(x), dtype=bool)
@@ -132,9 +122,7 @@ def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, Rep
         raise MeshError("TriangleMesh: nothing is left of this mesh: every face is a line, a point or a copy")
     x, f = cutting.separate(x, f, done)
     x, f = _drop_unused(x, f)
-    defects = [d for d in checks.surface_defects(x, Connectivity(f, len(x))) if not d.mendable]
-    if defects:
-        raise MeshError(checks.explain(defects, len(x), len(f)), defects)
+    checks.refuse([d for d in checks.surface_defects(x, Connectivity(f, len(x))) if not d.mendable], x, f)
     f = orientation.oriented(x, f, done)
     done |= {"vertices_after": len(x), "faces_after": len(f)}
     height = heights(x, f)
@@ -155,11 +143,8 @@ def _drop_repeated(faces: np.ndarray, done: dict[str, int], name: str = "repeate
 
 
 def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
-    """Collapse needles without length across, flip collinear faces, drop the others.
-
-    Dropping such a face would open a slit without area, at which in-triangle points are reflected; hence the
-    collapse and the flip, which keep a closed surface closed.
-    """
+    """Collapse needles without length across, flip collinear faces, drop the others. Dropping opens a slit without
+    area, at which in-triangle points are reflected."""
     for _ in range(MAX_ROUNDS):
         flat = has_no_area(x, faces) if len(faces) else np.zeros(0, dtype=bool)
         if not flat.any():
@@ -195,11 +180,8 @@ def _collapse_needles(x: np.ndarray, faces: np.ndarray, flat: np.ndarray, done: 
 
 
 def _flip_collinear(x: np.ndarray, faces: np.ndarray, flat: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """Replace the longest side of zero-area faces by the other diagonal with the neighbour there.
-
-    Not done where the neighbour has no area either, where the new edge exists already, or where the new faces
-    would have no area. None if nothing could be flipped.
-    """
+    """Replace the longest side of zero-area faces by the other diagonal, unless the neighbour has no area, the edge
+    exists, or the new faces would have no area; None if nothing could be flipped."""
     c = Connectivity(faces, len(x))
     known = {tuple(edge) for edge in c.edges[np.isin(c.edges, np.unique(faces[flat])).any(axis=1)].tolist()}
     new, n = faces.copy(), 0

@@ -6,24 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.validation import array, number
+from medyanpy._tools.validation import array
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import (
-    checked_axes,
-    checked_colors,
-    checked_size,
-    checked_spheres,
-    need_matplotlib,
-)
-from medyanpy.visualize.renderer import (
-    Window,
-    bar_share,
-    legend_of_two,
-    limits_of,
-    palette_of,
-    render,
-    window_of,
-)
+from medyanpy.visualize.arguments import checked_looks, checked_size
+from medyanpy.visualize.renderer import Window, bar_share, legend_of, limits_of, render, window_of
 from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, label_of, objects_of, scene_of
 
 if TYPE_CHECKING:
@@ -121,22 +107,20 @@ def draw(
     >>> figure = draw(mp.TriangleMesh.icosphere(500.0, 2), size=(200, 200))
     """
     size, point_radius = checked_size("draw", size, point_radius)
-    opacity = number("draw: opacity", opacity, at_least=0.0, at_most=1.0)
     if path is not None:
         path = new_file("draw", path, overwrite=overwrite)
-    need_matplotlib()
-    scene = scene_of(what, checked_axes("draw", semi_axes), checked_spheres("draw", spheres))
+    opacity, bodies, painted = checked_looks("draw", opacity, semi_axes, spheres, colors)
+    scene = scene_of(what, *bodies)
     past = None
     if trails is not None and len(trails):
         # nan in rows without a bead.
         past = scene.led_here(array("draw: trails", trails, (None, len(scene.positions), 3), nan=True))
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
-    give_colors(surfaces, solids, checked_colors("draw", colors))
+    give_colors(surfaces, solids, painted)
     window = window_of("draw", surfaces, solids, view, point_radius)
     image = render(surfaces, solids, window, size, point_radius, colormap, inside, opacity=opacity, edges=edges)
-    label = label_of(values, label, unit)
-    figure, _ = framed(image, window, surfaces, solids, label, colormap, title, unit)
+    figure, _ = framed(image, window, surfaces, solids, label_of(values, label, unit), colormap, title, unit)
     if path is not None:
         figure.savefig(path, dpi=figure.dpi)
     return figure
@@ -146,10 +130,8 @@ def framed(
     image: np.ndarray, window: Window, surfaces: list[Sheet], spheres: list[Solids], label: str = "",
     colormap: str = "viridis", title: str | None = None, unit: str = "nm",
 ) -> "tuple[Figure, AxesImage]":
-    """Return a figure of exactly the pixels of the image, and the artist that holds the image.
-
-    The figure has a scale bar, legend, colour bar and title.
-    """
+    """Return a figure of exactly the pixels of the image, with scale bar, legend, colour bar and title, and the artist
+    that holds the image."""
     from matplotlib.lines import Line2D
 
     from medyanpy.visualize.pictures import Picture
@@ -163,9 +145,7 @@ def framed(
     shown = axes.imshow(image, extent=extent, interpolation="none")
     axes.set_axis_off()
     ink = "#333333"
-    entries = [
-        (s.legend, color) for s, color in zip(spheres, palette_of(spheres), strict=True) if not s.is_box
-    ] + legend_of_two(surfaces, label, colormap)
+    entries = legend_of(surfaces, spheres, label, colormap)
     text = _letters(width, height, len(entries)) * 72.0 / dpi
 
     length = _round_length(0.18 * extent[1])
@@ -209,11 +189,8 @@ def framed(
 
 
 def _letters(width: int, height: int, n_entries: int) -> float:
-    """Return the height of letters in pixels.
-
-    A seventieth of the width of a picture of 4:3, but large enough to be read in a small one, as far as there is room
-    for the legend.
-    """
+    """Return the height of letters in pixels: a seventieth of the width of a picture of 4:3, but large enough to be
+    read in a small one, as far as there is room for the legend."""
     wide = min(width, 4.0 * height / 3.0)
     return float(max(wide / 72.0, min(11.0, wide / 24.0, 0.6 * height / (1.6 * max(n_entries, 1)))))
 

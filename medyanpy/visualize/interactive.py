@@ -20,20 +20,9 @@ from medyanpy._tools.validation import number, whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import checked_axes, checked_colors, checked_spheres, need_matplotlib
-from medyanpy.visualize.renderer import (
-    TIP,
-    TIP_LIGHT,
-    bar_share,
-    colors_of,
-    default_radius,
-    legend_of_two,
-    limits_of,
-    palette_of,
-    radii_of,
-    two_values,
-    window_of,
-)
+from medyanpy.visualize import renderer
+from medyanpy.visualize.arguments import checked_looks
+from medyanpy.visualize.renderer import bar_share, colors_of
 from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, label_of, objects_of, scene_of
 
 __all__ = ["View", "export_gltf", "export_html", "show"]
@@ -49,17 +38,7 @@ _LIGHT = {"ambient": 0.25, "diffuse": 0.85, "specular": 0.15, "specular_power": 
 
 
 class Piece(NamedTuple):
-    """Triangles of one object.
-
-    Attributes
-    ----------
-    name : str
-        Name of the object.
-    vertices, normals : (n, 3) float array, nm and dimensionless
-    faces : (F, 3) int array
-    colors : (n, 3) or (3,) float array, 0 to 1
-    opacity : float
-    """
+    """Triangles (F, 3) of one object, by vertices (n, 3) with normals, and colours (n, 3) or (3,), 0 to 1."""
 
     name: str
     vertices: np.ndarray
@@ -128,10 +107,8 @@ def show(
 
     Parameters
     ----------
-    what, values, label, colormap, point_radius, colors, semi_axes, spheres, view, unit, title
+    what, values, label, colormap, point_radius, opacity, colors, semi_axes, spheres, view, unit, title
         As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
-    opacity : float, 0 to 1
-        Of membranes: objects behind them are seen through those below 1.
     height : int, pixels, at least 100
         Of the frame in a notebook.
 
@@ -178,12 +155,8 @@ def export_html(
 
     Raises
     ------
-    ParameterError
-        Another ending, a file that exists, and as `draw`.
-    ImportError
-        PyVista, or what it writes HTML with, is not installed.
-    OutputError
-        The file cannot be written.
+    ParameterError, ImportError, OutputError
+        Another ending, a file that exists, and as `show`; the file cannot be written.
     """
     path = _checked_path("export_html", path, ".html", overwrite)
     scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title, colors)
@@ -213,12 +186,8 @@ def export_gltf(
 
     Raises
     ------
-    ParameterError
-        Another ending, a file that exists, and as `draw`.
-    ImportError
-        PyVista is not installed.
-    OutputError
-        The file cannot be written.
+    ParameterError, ImportError, OutputError
+        As `export_html`.
     """
     import tempfile
 
@@ -252,25 +221,22 @@ def _scene(
 ) -> Scene3D:
     if point_radius is not None:
         point_radius = number("show: point_radius", point_radius, above=0.0)
-    opacity = number("show: opacity", opacity, at_least=0.0, at_most=1.0)
-    _need_pyvista()
-    need_matplotlib()  # for colours
-    surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes), checked_spheres("show", spheres)))
+    with needed("a scene that turns", "PyVista", _EXTRA):
+        import pyvista  # noqa: F401
+    opacity, bodies, painted = checked_looks("show", opacity, semi_axes, spheres, colors)
+    surfaces, solids = objects_of(scene_of(what, *bodies))
     give_values([s for s in surfaces if s.is_membrane], values)
-    give_colors(surfaces, solids, checked_colors("show", colors))
-    window = window_of("show", surfaces, solids, view, point_radius)
+    give_colors(surfaces, solids, painted)
+    window = renderer.window_of("show", surfaces, solids, view, point_radius)
     if point_radius is None:
-        point_radius = default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)
-    limits = limits_of(surfaces)
+        point_radius = renderer.default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)
+    limits = renderer.limits_of(surfaces)
     pieces = [_piece_of_sheet(s, limits, colormap, opacity if s.is_membrane else 1.0) for s in surfaces]
-    legend = []
-    for s, color in zip(solids, palette_of(solids), strict=True):
-        if not s.is_box:
-            legend.append((s.legend, color))
+    for s, color in zip(solids, renderer.palette_of(solids), strict=True):
         pieces += _pieces_of_solids(s, point_radius, color)
-    legend += legend_of_two(surfaces, label_of(values, label, unit), colormap)
-    has_bar = any(s.values is not None for s in surfaces) and two_values(surfaces) is None
-    bar = (label_of(values, label, unit), limits, colormap) if has_bar else None
+    label = label_of(values, label, unit)
+    legend = renderer.legend_of(surfaces, solids, label, colormap)
+    bar = (label, limits, colormap) if bar_share(surfaces) else None
     middle = 0.5 * (window.low + window.high) @ window.camera
     return Scene3D([p for p in pieces if len(p.faces)], window.camera, middle, legend, bar, title or "")
 
@@ -279,20 +245,18 @@ def _piece_of_sheet(s: Sheet, limits: tuple[float, float], colormap: str, opacit
     normals = s.smooth_normals()
     if s.values is None:
         return Piece(s.name, s.vertices, normals, s.faces, np.array(s.color), opacity)
-    of_vertices = np.full(len(s.vertices), np.nan)
+    own, faces, of_vertices = np.arange(len(s.vertices)), s.faces, np.full(len(s.vertices), np.nan)
     of_vertices[s.faces] = s.values
-    if np.array_equal(of_vertices[s.faces], s.values, equal_nan=True):
-        colors = colors_of(of_vertices, limits, colormap, s.color)
-        return Piece(s.name, s.vertices, normals, s.faces, colors, opacity)
-    # One for each face: these share no corners then.
-    corners = s.faces.ravel()
-    faces = np.arange(len(corners)).reshape(-1, 3)
-    colors = colors_of(s.values.ravel(), limits, colormap, s.color)
-    return Piece(s.name, s.vertices[corners], normals[corners], faces, colors, opacity)
+    if not np.array_equal(of_vertices[s.faces], s.values, equal_nan=True):
+        # One for each face: these share no corners then.
+        own, of_vertices = s.faces.ravel(), s.values.ravel()
+        faces = np.arange(len(own)).reshape(-1, 3)
+    colors = colors_of(of_vertices, limits, colormap, s.color)
+    return Piece(s.name, s.vertices[own], normals[own], faces, colors, opacity)
 
 
 def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[Piece]:
-    radii = radii_of(s, default)
+    radii = renderer.radii_of(s, default)
     if s.instead is not None:
         x, r = s.instead
         yield _ellipsoids(s.name, x, r[:, None, None] * np.eye(3), color)
@@ -328,7 +292,7 @@ def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np
     faces = (unit.faces[None] + m * np.arange(n)[:, None, None]).reshape(-1, 3)
     lengths = np.linalg.norm(half_axes, axis=1)
     if n and not np.allclose(lengths, lengths[:, :1]):
-        light = np.where(u[:, :1] > TIP, TIP_LIGHT, 0.0)
+        light = np.where(u[:, :1] > renderer.TIP, renderer.TIP_LIGHT, 0.0)
         color = np.tile((1.0 - light) * color + light, (n, 1))
     return Piece(name, x.reshape(-1, 3), normals, faces, color)
 
@@ -366,11 +330,6 @@ def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color
     faces = (quads[None] + 2 * sides * np.arange(n)[:, None, None]).reshape(-1, 3)
     vertices = np.stack(ends, axis=1).reshape(-1, 3)
     return Piece(name, vertices, np.stack([around, around], axis=1).reshape(-1, 3), faces, color)
-
-
-def _need_pyvista() -> None:
-    with needed("a scene that turns", "PyVista", _EXTRA):
-        import pyvista  # noqa: F401
 
 
 @contextmanager

@@ -9,18 +9,12 @@ import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.progress import Bar
-from medyanpy._tools.validation import number, whole_number
+from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.reporters._base import new_file
 from medyanpy.surfaces import Surface
-from medyanpy.visualize.arguments import (
-    checked_axes,
-    checked_colors,
-    checked_size,
-    checked_spheres,
-    need_matplotlib,
-)
+from medyanpy.visualize.arguments import checked_looks, checked_size
 from medyanpy.visualize.figures import framed
 from medyanpy.visualize.renderer import backdrop_of, render, window_of
 from medyanpy.visualize.scene import Scene, give_colors, objects_of, regions_of, scene_of
@@ -74,11 +68,8 @@ def movie(
     size, point_radius = checked_size("movie", size, point_radius)
     trail = whole_number("movie: trail", trail)
     fps = whole_number("movie: fps", fps, at_least=1, at_most=60)
-    opacity = number("movie: opacity", opacity, at_least=0.0, at_most=1.0)
-    painted = checked_colors("movie", colors)
-    given = checked_axes("movie", semi_axes), checked_spheres("movie", spheres)
+    opacity, given, painted = checked_looks("movie", opacity, semi_axes, spheres, colors)
     path = new_file("movie", path, overwrite=overwrite)
-    need_matplotlib()
     writer = _writer(path, fps)
     if isinstance(frames, Trajectory):
         # Read again whenever needed: it may be larger than the memory.
@@ -95,9 +86,8 @@ def movie(
     numbers: dict[tuple[bool, str], set[int]] = {}
     for k, scene in enumerate(scenes()):
         if scene.positions.shape != first.positions.shape and scene.ids is None:
-            raise ParameterError(
-                f"movie: frame {k} has {len(scene.positions)} beads, the first has {len(first.positions)}"
-            )
+            has, had = len(scene.positions), len(first.positions)
+            raise ParameterError(f"movie: frame {k} has {has} beads, the first has {had}")
         for key, n in scene.numbers().items():
             numbers.setdefault(key, set()).add(n)
         for surface, box in regions_of(scene).items():
@@ -128,9 +118,8 @@ def movie(
         for scene in scenes():
             now = objects_of(scene, scene.past(list(past)), boxes, constant)
             give_colors(*now, painted)
-            yield render(
-                *now, window, size, point_radius, "viridis", inside, backdrop, opacity=opacity, edges=bool(edges)
-            )
+            looks = point_radius, "viridis", inside, backdrop
+            yield render(*now, window, size, *looks, opacity=opacity, edges=bool(edges))
             past.append(scene)
 
     image = images()

@@ -167,11 +167,8 @@ def render(
     surfaces: list[Sheet], spheres: list[Solids], window: Window, size: tuple[int, int], point_radius: float | None,
     colormap: str, inside: bool, backdrop: _Backdrop | None = None, *, opacity: float = 1.0, edges: bool = False,
 ) -> np.ndarray:
-    """Render a picture, RGB (height, width, 3).
-
-    A backdrop given is not changed. Through membranes of an opacity below 1 everything else is seen, not their other
-    side.
-    """
+    """Render a picture, RGB (height, width, 3); a backdrop given is not changed. Through membranes of an opacity below
+    1 everything else is seen, not their other side."""
     if opacity < 1.0:
         scale = window.scale(size, bar_share(surfaces))
         radius = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
@@ -218,19 +215,18 @@ def two_values(surfaces: list[Sheet]) -> tuple[float, float] | None:
     return float(found.min()), float(found.max())
 
 
-def legend_of_two(surfaces: list[Sheet], label: str, colormap: str) -> list[tuple[str, np.ndarray]]:
-    """Return the texts and colours of the legend for values that are two; empty for others."""
-    both = two_values(surfaces)
-    if both is None:
-        return []
+def legend_of(surfaces: list[Sheet], solids: list[Solids], label: str, colormap: str) -> list[tuple[str, np.ndarray]]:
+    """Return the texts and colours of the legend: of solids, and of values that are two."""
+    entries = [(s.legend, color) for s, color in zip(solids, palette_of(solids), strict=True) if not s.is_box]
+    if (both := two_values(surfaces)) is None:
+        return entries
     colors = colors_of(np.array(both), both, colormap, MEMBRANE_COLOR)
-    return [(f"{label or 'value'}: {x:g}", color) for x, color in zip(both, colors, strict=True)]
+    return entries + [(f"{label or 'value'}: {x:g}", color) for x, color in zip(both, colors, strict=True)]
 
 
 def _known_values(surfaces: list[Sheet]) -> np.ndarray:
     values = np.concatenate([np.empty(0), *(s.values.ravel() for s in surfaces if s.values is not None)])
-    known: np.ndarray = values[np.isfinite(values)]
-    return known
+    return np.asarray(values[np.isfinite(values)])
 
 
 def _triangles(
@@ -403,11 +399,8 @@ def _bodies(
 def _lifted(
     x: np.ndarray, r: np.ndarray, normals: np.ndarray | None, of: Solids, camera: np.ndarray, inside: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places of spheres with radii r, and which are shown.
-
-    They sit on a surface rather than in it, or half of each would be hidden; on the side that is seen where the surface
-    is open.
-    """
+    """Return places of spheres with radii r, and which are shown: on a surface rather than in it, or half of each would
+    be hidden, and where it is open on the side that is seen."""
     shown = np.ones(len(x), bool)
     if normals is None:
         return x, shown
@@ -434,10 +427,8 @@ def _trails(
 
 
 def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return centres and radii of spheres so close along links that they look like tubes.
-
-    Tubes have at least the thickness of a pixel, `fine`.
-    """
+    """Return centres and radii of spheres so close along links that they look like tubes, at least as thick as a pixel,
+    `fine`."""
     radius = np.maximum(radius, 0.75 * fine)
     a, b = links.T
     thinner = np.minimum(radius[a], radius[b])
@@ -455,8 +446,7 @@ def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) ->
 
 def _put_spheres(buffer: Buffer, balls: _Balls, first: int) -> None:
     centers, radii, _ = balls
-    low, high = centers[:, :2] - radii[:, None], centers[:, :2] + radii[:, None]
-    for item, column, row in _boxes(low, high, buffer):
+    for item, column, row in _boxes(centers[:, :2] - radii[:, None], centers[:, :2] + radii[:, None], buffer):
         dx, dy = column - centers[item, 0], row - centers[item, 1]
         rest = radii[item] ** 2 - dx**2 - dy**2
         inside = rest > 0.0
@@ -580,8 +570,7 @@ def _finer(coarse: np.ndarray, step: int, length: int) -> np.ndarray:
     before = np.minimum(place.astype(np.int64), len(coarse) - 1)
     after = np.minimum(before + 1, len(coarse) - 1)
     share = (place - before)[:, None]
-    finer: np.ndarray = (1.0 - share) * coarse[before] + share * coarse[after]
-    return finer
+    return np.asarray((1.0 - share) * coarse[before] + share * coarse[after])
 
 
 def _reduce(rgb: np.ndarray, alpha: np.ndarray, buffer: Buffer) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Objects to be drawn: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,10 +12,9 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
 from medyanpy.context import Context
-from medyanpy.core.sites import joined_beads
+from medyanpy.core.sites import Sites, joined_beads
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
-from medyanpy.forces import Links
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.mesh.images import Part, shown_positions, with_images
 from medyanpy.simulation import Simulation
@@ -171,7 +170,7 @@ class Scene(NamedTuple):
         assert part.faces is not None
         x, faces, source = with_images(self.positions[part.beads], part.faces, self.box)
         cut = source if len(x) > len(part.beads) else None
-        return Sheet(x, faces, _is_closed(faces), name=part.name, source=cut, box=self.box)
+        return Sheet(x, faces, not geometry.unpaired(faces).any(), name=part.name, source=cut, box=self.box)
 
     @property
     def corners(self) -> np.ndarray:
@@ -225,9 +224,8 @@ def scene_of(
     for name, models in (spheres or {}).items():
         n = len(bodies[name].beads)
         if n % len(models):
-            raise ParameterError(
-                f"draw: spheres[{name!r}] has {len(models)} bead models, of which {n} bodies are not copies"
-            )
+            said = f"has {len(models)} bead models, of which {n} bodies are not copies"
+            raise ParameterError(f"draw: spheres[{name!r}] {said}")
         bodies[name] = bodies[name]._replace(spheres=models)
     for name, a in semi_axes.items():
         n = len(bodies[name].beads)
@@ -241,10 +239,8 @@ def _part(
     name: str, rows: np.ndarray, alive: np.ndarray, own: slice | np.ndarray | None, beside: Mapping[str, Any],
     drawn: Mapping[str, str], column: Any,
 ) -> _Part:
-    """Return the beads of one handle that are there, from a trajectory's data beside its frames.
-
-    `column` reads the data in frames, where its rows are `own`.
-    """
+    """Return the beads of one handle that are there, from data beside frames; `column` reads those in frames, where
+    rows are `own`."""
     there = alive[rows]
 
     def of(key: str) -> Any:
@@ -257,16 +253,9 @@ def _part(
         number = np.where(there, np.cumsum(there) - 1, -1)[links]
         links = number[(number >= 0).all(axis=1)]
     radius = next((column(key)[own][there] for key, as_what in drawn.items() if as_what == "radius"), of("radius"))
-    return _Part(
-        name,
-        rows[there],
-        of("faces"),
-        (of("membrane"), column("triangles")[own][there]) if "membrane" in beside else None,
-        radius,
-        links,
-        of("surface"),
-        *((of("semi_axes"), column("orientations")[own][there]) if "semi_axes" in beside else ()),
-    )
+    on = (of("membrane"), column("triangles")[own][there]) if "membrane" in beside else None
+    body = (of("semi_axes"), column("orientations")[own][there]) if "semi_axes" in beside else ()
+    return _Part(name, rows[there], of("faces"), on, radius, links, of("surface"), *body)
 
 
 def _found(what: Any) -> Scene:
@@ -275,7 +264,6 @@ def _found(what: Any) -> Scene:
     if isinstance(what, Context):
         state = what.get_state(positions=True)
         parts, shown = [], []
-        beads: dict[str, np.ndarray] = {}
         topology = what.system.topology
         for h in topology.handles:
             beside = h.beside_rows()
@@ -286,36 +274,33 @@ def _found(what: Any) -> Scene:
                 own = topology.rows_in(h.rows_of(), rows)
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
                 shown += [rows[beside["links"]]] if "links" in beside else []
-        system, links = what.system, {}
+        system: Any = what.system
+        ends: dict[str, Sequence[Sites]] = {}
         for name, jump in zip(system.jump_names, system.jumps, strict=True):
             if (held := jump.in_frames()) is not None:
                 rows = state.jumps[name][held[0]]
-                sides = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
-                links[name] = np.stack([sites.positions(state) for sites in sides], axis=1)
-                beads[name] = np.column_stack([sites.main_beads for sites in sides])
-                shown.append(joined_beads(*sides))
+                ends[name] = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
+                shown.append(joined_beads(*ends[name]))
         pairs = [_NO_PAIRS]
         for name, force in zip(system.force_names, system.forces, strict=True):
-            if isinstance(force, Links):
-                ends = force.sites_in(state)
-                shown.append(joined_beads(*ends))
-                if len(ends[0]):
-                    links[name] = np.stack([sites.positions(state) for sites in ends], axis=1)
-                    beads[name] = np.column_stack([sites.main_beads for sites in ends])
+            if force.has_links:
+                sides = force.sites_in(state)
+                shown.append(joined_beads(*sides))
+                ends |= {name: sides} if len(sides[0]) else {}
             else:
                 pairs.append(force.joined)
+        links = {name: np.stack([sites.positions(state) for sites in sides], axis=1) for name, sides in ends.items()}
+        beads = {name: np.column_stack([sites.main_beads for sites in sides]) for name, sides in ends.items()}
         beads |= _bonds(state.positions, np.concatenate(pairs), shown, links)
         return _in_its_box(Scene(state.positions, parts, links, state.ids), beads, state.box)
     if isinstance(what, Frame):
-        alive = what.alive
+        handles = [(h, what.beside(h)) for h in what.handles.values()]
         parts = [
-            _part(h.name, h.beads, alive, h.rows, what.beside(h), what.drawn_of(h), what.column)
-            for h in what.handles.values()
-            if h.in_space
-        ]
+            _part(h.name, h.beads, what.alive, h.rows, beside, what.drawn_of(h), what.column)
+            for h, beside in handles if h.in_space
+        ]  # fmt: skip
         x = np.asarray(what.positions, float)
-        besides = ((h, what.beside(h)) for h in what.handles.values())
-        shown = [h.beads[beside["links"]] for h, beside in besides if "links" in beside]
+        shown = [h.beads[beside["links"]] for h, beside in handles if "links" in beside]
         links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
         beads = {}
         for name in what.jumps:
@@ -338,20 +323,15 @@ def _found(what: Any) -> Scene:
     if isinstance(what, TriangleMesh):
         scene = Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)], {})
         return _in_its_box(scene, {}, what.box)
-    raise ParameterError(
-        f"draw: cannot draw {type(what).__name__}: "
-        "give a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
-    )
+    things = "a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
+    raise ParameterError(f"draw: cannot draw {type(what).__name__}: give {things}")
 
 
 def _bonds(
     positions: np.ndarray, pairs: np.ndarray, shown: list[np.ndarray], links: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them.
-
-    Of `pairs` of beads, those are left out that are drawn by another name: links of filaments, rods, jumps and forces
-    with links.
-    """
+    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them; pairs that are `shown` by
+    another name are left out."""
     key = np.array([len(positions), 1])
     numbers, others = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *shown])))
     numbers = np.setdiff1d(numbers, others)
@@ -390,11 +370,8 @@ def objects_of(
     scene: Scene, past: np.ndarray | None = None, boxes: dict[Surface, np.ndarray] | None = None,
     constant: Mapping[tuple[bool, str], bool] | None = None,
 ) -> tuple[list[Sheet], list[Solids]]:
-    """Return the sheets and solids of a scene.
-
-    In a movie these are all of its solids, by their names in `Scene.numbers`, and whether their numbers are constant:
-    each keeps its colour.
-    """
+    """Return the sheets and solids of a scene. In a movie these are all of its solids, by their names in
+    `Scene.numbers`, and whether their numbers are constant: each keeps its colour."""
     x, parts, links = scene.positions, scene.parts, scene.links
     membranes = {p.name: scene.sheet(p) for p in parts if p.faces is not None}
     meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
@@ -444,8 +421,8 @@ def objects_of(
             mesh.vertices, mesh.faces, mesh.is_closed, color=SURFACE_COLOR, inside_color=SURFACE_INSIDE_COLOR,
             normals=sign * unit(surface.gradient(mesh.vertices)), is_membrane=False,
         )
-        for surface, (mesh, sign) in ((surface, found) for surface, found in meshes.items() if found is not None)
-    ]
+        for surface, found in meshes.items() if found is not None for mesh, sign in [found]
+    ]  # fmt: skip
     return [*membranes.values(), *backdrops], spheres
 
 
@@ -511,11 +488,6 @@ def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, flo
     return mesh, 1.0
 
 
-def _is_closed(faces: np.ndarray) -> bool:
-    """Tell whether every edge has its opposite half."""
-    return not geometry.unpaired(faces).any()
-
-
 #: Values by name: of vertices, from positions and faces; and the label of their colour bar.
 NAMED_VALUES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray], str, int]] = {
     "mean_curvature": (geometry.mean_curvatures, "mean curvature", -1),
@@ -560,9 +532,8 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
     else:
         v = array("draw: values", values, (None,))
         if len(v) not in (of_vertices, of_faces):
-            raise ParameterError(
-                f"draw: values has {len(v)} numbers, but there are {of_vertices} vertices and {of_faces} faces"
-            )
+            there = f"there are {of_vertices} vertices and {of_faces} faces"
+            raise ParameterError(f"draw: values has {len(v)} numbers, but {there}")
     start = 0
     for s in surfaces:
         # To each corner of each face.
