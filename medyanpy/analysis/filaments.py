@@ -62,17 +62,15 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
         Positions of wrong shape; not filaments, or rings, which have no ends; a state or frame in which one of them was
         not there.
     """
-    filaments = _open("end_to_end", filaments)
+    filaments = _checked("end_to_end", filaments, rings=False)
     first, last = filaments.starts[:-1], filaments.starts[1:] - 1
     a, b = filaments.links.T
 
     def between(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
-        ends: np.ndarray = x[last] - x[first]
-        if lengths is None:
-            return ends
         # Link by link: a filament may be longer than the box.
-        whole = np.add.reduceat(images_between(x[b] - x[a], lengths), filaments.link_starts[:-1])
-        return np.asarray(ends - whole)
+        starts = filaments.link_starts[:-1]
+        whole = 0.0 if lengths is None else np.add.reduceat(images_between(x[b] - x[a], lengths), starts)
+        return np.asarray(x[last] - x[first] - whole)
 
     return _collect(source, "end_to_end", filaments, box, between)
 
@@ -100,14 +98,13 @@ def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> 
     TopologyError, ParameterError
         As `end_to_end`.
     """
-    filaments = _filaments("contour_curvature", filaments)
+    filaments = _checked("contour_curvature", filaments)
     before, after = filaments.links_at_joints
 
     def at_joints(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
         tangent, length = _tangents(x, filaments, lengths)
         turned = np.linalg.norm(tangent[after] - tangent[before], axis=1)
-        curvature: np.ndarray = turned / (0.5 * (length[before] + length[after]))
-        return curvature
+        return np.asarray(turned / (0.5 * (length[before] + length[after])))
 
     return _collect(source, "contour_curvature", filaments, box, at_joints)
 
@@ -177,7 +174,7 @@ def persistence_length(
     586 (1981).
     """
     what = "persistence_length"
-    filaments = _open(what, filaments)
+    filaments = _checked(what, filaments, rings=False)
     sums, counts, separation, _ = _pair_sums(what, source, filaments, max_separation, box)
     lost, error = jackknife(sums, counts)
     use = np.arange(1, len(separation))
@@ -190,10 +187,8 @@ def persistence_length(
         raise ParameterError(f"{what}: no filament has two links within the longest separation")
     if (lost[use] >= 1.0).any():
         k = use[np.argmax(lost[use] >= 1.0)]
-        raise ParameterError(
-            f"{what}: the correlation at {separation[k]:g} nm is {1.0 - lost[k]:g}, not positive: choose a shorter "
-            "max_separation"
-        )
+        said = f"the correlation at {separation[k]:g} nm is {1.0 - lost[k]:g}, not positive"
+        raise ParameterError(f"{what}: {said}: choose a shorter max_separation")
     if not lost[use].any():
         raise ParameterError(f"{what}: the filaments are straight in all frames")
     s = separation[use]
@@ -203,8 +198,7 @@ def persistence_length(
     def fitted(total: np.ndarray, n: np.ndarray) -> np.ndarray:
         logarithm = np.log1p(-np.minimum(total[..., use] / n[..., use], 1.0 - 1e-9))
         with np.errstate(divide="ignore"):
-            fit: np.ndarray = -(weight * s * s).sum() / (weight * s * logarithm).sum(axis=-1)
-        return fit
+            return np.asarray(-(weight * s * s).sum() / (weight * s * logarithm).sum(axis=-1))
 
     value, spread = jackknife(sums, counts, fitted, correct_bias=True)
     if np.isnan(spread):
@@ -212,17 +206,12 @@ def persistence_length(
     return Estimate(float(value), float(spread))
 
 
-def _filaments(what: str, filaments: Any) -> Filaments:
+def _checked(what: str, filaments: Any, rings: bool = True) -> Filaments:
     if not isinstance(filaments, Filaments):
         raise TopologyError(f"{what}: filaments must be the handle of filaments, not {filaments!r}")
-    return filaments
-
-
-def _open(what: str, filaments: Any) -> Filaments:
-    checked = _filaments(what, filaments)
-    if checked.closed:
+    if filaments.closed and not rings:
         raise TopologyError(f"{what}: {filaments!r} are rings, which have no ends")
-    return checked
+    return filaments
 
 
 def _frames(
@@ -231,44 +220,34 @@ def _frames(
     """Tell whether there is one frame only; and iterate over the positions of the nodes and the lengths of the box."""
     frames = Source(what, source)
     if isinstance(source, Trajectory | Frames) or frames.states() is not None:
-        each = (_nodes_of(frame, what, filaments) for frame in ([source] if frames.one else source))
+        each = (_nodes(frame.positions, what, filaments, frame) for frame in ([source] if frames.one else source))
     else:
         each = (_nodes(x, what, filaments) for x in frames.each(np.arange(frames.n_rows)))
     return frames.one, zip(each, frames.boxes(box), strict=True)
 
 
-def _nodes_of(frame: Any, what: str, filaments: Filaments) -> np.ndarray:
-    """Return the positions of the nodes in a state or frame; refuse one in which other beads have their rows."""
-    ids, rows = getattr(frame, "ids", None), filaments.beads
-    if ids is not None and len(ids) == filaments.topology.n_beads and not np.array_equal(ids[rows], filaments.ids):
+def _nodes(x: Any, what: str, filaments: Filaments, frame: Any = None) -> np.ndarray:
+    """Return the positions of the nodes; refuse a state or frame in which other beads have their rows."""
+    ids, rows, n = getattr(frame, "ids", None), filaments.beads, filaments.topology.n_beads
+    if ids is not None and len(ids) == n and not np.array_equal(ids[rows], filaments.ids):
         bead = int(rows[np.argmax(ids[rows] != filaments.ids)])
         raise TopologyError(
             f"{what}: at step {frame.step} {filaments.describe(bead)} of {filaments.name!r} was not there, or is gone: "
             "give frames in which all of these filaments are there"
         )
-    return _nodes(frame.positions, what, filaments)
-
-
-def _nodes(x: Any, what: str, filaments: Filaments) -> np.ndarray:
     x = array(f"{what}: positions", x, (None, 3), nan=True)
-    if len(x) == filaments.topology.n_beads:
-        x = x[filaments.beads]
-    elif len(x) != len(filaments):
-        raise ParameterError(
-            f"{what}: positions have {len(x)} rows, but the topology has {filaments.topology.n_beads} beads and "
-            f"{filaments!r} {len(filaments)} nodes"
-        )
-    return array(f"{what}: positions", x, (None, 3))
+    if len(x) not in (n, len(filaments)):
+        there = f"the topology has {n} beads and {filaments!r} {len(filaments)} nodes"
+        raise ParameterError(f"{what}: positions have {len(x)} rows, but {there}")
+    return array(f"{what}: positions", x[rows] if len(x) == n else x, (None, 3))
 
 
 def _collect(
     source: Any, what: str, filaments: Filaments, box: Any, compute: Callable[[np.ndarray, Any], np.ndarray]
 ) -> np.ndarray:
     one, frames = _frames(source, what, filaments, box)
-    rows = [compute(x, lengths) for x, lengths in frames]
-    if not rows:
-        raise ParameterError(f"{what}: there are no frames")
-    return rows[0] if one else np.stack(rows)
+    found = [compute(x, lengths) for x, lengths in frames]
+    return found[0] if one else np.stack(found)
 
 
 def _tangents(x: np.ndarray, filaments: Filaments, lengths: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -283,19 +262,16 @@ class _Pairs:
     """Pairs of links that are k apart on one filament."""
 
     def __init__(self, filaments: Filaments) -> None:
-        self.closed = filaments.closed
-        #: Links of each filament; for each link, its filament and its number there.
-        self.links = np.diff(filaments.link_starts)
+        starts, lengths, self.closed = filaments.link_starts[:-1], filaments.link_lengths, filaments.closed
+        links = np.diff(filaments.link_starts)
+        #: Of each link its filament; the start of that, its own number there, and how many links there are.
         self.filament = filaments.link_chains
-        self._start = filaments.link_starts[:-1][self.filament]
+        self._start, self._left = starts[self.filament], links[self.filament]
         self._number = np.arange(len(self.filament)) - self._start
-        self._left = self.links[self.filament]
-        end = np.cumsum(filaments.link_lengths)
-        self._middle = end - 0.5 * filaments.link_lengths
-        self._perimeter = np.add.reduceat(filaments.link_lengths, filaments.link_starts[:-1])[self.filament]
-        longest = int(self.links.max())
+        self._middle = np.cumsum(lengths) - 0.5 * lengths
+        self._perimeter = np.add.reduceat(lengths, starts)[self.filament]
         #: Separations that there are, 0 among them.
-        self.count = longest // 2 + 1 if self.closed else longest
+        self.count = int(links.max()) // 2 + 1 if self.closed else int(links.max())
 
     def at(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return links, and those k further along."""
@@ -314,11 +290,9 @@ class _Pairs:
 def _pair_sums(
     what: str, source: Any, filaments: Any, max_separation: float | None, box: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Sum 1 - t·t (parts, K) and numbers of pairs, in independent parts of the data.
-
-    Also returns mean separations (K,) and pairs in a frame.
-    """
-    filaments = _filaments(what, filaments)
+    """Sum 1 - t·t (parts, K) and numbers of pairs, in independent parts of the data; also return mean separations (K,)
+    and pairs in a frame."""
+    filaments = _checked(what, filaments)
     pairs, n_filaments = _Pairs(filaments), filaments.n_filaments
     separation = []
     longest = np.inf if max_separation is None else number(f"{what}: max_separation", max_separation, at_least=0.0)
@@ -338,8 +312,6 @@ def _pair_sums(
             lost = 0.5 * np.sum((tangent[j] - tangent[i]) ** 2, axis=1)
             sums[:, k] = np.bincount(pairs.filament[i], lost, minlength=n_filaments)
         per_frame.append(sums)
-    if not per_frame:
-        raise ParameterError(f"{what}: there are no frames")
     in_frame = [np.bincount(pairs.filament[pairs.at(k)[0]], minlength=n_filaments) for k in range(len(separation))]
     counts = np.stack(in_frame, axis=1)
     blocks = cuts(len(per_frame), -(-PARTS // n_filaments))

@@ -76,5 +76,4 @@ def constraint_multipliers(
         values = penalty.multipliers(x, box)
     else:
         raise ParameterError(f"{what}: {penalty.name} is a function of unwrapped positions: leave the box out")
-    means: np.ndarray = np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
-    return means
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1))

@@ -83,14 +83,10 @@ def facts_of(mesh: mp.TriangleMesh, name: str) -> dict[str, Any]:
 def vertex_masses(
     mesh: mp.TriangleMesh, load: float, timestep: float, phase: float, system_with: Callable[[np.ndarray], mp.System]
 ) -> np.ndarray:
-    """Return masses with which the timestep resolves every vibration of the vertices, ω dt <= phase; (V,).
-
-    A guess from the size of triangles, stiffness ~ 1/height² as for bending and for springs that allow a given strain,
-    sets the ratios of the masses. The fastest vibration is then measured, by power iteration with the forces
-    themselves, and all masses are scaled. No vertex is lighter than five times its share of `load`, the mass of
-    proteins, which push it about. Vertices of thin triangles get what makes them travel less than a hundredth of the
-    height in a thousand steps.
-    """
+    """Return masses (V,) with which the timestep resolves every vibration of the vertices, ω dt <= phase. Their ratios
+    are guessed from the size of triangles, stiffness ~ 1/height²; all are scaled by the fastest vibration, measured. No
+    vertex is lighter than five times its share of `load`, the mass of proteins, which push it about; those of thin
+    triangles travel less than a hundredth of the height in a thousand steps."""
     thin, lowest = thin_places(mesh), lowest_heights(mesh)
     typical = float(np.median(lowest[~thin])) if (~thin).any() else float(np.median(lowest))
     ratio = (typical / np.maximum(lowest, THIN * typical)) ** 2
@@ -109,10 +105,8 @@ def vertex_masses(
 
 
 def _fastest(system: mp.System, masses: np.ndarray, timestep: float) -> float:
-    """Return the largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences.
-
-    Points ride along. Thirty iterations from a random start come within a few percent; a tenth is added.
-    """
+    """Return the largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences,
+    points riding along. Thirty iterations come within a few percent; a tenth is added."""
     # The context serves for its forces only: with masses that are still a guess no step of the run's length would be
     # stable.
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-6 * timestep), threads=1)

@@ -12,22 +12,14 @@ from medyanpy.visualize import draw
 
 
 class Page:
-    """Picture by `draw` with room for panels beside or below it, in pixels.
-
-    Attributes
-    ----------
-    axes : matplotlib axes
-        Of the picture; its data are pixels.
-    """
+    """Picture by `draw` with room for panels beside or below it, in pixels; `axes` are those of the picture."""
 
     def __init__(self, scene: Any, size: tuple[int, int], beside: int = 0, below: int = 0) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        from medyanpy.visualize.pictures import Picture
 
         scene.canvas.draw()
         width, height = size[0] + beside, size[1] + below
-        self._figure = Figure(figsize=(width / 200.0, height / 200.0), dpi=200.0, facecolor="white")
-        FigureCanvasAgg(self._figure)
+        self._figure = Picture(figsize=(width / 200.0, height / 200.0), dpi=200.0, facecolor="white")
         self.axes: Any = self._figure.add_axes((0.0, below / height, size[0] / width, size[1] / height))
         self.axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
         self.axes.set_axis_off()
@@ -125,5 +117,4 @@ def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:
     """Return running means, (n,), of fewer at the ends."""
     n = max(1, min(over, len(values)))
     ones = np.ones(n)
-    mean: np.ndarray = np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")
-    return mean
+    return np.asarray(np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same"))

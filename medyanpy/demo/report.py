@@ -77,15 +77,8 @@ class Demo:
 
 
 class Report:
-    """Options of a demo, its run, and all that it prints and writes.
-
-    Parameters
-    ----------
-    out, threads, seed, overwrite, stream
-        As of every demo; checked here, before anything is written.
-    outputs : sequence of str
-        Names of the files.
-    """
+    """Options of a demo, checked before anything is written, its run, and all that it prints and writes: the files
+    `outputs`."""
 
     #: Numbers of the run.
     steps: int
@@ -103,9 +96,8 @@ class Report:
         self.outputs: tuple[str, ...] = tuple(outputs)
         existing = [name for name in self.outputs if (self.out / name).exists()]
         if existing and not overwrite:
-            raise ParameterError(
-                f"{self.out} holds {', '.join(existing)} already: choose another --out, or give --overwrite"
-            )
+            held = ", ".join(existing)
+            raise ParameterError(f"{self.out} holds {held} already: choose another --out, or give --overwrite")
         if self.out.exists() and not self.out.is_dir():
             raise ParameterError(f"{self.out} is not a folder")
 
@@ -127,15 +119,9 @@ class Report:
         self, system: System, integrator: SplittingIntegrator, start: State | None = None,
         reporters: Sequence[Reporter] = (), *, frames: int = 60, drawn_by: Callable[..., Any] = draw, **picture: Any,
     ) -> tuple[dict[str, Line], State]:
-        """Run from where the topology or a state has the beads; write the files and the picture.
-
-        With a thermostat the velocities are drawn at its temperature. Without kelvin, numbers have no units.
-
-        Returns
-        -------
-        dict, State
-            With a thermostat a line on the temperature of each handle, by its name; and the last state.
-        """
+        """Run from where the topology or a state has the beads, write the files and the picture, and return lines on
+        the temperature of each handle, by its name, and the last state. With a thermostat velocities are drawn at its
+        temperature; without kelvin, numbers have no units."""
         thermal, in_kelvin = integrator.kT is not None, integrator.in_kelvin
         note, heat = "", ""
         if self._may_choose and self.threads > 1:
@@ -167,18 +153,9 @@ class Report:
             simulation.reporters += [
                 *reporters,
                 StateDataReporter(
-                    self.out / "state.csv",
-                    interval,
-                    step=True,
-                    time=True,
-                    potential_energy=True,
-                    kinetic_energy=True,
-                    temperature=in_kelvin,
-                    temperatures=in_kelvin,
-                    area=bool(membranes),
-                    volume=bool(membranes) and all(m.mesh.is_closed for m in membranes),
-                    speed=True,
-                    overwrite=True,
+                    self.out / "state.csv", interval, step=True, time=True, potential_energy=True, kinetic_energy=True,
+                    temperature=in_kelvin, temperatures=in_kelvin, area=bool(membranes),
+                    volume=bool(membranes) and all(m.mesh.is_closed for m in membranes), speed=True, overwrite=True,
                 ),
                 TrajectoryReporter(self.out / "trajectory.h5", interval, precision="single", overwrite=True),
                 CheckpointReporter(self.out / "run.checkpoint", max(1, self.steps // 4), overwrite=True),
@@ -221,18 +198,14 @@ class Report:
         self.say(f"speed     {self._per_second:.0f} steps/s{per_bead}; {total:.1f} s in all")
         self.say(f"files     {self.out}: {', '.join(self.outputs)}")
         summary = {
-            "version": __version__,
-            **self._about,
-            **summary,
-            "steps": self.steps,
-            "threads": self.threads,
-            "seed": self.seed,
+            "version": __version__, **self._about, **summary,
+            "steps": self.steps, "threads": self.threads, "seed": self.seed,
             "speed": {
                 "steps_per_second": self._per_second, "ns_per_bead_and_step": self._per_bead, "seconds_in_all": total,
             },
             "results": [asdict(line) for line in lines],
             "ok": all(line.verdict != "CHECK" for line in lines),
-        }
+        }  # fmt: skip
         (self.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         return Demo(mesh, topology, lines, summary)
 
@@ -243,11 +216,8 @@ def _place(context: Context, start: State | None) -> None:
 
 
 def _faster(system: System, integrator: SplittingIntegrator, most: int, start: State | None) -> tuple[int, str]:
-    """Choose one thread or as many as the machine offers, whichever is faster now; give a remark too.
-
-    Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
-    does not run costs more than it brings. The results are the same to the last bit.
-    """
+    """Choose one thread or as many as the machine offers, whichever is faster now, and give a remark: threads wait for
+    each other many times a step, and on a busy machine for one that does not run."""
     contexts = {}
     for n in (1, most):
         contexts[n] = Context(system, copy.copy(integrator), n)

@@ -50,8 +50,7 @@ def run_rigid_demo(report: Report, bodies: int) -> Demo:
 def random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
     """Draw unit quaternions (n, 4), uniform over rotations."""
     q = rng.normal(size=(n, 4))
-    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
-    return turns
+    return np.asarray(q / np.linalg.norm(q, axis=1)[:, None])
 
 
 def _add(topology: mp.Topology, name: str, positions: np.ndarray, rng: np.random.Generator) -> Any:

@@ -26,15 +26,8 @@ WITHIN = 0.15
 
 
 class Tube:
-    """Force of the trap, shape of the tube and of the body, and where proteins are; look by look.
-
-    Parameters
-    ----------
-    mesh : TriangleMesh
-        At the start.
-    modulus, volume : float, pN/nm², nm³
-        Of `MembraneVolume`.
-    """
+    """Force of the trap, shape of the tube and of the body, and where proteins are, look by look; of the mesh at the
+    start and the modulus (pN/nm²) and volume (nm³) of its `MembraneVolume`."""
 
     #: Columns of a row: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
     #: (nm), and proteins; of the tube area, proteins and radius (nm).

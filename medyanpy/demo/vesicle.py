@@ -32,10 +32,8 @@ LENGTH_TOLERANCE = 1e-10  # Links keep their lengths as well as that, relative.
 def with_actin(
     mesh: mp.TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held: bool = False
 ) -> mp.System:
-    """Build a vesicle with proteins, the first of which hold the first filaments by their first nodes.
-
-    Without proteins, without ties. In a vesicle that is held filaments meet neither it nor each other.
-    """
+    """Build a vesicle with proteins, the first of which hold the first filaments by their first nodes; without
+    proteins, no ties. In a vesicle that is held filaments meet neither it nor each other."""
     # Two shapes of mass m that collide, each with the stiffness K: ω² = (K/2) (2/m).
     mass = ACTIN.collision_stiffness * (TIMESTEP / LARGEST_PHASE) ** 2
     topology = mp.Topology()

@@ -164,8 +164,7 @@ def index_and_coordinate_defects(vertices: np.ndarray, faces: np.ndarray) -> lis
 def repeats_a_vertex(faces: np.ndarray) -> np.ndarray:
     """Mark faces that name a vertex more than once, (F,) bool."""
     a, b, c = faces.T
-    repeats: np.ndarray = (a == b) | (b == c) | (c == a)
-    return repeats
+    return np.asarray((a == b) | (b == c) | (c == a))
 
 
 def is_duplicate(faces: np.ndarray, n_vertices: int) -> np.ndarray:

@@ -124,8 +124,7 @@ class Connectivity:
     def same_direction(self) -> np.ndarray:
         """Mask (P,) of two-faced edges that both faces run through in the same direction."""
         a, b = self._pairs
-        same: np.ndarray = self.tails[a] == self.tails[b]
-        return same
+        return np.asarray(self.tails[a] == self.tails[b])
 
     @cached_property
     def component_of_face(self) -> np.ndarray:
@@ -214,8 +213,7 @@ def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     from scipy.sparse.csgraph import connected_components
 
     graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n)).tocsr()
-    component: np.ndarray = connected_components(graph, directed=False)[1]
-    return component
+    return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def first_appearance(labels: np.ndarray) -> np.ndarray:

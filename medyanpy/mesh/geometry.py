@@ -65,8 +65,7 @@ def heights(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = No
     a, b, c = corner_positions(vertices, faces, box)
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
     longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
-    height: np.ndarray = np.divide(double_area, longest, out=np.zeros_like(double_area), where=longest > 0.0)
-    return height
+    return np.asarray(np.divide(double_area, longest, out=np.zeros_like(double_area), where=longest > 0.0))
 
 
 def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:

@@ -221,8 +221,7 @@ def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarra
 
 def _counted(n: np.ndarray) -> np.ndarray:
     """Return 0, 1, ... for each of several counts, one after another."""
-    out: np.ndarray = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-    return out
+    return np.asarray(np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n))
 
 
 def largest_distance(a: "TriangleMesh", b: "TriangleMesh", spacing: float) -> float:

@@ -138,8 +138,7 @@ def _add(done: dict[str, int], name: str, n: int) -> None:
 def _drop_repeated(faces: np.ndarray, done: dict[str, int], name: str = "repeated_vertex_faces_dropped") -> np.ndarray:
     bad = checks.repeats_a_vertex(faces)
     _add(done, name, bad.sum())
-    kept: np.ndarray = faces[~bad]
-    return kept
+    return np.asarray(faces[~bad])
 
 
 def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
@@ -160,8 +159,7 @@ def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> n
         _add(done, "zero_area_faces_flipped", n)
     flat = has_no_area(x, faces)
     _add(done, "zero_area_faces_dropped", flat.sum())
-    kept: np.ndarray = faces[~flat]
-    return kept
+    return np.asarray(faces[~flat])
 
 
 def _collapse_needles(x: np.ndarray, faces: np.ndarray, flat: np.ndarray, done: dict[str, int]) -> np.ndarray | None:
@@ -221,8 +219,7 @@ def _drop_duplicates(faces: np.ndarray, n_vertices: int, done: dict[str, int]) -
     branching = (count.reshape(-1, 3) > 2).all(axis=1)
     wall = np.array([tuple(face) in several for face in np.sort(kept, axis=1).tolist()]) & branching
     _add(done, "inner_walls_dropped", wall.sum())
-    kept = kept[~wall]
-    return kept
+    return kept[~wall]
 
 
 def _drop_unused(x: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

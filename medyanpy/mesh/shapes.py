@@ -102,8 +102,7 @@ def torus(major_radius: float, minor_radius: float, n_major: int, n_minor: int) 
     x = np.stack([rho * np.cos(u), rho * np.sin(u), minor_radius * np.sin(v)], axis=-1).reshape(-1, 3)
 
     def number(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        numbers: np.ndarray = (i % n_major) * n_minor + (j + (i // n_major) * half) % n_minor
-        return numbers
+        return np.asarray((i % n_major) * n_minor + (j + (i // n_major) * half) % n_minor)
 
     # The vertex j of the next ring lies between j and j + 1 of this one.
     first = np.stack([number(i, j), number(i + 1, j), number(i, j + 1)], axis=-1)

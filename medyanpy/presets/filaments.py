@@ -21,7 +21,7 @@ class FilamentMaterial:
 
     Attributes
     ----------
-    name : str
+    name, source : str
     radius : float, nm
     bending_modulus : float, pN nm²
         B = EI. The persistence length is B/kT.
@@ -32,12 +32,9 @@ class FilamentMaterial:
     mass_per_length : float, pN s²/nm²
         Of the protein alone.
     collision_stiffness : float, pN/nm
-        Of the soft repulsion between two of these. A numerical choice, not a measurement: stiff enough that filaments
-        do not pass through each other, soft enough for the timestep.
+        Of the soft repulsion between two of these: a numerical choice, not a measurement.
     link_length : float, nm
         A common choice of the distance between nodes.
-    source : str
-        Source of the numbers.
     """
 
     name: str
@@ -62,25 +59,17 @@ class FilamentMaterial:
                   \frac{\zeta_\perp}{L} = \frac{4\pi\eta}{\ln p + \nu_\perp}, \quad
                   \nu_\perp = 0.839 + \frac{0.185}{p} + \frac{0.233}{p^2}
 
-        with p = L/2r.
+        with p = L/2r and the viscosity η; ParameterError for numbers outside their domain.
 
         Parameters
         ----------
         length : float, nm
-            L, >= 4 r. Of the whole filament; in a network the distance to the next filament, beyond which the flow
-            that a filament makes is screened. The friction of filaments of one network differs little: it depends on L
-            by the logarithm.
+            L, >= 4 r: of the whole filament; in a network the distance to the next one, which screens the flow.
         viscosity : float, pN s/nm²
-            η.
 
         Returns
         -------
         (along, across) : float, pN s/nm²
-
-        Raises
-        ------
-        ParameterError
-            A number outside its domain.
 
         References
         ----------
@@ -116,7 +105,7 @@ class FilamentMaterial:
             of end nodes half of it.
         viscosity : float, pN s/nm²
         relaxation_time : float, s, optional
-            Mass of a node divided by its friction across, instead of the mass that is real. See the notes.
+            Mass of a node divided by its friction across, instead of the real mass, see Notes.
         screening_length : float, nm, optional
             L of `friction_per_length`; the length of each filament where none is given.
         closed : bool
@@ -138,11 +127,9 @@ class FilamentMaterial:
 
         Notes
         -----
-        The velocity of the real mass of 27 nm of actin in water relaxes within picoseconds, and a timestep has to
-        resolve that of its stiffest motion. Processes of cells are much slower. A larger mass, up to a relaxation time
-        well below the times of interest, allows timesteps larger by its square root. It changes neither equilibrium
-        (with the Fixman potential; without it only the ratio of masses matters) nor processes slower than the
-        relaxation time.
+        Velocities of the real mass of 27 nm of actin in water relax within picoseconds. A larger mass, up to a
+        relaxation time well below the times of interest, allows timesteps larger by its square root. It changes neither
+        equilibrium (with the Fixman potential) nor processes slower than the relaxation time.
         """
         name = self.name
         one = not isinstance(nodes, list | tuple) or (len(nodes) > 0 and np.ndim(nodes[0]) == 1)
@@ -200,11 +187,10 @@ class Crosslinker:
 
     Attributes
     ----------
-    name : str
+    name, source : str
     stiffness : float, pN/nm
     length : float, nm
         Between the axes of the filaments, relaxed.
-    source : str
     """
 
     name: str
@@ -246,10 +232,10 @@ def microtubule() -> FilamentMaterial:
 
     Bending: 2.2e-23 N m², stabilised by taxol (Gittes et al. 1993): a persistence length of 5.2 mm at 298 K. Short
     microtubules are softer, by more than a factor of 20 between lengths of 2.6 and 48 µm, because protofilaments shear
-    against each other (Pampaloni et al. 2006): a rod of one modulus is a model of long ones. Twist: None, not measured
-    so that its number could be relied on. Stretching: that of a homogeneous
-    tube with this bending modulus, radii 8.5 and 12.5 nm, Y = 4B/(12.5² + 8.5²); a derived number. Mass: 13 dimers of
-    110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one hundredth of a typical length of 10 µm.
+    against each other (Pampaloni et al. 2006): a rod of one modulus is a model of long ones. Twist: None, not reliably
+    measured. Stretching: derived, of a homogeneous tube with this bending modulus, radii 8.5 and 12.5 nm,
+    Y = 4B/(12.5² + 8.5²). Mass: 13 dimers of 110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one
+    hundredth of a typical length of 10 µm.
 
     References
     ----------

@@ -23,7 +23,7 @@ class RigidWater:
 
     Attributes
     ----------
-    name : str
+    name, source : str
     oxygen_mass, hydrogen_mass : float, pN s²/nm
     oxygen_charge : float, elementary charges, finite
         Each hydrogen has minus half of it.
@@ -33,8 +33,6 @@ class RigidWater:
         Between the two bonds.
     epsilon, sigma : float, pN nm and nm
         Of `LennardJones`, of oxygens.
-    source : str
-        Source of the numbers.
     """
 
     name: str
@@ -64,14 +62,10 @@ class RigidWater:
 
     @property
     def molecule(self) -> np.ndarray:
-        """Positions (3, 3) of H, O, H in the plane y = 0, nm.
-
-        The centre of mass is the origin, oxygen on the z axis.
-        """
+        """Positions (3, 3) of H, O, H in the plane y = 0 about their centre of mass, oxygen on the z axis, nm."""
         across, along = self.bond * np.sin(0.5 * self.angle), self.bond * np.cos(0.5 * self.angle)
         x = np.array([[across, 0.0, along], [0.0, 0.0, 0.0], [-across, 0.0, along]])
-        out: np.ndarray = x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses)
-        return out
+        return np.asarray(x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses))
 
     def arguments(self, centers: "Numbers", *, seed: int = 0, friction: float = 0.0) -> dict[str, Any]:
         """Return the arguments of ``add_filaments`` of a topology for molecules with three constrained lengths.
@@ -91,11 +85,6 @@ class RigidWater:
         -------
         dict
             ``nodes``, ``starts``, ``node_mass``, ``node_friction``, ``closed``, ``link_lengths``.
-
-        Raises
-        ------
-        ParameterError
-            Positions of wrong shape, or a negative friction.
         """
         centers = array(f"{self.name}: centers", centers, (None, 3))
         n = len(centers)

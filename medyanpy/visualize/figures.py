@@ -28,15 +28,12 @@ def draw(
     """Draw a simulation, frame, mesh or surface as a picture with a scale bar.
 
     Membranes are shaded; filaments and elastic rods are tubes, rigid bodies ellipsoids, other beads small spheres,
-    links and bonds thin tubes.
-
-    Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that has
-    some. Pairs of beads of other forces (`HarmonicBonds` and `CustomBonds`) are called bonds.
+    links and bonds thin tubes. Links are drawn from site to site, in a colour for each jump or force that has some.
+    Pairs of beads of other forces (`HarmonicBonds` and `CustomBonds`) are called bonds.
 
     A periodic box is drawn as thin lines, in open directions as far as beads reach. Beads and bodies are drawn by their
     images in it, filaments, rods and membranes as wholes with their centre in it; a membrane that closes through sides
-    of the box is cut there, with its triangles whole. Links go from where their first end is drawn to the nearest image
-    of the other.
+    of the box is cut there. Links go from their first end to the nearest image of the other.
 
     Parameters
     ----------
@@ -46,10 +43,9 @@ def draw(
     path : path, optional
         Write the picture there; the ending names the format (``.png``).
     values : (V,) or (F,) float, "mean_curvature" or "gaussian_curvature", optional
-        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour. Or the
-        present `TriangleMesh.mean_curvatures` or `TriangleMesh.gaussian_curvatures` of membranes. These are unknown on
-        borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and 1 for two
-        phases, they are two colours in the legend, without a colour bar.
+        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour, or the
+        present `TriangleMesh.mean_curvatures` or `TriangleMesh.gaussian_curvatures`. Where it is nan, as on borders,
+        the colour is that of membranes. Two different numbers are two colours in the legend, without a colour bar.
     label : str
         Of the colour bar; of curvatures there is one by default.
     colormap : str
@@ -58,8 +54,7 @@ def draw(
         Of the spheres and, half as thick, of filaments; where none is given, by the distances between them. Elastic
         rods are as thick as a round section of their mass and inertia.
     inside : bool
-        Leave out the side of closed membranes that is turned to the viewer, and beads in it, so that their contents are
-        seen.
+        Leave out the side of closed membranes that is turned to the viewer, and beads in it.
     opacity : float, 0 to 1
         Of membranes: objects behind them are seen through those below 1.
     colors : dict of str to colour, optional
@@ -68,15 +63,15 @@ def draw(
     edges : bool
         Draw the edges of triangles.
     trails : (T, n, 3) float or sequence of (n, 3), nm, optional
-        Where all beads were, the oldest first, such as a list of ``state.positions``. Points and other beads that are
-        drawn as spheres draw a tube behind them that gets thinner towards the past; in a box by nearest images.
+        Where all beads were, the oldest first, such as a list of ``state.positions``: beads drawn as spheres have a
+        tube behind them that gets thinner towards the past; in a box by nearest images.
     semi_axes : dict of str to (3,) or (n, 3) float, nm, > 0, optional
         Of rigid bodies, by the name of their handle. Others are drawn as the solid ellipsoid of their mass and inertia,
         though none thinner than a twentieth of its length. The end of the first axis is lighter.
     spheres : dict of str to (centers, radii) or list of these, optional
         Of rigid bodies, by the name of their handle: the spheres of their bead model, (k, 3) and () or (k,) float, nm,
-        in the frame of the body. They are drawn instead of an ellipsoid. Several are those of bodies that follow each
-        other, again and again, as `RigidMolecule.spheres` gives them.
+        in the frame of the body, drawn instead of an ellipsoid. Several follow each other again and again, as
+        `RigidMolecule.spheres` gives them.
     view : (elevation, azimuth), degrees, optional
         From where to look, the z axis being up. By default from 35 degrees above the plane in which the mesh is
         widest, and in a periodic box from beside and above one of its corners.
@@ -99,12 +94,6 @@ def draw(
         that is not one, or a file that exists.
     ImportError
         A Surface itself is to be drawn, and scikit-image is not installed.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> from medyanpy.visualize import draw
-    >>> figure = draw(mp.TriangleMesh.icosphere(500.0, 2), size=(200, 200))
     """
     size, point_radius = checked_size("draw", size, point_radius)
     if path is not None:

@@ -277,10 +277,8 @@ def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[
 
 
 def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np.ndarray) -> Piece:
-    """Make ellipsoids with half axes (n, 3, 3) as columns.
-
-    Those that are not spheres are lighter where their first axis points.
-    """
+    """Make ellipsoids with half axes (n, 3, 3) as columns, lighter where the first axis points unless they are
+    spheres."""
     n = len(centers)
     unit = next((mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0))
     u, m = unit.vertices, len(unit.vertices)
@@ -395,10 +393,7 @@ def _page(scene: Scene3D) -> str:
 
 
 def _written(plotter: Any) -> str:
-    """Return HTML of the viewer with the scene in it.
-
-    Without the server that PyVista's own method starts, which downloads things.
-    """
+    """Return HTML of the viewer with the scene in it, without the server that PyVista's own method starts."""
     import zipfile
 
     from trame_vtk.modules.vtk import serializers

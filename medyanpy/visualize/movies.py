@@ -51,19 +51,6 @@ def movie(
     ParameterError
         No frames, frames of different beads, another ending of the path, ``.mp4`` without ffmpeg, a file that exists,
         or what `draw` refuses.
-
-    Examples
-    --------
-    >>> import medyanpy as mp, tempfile, pathlib
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [9.0, 0, 0]], mass=1.0)
-    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-    >>> simulation.context.set_velocities([[1.0, 0, 0], [0, 1.0, 0]])
-    >>> def run():
-    ...     for _ in range(3):
-    ...         simulation.step(1)
-    ...         yield simulation
-    >>> mp.visualize.movie(run(), pathlib.Path(tempfile.mkdtemp()) / "beads.gif", size=(100, 100))
     """
     size, point_radius = checked_size("movie", size, point_radius)
     trail = whole_number("movie: trail", trail)

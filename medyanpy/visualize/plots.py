@@ -66,20 +66,6 @@ def plot(
     ParameterError
         Not a table of a reporter, a reporter that writes to a stream, a column that is not there or holds texts, or a
         file that exists.
-
-    Examples
-    --------
-    >>> import medyanpy as mp, tempfile, pathlib
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0]], mass=1.0)
-    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-    >>> table = mp.reporters.StateDataReporter(
-    ...     pathlib.Path(tempfile.mkdtemp()) / "state.csv", 2, step=True, time=True, kinetic_energy=True
-    ... )
-    >>> simulation.reporters.append(table)
-    >>> simulation.step(10)
-    >>> figure = mp.plot(table)
-    >>> simulation.close()
     """
     name = "plot"
     if path is not None:
