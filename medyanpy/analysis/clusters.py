@@ -49,16 +49,11 @@ class ClusterSizes:
     ----------
     size : (S,) int array
         The sizes that occur, ascending.
-    number : (S,) float array, >= 0
-        Mean number of clusters of each size in a frame.
-    error : (S,) float array, >= 0
-        Standard errors.
-    mean : Estimate
-        Mean size of a cluster: beads over clusters.
-    weighted_mean : Estimate
-        Mean size of the cluster that a bead is in: ⟨Σ s²⟩/⟨Σ s⟩.
-    largest : Estimate
-        Mean size of the largest cluster of a frame.
+    number, error : (S,) float array, >= 0
+        Mean number of clusters of each size in a frame, and standard errors.
+    mean, weighted_mean, largest : Estimate
+        Mean size of a cluster, beads over clusters; of the cluster that a bead is in, ⟨Σ s²⟩/⟨Σ s⟩; and of the largest
+        cluster of a frame.
     """
 
     size: np.ndarray

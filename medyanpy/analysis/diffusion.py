@@ -31,14 +31,10 @@ class MeanSquareDisplacement:
 
     Attributes
     ----------
-    lags : (K,) int array
-        Times as numbers of frames.
-    time : (K,) float array, s
-        Times in seconds.
-    value : (K,) float array, nm²
-        Mean over beads and origins; nan where no bead was there at both ends.
-    error : (K,) float array, nm²
-        Standard errors; nan where the data do not determine them.
+    lags, time : (K,) int array, and (K,) float array, s
+        Times as numbers of frames, and in seconds.
+    value, error : (K,) float array, nm²
+        Mean over beads and origins, and standard errors; nan where no bead or too few parts determine them.
     pairs : (K,) int array
         Number of pairs of frames of a bead that each mean is over.
     axes : str
@@ -66,10 +62,8 @@ class Paths(Protocol):
 
 @dataclass(frozen=True)
 class _Parts:
-    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, and their numbers.
-
-    `length` is the number of frames in the shortest block.
-    """
+    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, and their numbers; `length` is the
+    number of frames in the shortest block."""
 
     sums: np.ndarray
     counts: np.ndarray
@@ -382,12 +376,9 @@ def _sums(frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], ar
 def _paths(
     x: np.ndarray, ids: np.ndarray | None, axes: list[int], centred: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split positions (m, k, 3) into paths of single beads, from their middles if `centred`.
-
-    Returns coordinates (q, d, m) of q paths, 0 where the bead is not there; a mask (q, m) of where it is, or (1, m)
-    where all beads are always there; and the numbers (q,) of the beads' rows. A bead that takes another's row has its
-    own path.
-    """
+    """Split positions (m, k, 3) into paths of single beads, from their middles if `centred`; a bead that takes
+    another's row has its own. Return coordinates (q, d, m), 0 where the bead is not there; a mask (q, m) of where it
+    is, or (1, m) of beads that are always there; and the numbers (q,) of rows."""
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
     # A coordinate that is nan makes the sum nan.
     there = ~np.isnan(x.sum(axis=1))
@@ -411,10 +402,8 @@ def _paths(
 def _convolved(
     x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end, and count these.
-
-    Only beads that are there at both times count.
-    """
+    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end, of beads that are there at both times, and count
+    these."""
     from scipy import fft
 
     longest = int(lags.max())

@@ -28,9 +28,8 @@ class TangentCorrelation:
     ----------
     separation : (K,) float array, nm
         Mean distance along the contour between the middles of the two links; K separations, from k = 0.
-    value : (K,) float array
-    error : (K,) float array
-        Standard errors.
+    value, error : (K,) float array
+        Correlation, and standard errors.
     pairs : (K,) int array
         Pairs of links in a frame.
     """

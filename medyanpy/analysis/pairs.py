@@ -22,14 +22,11 @@ class RadialDistribution:
 
     Attributes
     ----------
-    edges : (E,) float array, nm
-        Of the K = E - 1 bins: pairs at their lower edge count in the bin below, those at distance 0 in the first.
-    distance : (K,) float array, nm
-        Their middles.
-    value : (K,) float array, dimensionless
-        g; nan where the reference has no pairs.
-    error : (K,) float array, dimensionless
-        Standard errors, from blocks of frames; nan of one frame.
+    edges, distance : (E,) and (K,) float array, nm
+        Of the K = E - 1 bins, and their middles: pairs at their lower edge count in the bin below, those at distance 0
+        in the first.
+    value, error : (K,) float array, dimensionless
+        g, nan where the reference has no pairs, and standard errors from blocks of frames, nan of one frame.
     pairs : (K,) int array
         In all frames. Where both groups are one, each pair counts twice: from either end.
     """
@@ -308,18 +305,8 @@ def _within(what: str, source: Any, a: Any, b: Any, cutoff: Any, box: Any) -> "t
 
 
 class _Groups:
-    """Beads of two groups, of which some may be in both.
-
-    Attributes
-    ----------
-    a, b : (k,) int arrays
-        Rows.
-    all : (q,) int array
-        Those of either group, ascending; the other attributes have a row for each.
-    is_both, number_in_a
-    boxes : list of (3,) float array or None
-        Of each frame.
-    """
+    """Beads of two groups, of which some may be in both: rows `a` and `b`; `all` (q,) are those of either, ascending,
+    and the other attributes have a row for each."""
 
     def __init__(self, frames: Source, a: Any, b: Any, box: Any = None) -> None:
         self.frames = frames

@@ -127,10 +127,8 @@ def surface_radial_distribution(
 
 @dataclass(frozen=True)
 class Look:
-    """Membrane and points in one frame.
-
-    Of the points that are there: rows, numbers among `Points.rows`, permanent ids, triangles and weights.
-    """
+    """Membrane and points in one frame; of the points that are there: rows, numbers among `Points.rows`, permanent ids,
+    triangles and weights."""
 
     patch: Patch
     rows: np.ndarray
@@ -148,14 +146,8 @@ class _Paths(SoftSphere):
 
 
 class Points:
-    """Points of a membrane in all frames; iterate over it.
-
-    Attributes
-    ----------
-    frames : Source
-    rows : (n,) int array
-        Of all beads that may be there, ascending.
-    """
+    """Points of a membrane in all frames; iterate over it. `rows` (n,) are those of all beads that may be there,
+    ascending."""
 
     def __init__(self, what: str, source: Any, points: Any) -> None:
         self.what = what
@@ -179,8 +171,7 @@ class Points:
         self._mesh: TriangleMesh | None = None
 
     def __iter__(self) -> Iterator[Look]:
-        frames: Any = self.frames._trajectory if self.frames._trajectory is not None else self.frames._frames
-        for frame, patch in zip(frames, self._surfaces, strict=True):
+        for frame, patch in zip(self.frames.objects, self._surfaces, strict=True):
             held = getattr(frame, "intriangle", frame)
             triangles, weights, ids = held.triangles, held.barycentric, frame.ids
             # States of before an edit may have fewer rows.
@@ -205,10 +196,8 @@ class Points:
         return found
 
     def hops(self, patch: Patch, start: Places, end: Places, reach: float) -> tuple[np.ndarray, ...]:
-        """Find shortest paths from each of n places to its own one of n others, on the mesh of one frame.
-
-        Returns the numbers (k,) of those found, and (k, 2, 3) and (k, 2) as of `MeshPairs.paths`.
-        """
+        """Find shortest paths from each of n places to its own one of n others, on the mesh of one frame; return the
+        numbers (k,) of those found, and (k, 2, 3) and (k, 2) as of `MeshPairs.paths`."""
         n = len(start[0])
         ((first, ends, _, axes, hops),) = self._searched(patch, [start, end], [(0, 1)], reach, paired=True)
         assert (ends[:, 1] == ends[:, 0] + n).all()
@@ -228,10 +217,8 @@ class Points:
         self, patch: Patch, places: list[Places], forces: list[tuple[int, int]], reach: float, paired: bool = False
     ) -> list[tuple[Any, ...]]:
         """Find shortest paths between places for each pair of groups; if `paired`, from each place to its own one.
-
-        Returns for each pair the first bead of its first group, beads (k, 2) at both ends, and the arrays of
-        `MeshPairs.paths`.
-        """
+        Return for each pair the first bead of its first group, beads (k, 2) at both ends, and the arrays of
+        `MeshPairs.paths`."""
         mesh = self._mesh_of(patch)
         topology = Topology()
         membrane = topology.add_membrane(mesh, 1.0, fixed=True)

@@ -214,11 +214,8 @@ def _carried(
 
 
 def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split vectors (n, 3) into sides of triangles (n, 3, 3) and their normals.
-
-    Returns the factors of the sides from the first corner to the second and to the third, and the height out of the
-    plane, each (n,).
-    """
+    """Split vectors (n, 3) into factors of the sides of triangles (n, 3, 3), from the first corner to the second and to
+    the third, and the height out of the plane, each (n,)."""
     e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     n = np.cross(e1, e2)
     nn = geometry.squared_lengths(n)
@@ -234,11 +231,8 @@ def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.
 
 
 def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> tuple[np.ndarray, ...]:
-    """Find for each place (n, 3) the nearest one in triangles that face the same way as a vector (n, 3).
-
-    Returns triangles (n,), weights of their corners (n, 3), and distances (n,), inf where there is none within the
-    reach.
-    """
+    """Find for each place (n, 3) the nearest one in triangles that face the same way as a vector (n, 3). Return
+    triangles (n,), weights of their corners (n, 3), and distances (n,), inf where there is none within the reach."""
     middle = patch.corners.mean(axis=1)
     size = float(np.linalg.norm(patch.corners - middle[:, None], axis=2).max())
     near = tree(middle, patch.box)
@@ -266,10 +260,8 @@ def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> 
 
 
 def _closest(at: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (n, 3) of the place in each triangle (n, 3, 3) nearest to a place (n, 3), and its distance (n,).
-
-    The nearest place is the foot of the perpendicular where this is inside, else the nearest one on the sides.
-    """
+    """Return weights (n, 3) of the place in each triangle (n, 3, 3) nearest to a place (n, 3), and its distance (n,):
+    the foot of the perpendicular where this is inside, else the nearest one on the sides."""
     second, third, height = _shares(corners, at - corners[:, 0])
     weights = np.stack([1.0 - second - third, second, third], axis=1)
     far = np.abs(height)

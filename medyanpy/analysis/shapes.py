@@ -109,10 +109,8 @@ def radius_of_gyration(
 
 
 def _near(what: str, x: np.ndarray, here: np.ndarray, joined: np.ndarray, box: Any) -> np.ndarray:
-    """Return the images (n, 3), in a box, of beads that make one group; some beads may not be there.
-
-    ParameterError where these images are not determined.
-    """
+    """Return the images (n, 3), in a box, of beads that make one group, some of which may not be there; ParameterError
+    if undetermined."""
     joined = joined[here[joined].all(axis=1)]
     x = next_to_each_other(x, joined, box)
     piece = connected(len(x), joined[:, 0], joined[:, 1])

@@ -10,7 +10,7 @@ from medyanpy._tools.series import statistical_inefficiency
 from medyanpy._tools.validation import number, one_or_many, required_thermal_energy, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, means_of, warn_of_no_error
 from medyanpy.analysis.structure import wave_orders
-from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
+from medyanpy.analysis.surfaces import Surfaces, vertex_spacing
 from medyanpy.errors import ParameterError
 
 __all__ = [
@@ -37,8 +37,7 @@ class PatchSpectrum:
     wave_number : (K,) float array, 1/nm
         Mean of \|q\| over the modes of each bin.
     value, error : (K,) float array, nm²
-        Mean over modes and frames, and its standard error, correlations of frames included; nan where these are too
-        long.
+        Mean over modes and frames, and its standard error; nan where correlations of frames are too long.
     modes : (K,) int array
         Number of wave vectors in each bin; q and -q are one.
     wave_vectors : (M, 2) float array, 1/nm
@@ -60,8 +59,9 @@ class PatchSpectrum:
     area: float
     spacing: float
 
-    def _groups(self) -> "_Groups":
-        return _Groups(np.linalg.norm(self.wave_vectors, axis=1), self.power, np.ones(len(self.wave_vectors)))
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the wave number of each mode, and how many are averaged in its power."""
+        return np.linalg.norm(self.wave_vectors, axis=1), np.ones(len(self.wave_vectors))
 
     def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of κ and the tension in kT/⟨|h|²⟩, with q² = x."""
@@ -77,8 +77,7 @@ class VesicleSpectrum:
     degree : (K,) int array
         l, from 2.
     value, error : (K,) float array, dimensionless
-        Mean over the 2 l + 1 orders and all frames, and its standard error, correlations of frames included; nan where
-        these are too long.
+        Mean over the 2 l + 1 orders and frames, and its standard error; nan where correlations are too long.
     power : (m, K) float array, dimensionless
         Mean over the orders in each frame.
     radius : float, nm
@@ -94,9 +93,9 @@ class VesicleSpectrum:
     radius: float
     spacing: float
 
-    def _groups(self) -> "_Groups":
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
         l = self.degree  # noqa: E741 - the symbol of the papers
-        return _Groups(np.sqrt(l * (l + 1.0)) / self.radius, self.power, 2.0 * l + 1.0)
+        return np.sqrt(l * (l + 1.0)) / self.radius, 2.0 * l + 1.0
 
     def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of κ and the tension in kT/⟨|u|²⟩, with l (l + 1)/R² = x."""
@@ -114,10 +113,8 @@ class SpectrumFit:
     tension : Estimate, pN/nm
     reduced_tension : Estimate, dimensionless
         Tension over bending modulus: times R² of a vesicle (σ̄), times the area of a patch.
-    wave_number : (K,) float array, 1/nm
-        Of the modes that were used; of a vesicle √(l (l + 1))/R.
-    value : (K,) float array
-        The spectrum that was fitted, of these modes.
+    wave_number, value : (K,) float array, 1/nm; and nm² or dimensionless
+        Of the modes that were used, of a vesicle √(l (l + 1))/R; and their fitted spectrum.
     parts : int
         Number of parts into which the frames were cut for the errors.
     """
@@ -128,15 +125,6 @@ class SpectrumFit:
     wave_number: np.ndarray = field(repr=False)
     value: np.ndarray = field(repr=False)
     parts: int
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Modes with one wave number each, of which `weight` are averaged in the power (m, K) of each frame."""
-
-    wave_number: np.ndarray
-    power: np.ndarray
-    weight: np.ndarray
 
 
 def patch_spectrum(
@@ -211,8 +199,10 @@ def patch_spectrum(
                 f"{what}: seen along z, the membrane of frame {k} covers {covered:.3g} of its box but must cover it "
                 "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
             )
-        z = patch.whole[:, 2]
-        found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
+        z, weight = patch.whole[:, 2], patch.vertex_vectors()[:, 2]
+        # Areas seen from above, 0 below overhangs.
+        weight = np.maximum(weight * np.sign(weight.sum()), 0.0)
+        found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), weight, z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
         # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.
         power[k] = 0.25 * (cosines**2 + sines**2)
@@ -348,10 +338,10 @@ def fit_spectrum(
     if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):
         raise ParameterError(f"{what}: {spectrum!r} is not a PatchSpectrum or VesicleSpectrum")
     energy = required_thermal_energy(what, temperature, kT)
-    groups = spectrum._groups()
     longest = np.inf if q_max is None else number(f"{what}: q_max", q_max, above=0.0)
-    use = groups.wave_number <= longest * (1.0 + 1e-9)
-    q, power, weight = groups.wave_number[use], groups.power[:, use], groups.weight[use]
+    waves, weights = spectrum._groups()
+    use = waves <= longest * (1.0 + 1e-9)
+    q, power, weight = waves[use], spectrum.power[:, use], weights[use]
     known = None if tension is None else number(f"{what}: tension", tension)
     needed = 2 if known is None else 1
     if len(np.unique(q.round(12))) < needed:
@@ -428,13 +418,12 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     return found if np.ndim(q) else found[0]
 
 
-
 class _Columns:
     """Functions by their values (V, B) at vertices."""
 
     def __init__(self, values: np.ndarray) -> None:
         self._values = values
-        # Their mean square, times the number of vertices over the sum of the weights.
+        #: Mean squares of the functions.
         self.squares: np.ndarray = np.mean(values**2, axis=0)
 
     def sum(self, coefficients: np.ndarray) -> np.ndarray:
@@ -447,15 +436,14 @@ class _Columns:
 
 
 class _Waves:
-    """Functions 1, cosines and sines at places (V, 2) in units of the box, of whole numbers of waves (M, 2).
-
-    Works as `_Columns`, by products of waves along x and along y, which are few.
-    """
+    """Functions 1, cosines and sines at places (V, 2) in units of the box, of whole numbers of waves (M, 2); as
+    `_Columns`, by products of waves along x and along y, which are few."""
 
     def __init__(self, places: np.ndarray, orders: np.ndarray) -> None:
         nx, ny = np.abs(orders).max(axis=0).tolist()
         self._at = orders[:, 0], orders[:, 1] + ny
-        self._x, self._y = _powers(places[:, 0], 0, nx), _powers(places[:, 1], -ny, ny)
+        whole = np.arange(nx + 1), np.arange(-ny, ny + 1)
+        self._x, self._y = (np.exp(2j * np.pi * np.outer(x, k)) for x, k in zip(places.T, whole, strict=True))
         self.squares: np.ndarray = np.concatenate([[1.0], np.full(2 * len(orders), 0.5)])
 
     def sum(self, coefficients: np.ndarray) -> np.ndarray:
@@ -469,22 +457,9 @@ class _Waves:
         return np.concatenate([[values.sum()], table.real, table.imag])
 
 
-def _powers(turns: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return e^{2πi k turns} for k from low to high, (V, high - low + 1)."""
-    return np.asarray(np.exp(2j * np.pi * np.outer(turns, np.arange(low, high + 1))))
-
-
-def _projected(patch: Patch) -> np.ndarray:
-    """Return areas of vertices seen from above, (V,); 0 below overhangs."""
-    area = patch.vertex_vectors()[:, 2]
-    return np.asarray(np.maximum(area * np.sign(area.sum()), 0.0))
-
-
 def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
-    """Return real spherical harmonics in unit directions, (V, (l_max + 1)²), orthonormal over the sphere.
-
-    Order m of degree l is in column l² + l + m.
-    """
+    """Return real spherical harmonics in unit directions, (V, (l_max + 1)²), orthonormal; order m of degree l is in
+    column l² + l + m."""
     x, y, z = directions.T
     planar, azimuth = np.hypot(x, y), np.arctan2(y, x)
     out = np.empty((len(directions), (l_max + 1) ** 2))
@@ -507,10 +482,8 @@ def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
 
 
 def _fitted(basis: _Columns | _Waves, weight: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Fit coefficients (B,) to values (V,) in least squares.
-
-    By conjugate gradients: with these weights, functions are nearly orthogonal.
-    """
+    """Fit coefficients (B,) to values (V,) in least squares by conjugate gradients: with these weights, functions are
+    nearly orthogonal."""
     scale = 1.0 / (weight.sum() * basis.squares)
     out = np.zeros(len(scale))
     rest = basis.onto(weight * values)
@@ -538,10 +511,8 @@ def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
 
 
 def _most_likely(what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """Find the parameters (p,) that minimize Σ w [P g - ln g], by Newton's method.
-
-    g = terms . parameters + offset > 0.
-    """
+    """Find the parameters (p,) that minimize Σ w [P g - ln g], g = terms . parameters + offset > 0, by Newton's
+    method."""
 
     def cost(at: np.ndarray) -> float:
         g = terms @ at + offset

@@ -167,22 +167,12 @@ def vertex_spacing(area: float, vertices: int) -> float:
 
 
 class Patch:
-    """A membrane in one frame.
-
-    Attributes
-    ----------
-    x : (V, 3) float array
-    faces : (F, 3) int array
-    box : (3,) float array or None
-    corners : (F, 3, 3) float array
-        Places of the corners of each face, all as seen from its first.
-    """
+    """A membrane in one frame: vertices, faces, box, and the places of the corners (F, 3, 3) of each face, as seen from
+    its first."""
 
     def __init__(self, what: str, x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> None:
         self.what: str = what
-        self.x: np.ndarray = x
-        self.faces: np.ndarray = faces
-        self.box: np.ndarray | None = box
+        self.x, self.faces, self.box = x, faces, box
         self.corners: np.ndarray = geometry.corners_of(x, faces, box)
         self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
@@ -221,9 +211,8 @@ class Patch:
         if geometry.unpaired(self.faces).any():
             raise ParameterError(f"{self.what}: the membrane has borders, so that it encloses nothing")
         if self.closes_through.any():
-            raise ParameterError(
-                f"{self.what}: the membrane closes through the sides of the box, so that it encloses nothing"
-            )
+            why = "closes through the sides of the box, so that it encloses nothing"
+            raise ParameterError(f"{self.what}: the membrane {why}")
 
     def expect_one_side(self) -> None:
         """Refuse a part turned inside out beside others that are not: volumes of the two do not add up."""
@@ -239,9 +228,8 @@ class Patch:
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return mean and Gaussian curvatures (V,), and areas of vertices."""
         area = self.sums(np.repeat(self.face_areas[:, None] / 3.0, 3, axis=1))
-        mean, gaussian = (
-            of(self.x, self.faces, self.box) for of in (geometry.mean_curvatures, geometry.gaussian_curvatures)
-        )
+        both = geometry.mean_curvatures, geometry.gaussian_curvatures
+        mean, gaussian = (of(self.x, self.faces, self.box) for of in both)
         return mean, gaussian, area
 
     def inside(self) -> np.ndarray:
@@ -278,15 +266,7 @@ class Patch:
 
 
 class Surfaces:
-    """A membrane in all frames; iterate over it.
-
-    Attributes
-    ----------
-    what : str
-        Name of the function that asks, for messages.
-    one : bool
-        A single frame.
-    """
+    """A membrane in all frames, for the function `what`; iterate over it. `one` is True of a single frame."""
 
     def __init__(self, what: str, source: Any, membrane: Any, faces: Any, box: Any) -> None:
         self.what = what
@@ -295,20 +275,19 @@ class Surfaces:
             source = source.vertices
         self.frames: Source = Source(what, source)
         self.one: bool = self.frames.one
-        mesh = membrane if isinstance(membrane, TriangleMesh) else None
-        if box is None and self.frames.times is None and isinstance(membrane, TriangleMesh | Membrane):
-            # Positions alone do not give one.
-            box = membrane.box if isinstance(membrane, TriangleMesh) else membrane.mesh.box
-        whole = mesh is not None or membrane is None
+        given = membrane if isinstance(membrane, TriangleMesh) else None
+        alone = self.frames.times is None
+        mesh = membrane.mesh if alone and isinstance(membrane, Membrane) else given
+        # Positions alone do not give a box, or faces.
+        box = mesh.box if box is None and alone and mesh is not None else box
+        whole = given is not None or membrane is None
         self.rows: np.ndarray = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
         self.boxes: list[np.ndarray | None] = self.frames.boxes(box)
         self._name = getattr(membrane, "name", membrane)
         self._faces = self.frames.arrays("faces", faces, 3) if faces is not None else None
         if self._faces is None and mesh is not None:
             self._faces = [mesh.faces]
-        elif self._faces is None and isinstance(membrane, Membrane) and self.frames.times is None:
-            self._faces = [membrane.mesh.faces]
-        if self._faces is None and (membrane is None or self.frames.times is None):
+        if self._faces is None and (membrane is None or alone):
             raise ParameterError(f"{what}: give membrane=, its handle or mesh, or faces=, (F, 3) rows of its corners")
 
     def __len__(self) -> int:
@@ -322,15 +301,12 @@ class Surfaces:
             wrong = (faces < 0) | (faces >= len(x))
             if wrong.any() or not len(faces):
                 i = int(np.argmax(wrong.any(axis=1))) if len(faces) else 0
-                raise TopologyError(
-                    f"{self.what}: faces[{i}] = {faces[i].tolist() if len(faces) else []}, but there are {len(x)} "
-                    "vertices, counted from 0"
-                )
+                said = f"faces[{i}] = {faces[i].tolist() if len(faces) else []}"
+                raise TopologyError(f"{self.what}: {said}, but there are {len(x)} vertices, counted from 0")
             yield Patch(self.what, x, faces, self.boxes[k])
 
     def _faces_of(self, k: int) -> np.ndarray:
-        frames: Any = self.frames._trajectory if self.frames._trajectory is not None else self.frames._frames
-        known = frames[k].faces
+        known = self.frames.objects[k].faces
         if self._name not in known:
             there = ", ".join(map(repr, known)) or "none"
             raise TopologyError(f"{self.what}: {self._name!r} is not a membrane; there are: {there}")

@@ -174,11 +174,8 @@ class MeshAttributes:
         self._expect_closed("volume")
         wrong = self.inside_out
         if wrong and len(wrong) < len(self.components) - len(self._nested):
-            remedy = f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
-            warn_outside(
-                f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside "
-                f"out; {remedy}", MeshQualityWarning,
-            )
+            what = f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative"
+            warn_outside(f"{what}: it is turned inside out; {self._remedy(wrong)}", MeshQualityWarning)
         return total(geometry.signed_volumes(self.vertices, self.faces))
 
     @cached_property
@@ -331,6 +328,10 @@ class MeshAttributes:
                 for image in images_within(point, low, high, self.box):
                     turns[i] += geometry.winding_number(image, self.vertices, faces)
         return np.abs(turns) > 0.5
+
+    @staticmethod
+    def _remedy(wrong: list[int]) -> str:
+        return f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
 
     def _expect_closed(self, what: str) -> None:
         n = len(self.borders)
