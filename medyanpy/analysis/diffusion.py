@@ -140,10 +140,7 @@ def mean_square_displacement(
 
     On a sphere, with diffusion alone, :math:`\langle\cos\theta\rangle = e^{-2Dt/R^2}`, so that squares of arcs are
     :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at :math:`R^2(\pi^2/2 - 2)`. In units of a box that changes,
-    nodes of filaments and rods keep the relative change of its length, times their distance from their centre.
-
-    References
-    ----------
+    nodes of filaments and rods keep the relative change of its length, times their distance from their centre. Source:
     V. Calandrini, E. Pellegrini, P. Calligari, K. Hinsen, G. R. Kneller, Collection SFN 12, 201 (2011).
 
     Examples
@@ -215,6 +212,7 @@ def diffusion_coefficient(
     r"""Return the diffusion coefficient, from the slope of a mean-square displacement.
 
     The least-squares fit of :math:`c + 2 d D t` over the times from `shortest` to `longest`, weighted by the errors.
+    Source: X. Michalet, Phys. Rev. E 82, 041914 (2010).
 
     Parameters
     ----------
@@ -237,10 +235,6 @@ def diffusion_coefficient(
     ------
     ParameterError
         Fewer than two times to fit (without offset, one).
-
-    References
-    ----------
-    X. Michalet, Phys. Rev. E 82, 041914 (2010).
     """
     what = "diffusion_coefficient"
     if not isinstance(moved, MeanSquareDisplacement):

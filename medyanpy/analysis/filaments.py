@@ -85,17 +85,12 @@ def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> 
     Parameters
     ----------
     source, filaments, box
-        As of `end_to_end`; rings too.
+        As of `end_to_end`, and so are errors; rings too.
 
     Returns
     -------
     (m, J) or (J,) float, 1/nm
         In the order of ``FilamentBending.joints``.
-
-    Raises
-    ------
-    TopologyError, ParameterError
-        As `end_to_end`.
     """
     filaments = _checked("contour_curvature", filaments)
     before, after = filaments.links_at_joints
@@ -116,14 +111,9 @@ def tangent_correlation(
     Parameters
     ----------
     source, filaments, box
-        As of `end_to_end`; filaments of any lengths. Links of rings are counted both ways round.
+        As of `end_to_end`, and so are errors; filaments of any lengths. Links of rings are counted both ways round.
     max_separation : float, nm, optional
         Separations with a larger mean are left out; none where none is given.
-
-    Raises
-    ------
-    TopologyError, ParameterError
-        As `end_to_end`.
 
     Notes
     -----
@@ -164,13 +154,9 @@ def persistence_length(
 
     Notes
     -----
-    Of a chain of links ℓ with the bending modulus B it is :math:`-\ell/\ln u` with :math:`u = \coth a - 1/a`,
-    :math:`a = B/\ell kT`: shorter than B/kT, by about ℓ/2 where that is large.
-
-    References
-    ----------
-    O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). Jackknife: B. Efron, C. Stein, Ann. Statist. 9,
-    586 (1981).
+    Of a chain of links ℓ with the bending modulus B it is :math:`-\ell/\ln u` with :math:`u = \coth a - 1/a`, :math:`a
+    = B/\ell kT`: shorter than B/kT, by about ℓ/2 where that is large. Source: O. Kratky, G. Porod, Recl. Trav. Chim.
+    Pays-Bas 68, 1106 (1949). Jackknife: B. Efron, C. Stein, Ann. Statist. 9, 586 (1981).
     """
     what = "persistence_length"
     filaments = _checked(what, filaments, rings=False)

@@ -136,11 +136,7 @@ def radial_distribution(
     g is 1 without interactions for any N, and has no bias of 1/N. Errors are those of the jackknife over 20 blocks of
     frames, or single frames, where there are fewer: blocks must be longer than the correlation time. Of two random
     points of a ball of radius R, distances up to r have the share :math:`s^3 - \tfrac{9}{16} s^4 + \tfrac{1}{32} s^6`,
-    s = r/R (Hammersley); on a sphere :math:`s^2/4`.
-
-    References
-    ----------
-    J. M. Hammersley, Ann. Math. Statist. 21, 447 (1950).
+    s = r/R (Hammersley); on a sphere :math:`s^2/4`. Source: J. M. Hammersley, Ann. Math. Statist. 21, 447 (1950).
 
     Examples
     --------
@@ -251,7 +247,7 @@ def contact_times(
     Parameters
     ----------
     source, interval
-        As of `mean_square_displacement`.
+        As of `mean_square_displacement`, and so are errors.
     a, b, cutoff, box
         As of `contact_counts`.
 
@@ -262,11 +258,6 @@ def contact_times(
         those in one frame, the share 1 - exp(-Δt/τ) is gone in the next. Contacts that were there from the start or
         outlast the run count as long as they were seen. nan where none was seen to end; the error is nan where none
         outlasts a frame.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `mean_square_displacement` and `contact_counts`.
 
     Notes
     -----

@@ -24,7 +24,8 @@ def constraint_multipliers(
 
     For a stiff penalty ω²g continues to oscillate. Its means over a time much longer than 1/ω have the limit λ: the
     multiplier of the constraints g = 0 in place of the penalty, on which -λ ∇g acts, with the sign of
-    ``get_state(multipliers=True).multipliers``.
+    ``get_state(multipliers=True).multipliers``. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit
+    integrators, with applications", Theorem 1.2; their λ has the other sign.
 
     Parameters
     ----------
@@ -48,11 +49,6 @@ def constraint_multipliers(
     ParameterError
         Not a penalty, positions of another shape, fewer frames than a window; a box outside its domain, or for a
         penalty that does not take one.
-
-    References
-    ----------
-    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", Theorem 1.2; their λ has the
-    other sign.
     """
     what = "constraint_multipliers"
     if isinstance(penalty, LinkLengthPenalty):

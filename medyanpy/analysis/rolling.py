@@ -71,11 +71,8 @@ def surface_mean_square_displacement(
     Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` on average over any closed membrane of area A with the topology of a
     sphere. Hops are as long as on the triangles of the later frame: with areas that fluctuate within the interval by a
     standard deviation of 5 %, squares are 0.25 % too large. Directions turn with triangles by the rotation that is
-    nearest to the deformation; for Brownian motion any other would give the same average.
-
-    References
-    ----------
-    E. P. Hsu, Stochastic Analysis on Manifolds (2002), section 2.3 (anti-development).
+    nearest to the deformation; for Brownian motion any other would give the same average. Source: E. P. Hsu, Stochastic
+    Analysis on Manifolds (2002), section 2.3 (anti-development).
     """
     what = "surface_mean_square_displacement"
     frames = Points(what, source, points)

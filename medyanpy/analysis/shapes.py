@@ -86,17 +86,12 @@ def radius_of_gyration(
     Parameters
     ----------
     source, beads, weights, box, images
-        As of `gyration_tensor`.
+        As of `gyration_tensor`, and so are errors.
 
     Returns
     -------
     (m,) or () float, nm
         The root of the trace of `gyration_tensor`.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `gyration_tensor`.
 
     Examples
     --------

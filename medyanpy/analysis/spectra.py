@@ -161,13 +161,10 @@ def patch_spectrum(
     .. math:: \min_{h} \sum_v a_v\,\Bigl|z_v - \sum_{|q| \le 1.5\,q_{max}} h_q\,e^{i q \cdot r_v}\Bigr|^2,
 
     solved by conjugate gradients: on a regular lattice the discrete Fourier transform. It separates exactly all waves
-    that are in it, where the sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` takes long waves for short ones, by 1 % at
-    q = π/3a, with vertices that are 0.3 a off their places. Shorter waves are taken for noise of the heights, which
-    makes less than 0.2 %. The error of a bin is the one of `average` for the mean over its modes in each frame.
-
-    References
-    ----------
-    W. Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
+    that are in it, where the sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` takes long waves for short ones, by 1 % at q
+    = π/3a, with vertices that are 0.3 a off their places. Shorter waves are taken for noise of the heights, which makes
+    less than 0.2 %. The error of a bin is the one of `average` for the mean over its modes in each frame. Source: W.
+    Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
     """
     what = "patch_spectrum"
     surfaces = Surfaces(what, source, membrane, faces, box)
@@ -245,11 +242,8 @@ def vesicle_spectrum(
     Notes
     -----
     Coefficients are the least-squares fit of real spherical harmonics, orthonormal over the sphere, to :math:`r/R - 1`
-    at the vertices, weighted with the solid angles around them.
-
-    References
-    ----------
-    S. T. Milner, S. A. Safran, Phys. Rev. A 36, 4371 (1987).
+    at the vertices, weighted with the solid angles around them. Source: S. T. Milner, S. A. Safran, Phys. Rev. A 36,
+    4371 (1987).
     """
     what = "vesicle_spectrum"
     surfaces = Surfaces(what, source, membrane, faces, box)
@@ -324,15 +318,11 @@ def fit_spectrum(
     .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)
               \simeq \frac{4}{a^2} \bigl(1 - J_0(qa)\bigr) = q^2 \Bigl(1 - \frac{q^2 a^2}{16} + \dots\Bigr),
 
-    over its three directions of edges :math:`e_i`, and so has a tension: :math:`\kappa \hat q^4 + \tau \hat q^2`. At
-    q = π/3a it makes κ look 13 % smaller. Meshes without order have it by their density of vertices: to 0.5 % at
-    q = π/3a where vertices are up to 0.15 a off their places, to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for
-    q², which leaves an error of κ of about 1.5 (a/R)², upwards.
-
-    References
-    ----------
-    P. Whittle, J. Roy. Statist. Soc. B 15, 125 (1953). W. Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti,
-    S. Leibler, Phys. Rev. Lett. 54, 1690 (1985): κ(q).
+    over its three directions of edges :math:`e_i`, and so has a tension: :math:`\kappa \hat q^4 + \tau \hat q^2`. At q
+    = π/3a it makes κ look 13 % smaller. Meshes without order have it by their density of vertices: to 0.5 % at q = π/3a
+    where vertices are up to 0.15 a off their places, to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for q², which
+    leaves an error of κ of about 1.5 (a/R)², upwards. Source: P. Whittle, J. Roy. Statist. Soc. B 15, 125 (1953). W.
+    Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti, S. Leibler, Phys. Rev. Lett. 54, 1690 (1985): κ(q).
     """
     what = "fit_spectrum"
     if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):

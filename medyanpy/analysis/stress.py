@@ -84,11 +84,8 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     The tensor is symmetric where the torques of all forces on the places of beads add up to zero. Forces with arms on
     rigid bodies and rods turn these, and their antisymmetric part is minus that torque, since a strain moves a body by
     its centre. Directors of twistable filaments are not changed by it. In-triangle points count with their force and
-    their velocity in the triangle where they are; the forces that they pass on to corners are left out.
-
-    References
-    ----------
-    R. Clausius, Ann. Phys. 217, 124 (1870).
+    their velocity in the triangle where they are; the forces that they pass on to corners are left out. Source: R.
+    Clausius, Ann. Phys. 217, 124 (1870).
     """
     what = "virial_stress"
     context = source.context if isinstance(source, Simulation) else source
@@ -184,10 +181,7 @@ def surface_tension(
     -----
     This is not the coefficient of `MembraneTension`: bending, the motion of vertices, and forces that keep their
     distances, contribute too. To τ of n free beads without velocities, which are refused, motion adds :math:`-n kT/A`.
-
-    References
-    ----------
-    H. Shiba, H. Noguchi, J.-B. Fournier, Soft Matter 12, 2373 (2016).
+    Source: H. Shiba, H. Noguchi, J.-B. Fournier, Soft Matter 12, 2373 (2016).
     """
     what = "surface_tension"
     stress = virial_stress(source, 1.0)

@@ -47,9 +47,9 @@ def structure_factor(
     .. math:: S(q) = \frac1N \Bigl\langle \Bigl|\sum_j e^{-i q \cdot x_j}\Bigr|^2 \Bigr\rangle
 
     In a periodic box, over its wave vectors :math:`q_i = 2\pi n_i/L_i`, without 0; in one that changes, with wave
-    numbers in the mean box. In open space, over all directions
-    (Debye): :math:`S(q) = 1 + \frac1N \sum_{i \ne j} \frac{\sin q r_{ij}}{q r_{ij}}`, with :math:`J_0(q r)` for two
-    axes and :math:`\cos q r` for one; there, a group has the scattering of its shape as well.
+    numbers in the mean box. In open space, over all directions (Debye): :math:`S(q) = 1 + \frac1N \sum_{i \ne j}
+    \frac{\sin q r_{ij}}{q r_{ij}}`, with :math:`J_0(q r)` for two axes and :math:`\cos q r` for one; there, a group has
+    the scattering of its shape as well. Source: P. Debye, Ann. Phys. 351, 809 (1915).
 
     Parameters
     ----------
@@ -69,10 +69,6 @@ def structure_factor(
     ParameterError, TopologyError
         As `mean_square_displacement`; a box that is open in some of the axes and closed in others, a q_max below its
         longest wave, frames without beads.
-
-    References
-    ----------
-    P. Debye, Ann. Phys. 351, 809 (1915).
 
     Examples
     --------

@@ -95,6 +95,8 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
 
     .. math:: v = \frac{3 V}{4\pi\,(A/4\pi)^{3/2}}
 
+    Source: U. Seifert, K. Berndl, R. Lipowsky, Phys. Rev. A 44, 1182 (1991).
+
     Parameters
     ----------
     source, membrane, faces, box
@@ -106,10 +108,6 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
 
     ParameterError, TopologyError
         As of `curvatures`; a membrane that encloses nothing: one with borders, or that closes through the box.
-
-    References
-    ----------
-    U. Seifert, K. Berndl, R. Lipowsky, Phys. Rev. A 44, 1182 (1991).
 
     Examples
     --------
@@ -132,22 +130,14 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
     .. math:: |\psi_6(v)| = \Bigl|\frac1{n_v} \sum_j e^{6 i \theta_{vj}}\Bigr|
 
-    over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in
-    a regular lattice of triangles, and less in a membrane whose edges flip.
+    over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in a
+    regular lattice of triangles, and less in a membrane whose edges flip. Source: D. R. Nelson, B. I. Halperin, Phys.
+    Rev. B 19, 2457 (1979).
 
     Parameters
     ----------
     source, membrane, faces, box
-        As of `curvatures`.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As of `curvatures`.
-
-    References
-    ----------
-    D. R. Nelson, B. I. Halperin, Phys. Rev. B 19, 2457 (1979).
+        As of `curvatures`, and so are errors.
 
     Examples
     --------

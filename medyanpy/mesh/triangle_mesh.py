@@ -245,11 +245,8 @@ class TriangleMesh(MeshAttributes):
         -----
         Edges are split, collapsed and flipped, and vertices moved along the surface; all get new numbers. Distances are
         measured at samples a quarter of the edge length apart. The result is the same on any machine; a hundred
-        thousand faces take a minute or two.
-
-        References
-        ----------
-        M. Botsch, L. Kobbelt, "A remeshing approach to multiresolution modeling", Symp. Geometry Processing (2004).
+        thousand faces take a minute or two. Source: M. Botsch, L. Kobbelt, "A remeshing approach to multiresolution
+        modeling", Symp. Geometry Processing (2004).
 
         Examples
         --------
@@ -334,8 +331,9 @@ class TriangleMesh(MeshAttributes):
 
         .. math:: z = \pm \tfrac12 \sqrt{1 - \rho^2}\,(C_0 + C_2 \rho^2 + C_4 \rho^4),\quad \rho = r / R_0
 
-        with C0 = 0.81, C2 = 7.83, C4 = -4.39 um at R0 = 3.91 um, all scaled by ``radius`` / 3.91 um; r is the
-        distance from the axis. Area 134 um^2 and volume 94 um^3 at the default radius.
+        with C0 = 0.81, C2 = 7.83, C4 = -4.39 um at R0 = 3.91 um, all scaled by ``radius`` / 3.91 um; r is the distance
+        from the axis. Area 134 um^2 and volume 94 um^3 at the default radius. Source: E. Evans, Y.-C. Fung, "Improved
+        measurements of the erythrocyte geometry", Microvasc. Res. 4, 335 (1972).
 
         Parameters
         ----------
@@ -345,10 +343,6 @@ class TriangleMesh(MeshAttributes):
             20 * 4**subdivisions faces; 5 (20 480 faces) if neither this nor frequency is given.
         frequency : int, 1 to 1024
             Instead of subdivisions: 20 * frequency**2 faces; 22 gives 9 680.
-
-        References
-        ----------
-        E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry", Microvasc. Res. 4, 335 (1972).
         """
         owner = "TriangleMesh.red_blood_cell"
         radius = arguments.positive_number(owner, "radius", radius)

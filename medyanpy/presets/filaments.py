@@ -59,7 +59,9 @@ class FilamentMaterial:
                   \frac{\zeta_\perp}{L} = \frac{4\pi\eta}{\ln p + \nu_\perp}, \quad
                   \nu_\perp = 0.839 + \frac{0.185}{p} + \frac{0.233}{p^2}
 
-        with p = L/2r and the viscosity η; ParameterError for numbers outside their domain.
+        with p = L/2r and the viscosity η; ParameterError for numbers outside their domain. Source: M. M. Tirado, C.
+        López Martínez, J. García de la Torre, J. Chem. Phys. 81, 2047 (1984): cylinders with 2 <= p <= 30, to which the
+        end corrections are fitted; for longer ones they are nearly constant.
 
         Parameters
         ----------
@@ -70,11 +72,6 @@ class FilamentMaterial:
         Returns
         -------
         (along, across) : float, pN s/nm²
-
-        References
-        ----------
-        M. M. Tirado, C. López Martínez, J. García de la Torre, J. Chem. Phys. 81, 2047 (1984): cylinders with
-        2 <= p <= 30, to which the end corrections are fitted; for longer ones they are nearly constant.
         """
         eta = number(f"{self.name}: viscosity", viscosity, above=0.0)
         p = number(f"{self.name}: length", length, above=0.0) / (2.0 * self.radius)
@@ -207,18 +204,14 @@ class Crosslinker:
 def actin() -> FilamentMaterial:
     """Return the material of an actin filament (F-actin).
 
-    Bending: 7.3e-26 N m², stabilised by phalloidin (Gittes et al. 1993): a persistence length of 17.7 µm at 298 K;
-    17 ± 2 µm in van Mameren et al. (2009). Filaments without phalloidin are about half as stiff (Isambert et al. 1995).
+    Bending: 7.3e-26 N m², stabilised by phalloidin (Gittes et al. 1993): a persistence length of 17.7 µm at 298 K; 17 ±
+    2 µm in van Mameren et al. (2009). Filaments without phalloidin are about half as stiff (Isambert et al. 1995).
     Twist: (8.0 ± 1.2)e-26 N m² (Tsuda et al. 1996). Stretching: 43.7 pN/nm of 1 µm (Kojima et al. 1994). Mass: one
     monomer of 42 kDa for every 2.75 nm. Radius and collision stiffness as in MEDYAN, radius 3 nm, 750 pN/nm. Link
-    length: ten monomers.
-
-    References
-    ----------
-    F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). H. Isambert et al., J. Biol. Chem.
-    270, 11437 (1995). H. Kojima, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA 91, 12962 (1994). J. van Mameren,
-    K. C. Vermeulen, F. Gittes, C. F. Schmidt, J. Phys. Chem. B 113, 3837 (2009). Y. Tsuda, H. Yasutake, A. Ishijima,
-    T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996).
+    length: ten monomers. Source: F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). H.
+    Isambert et al., J. Biol. Chem. 270, 11437 (1995). H. Kojima, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA
+    91, 12962 (1994). J. van Mameren, K. C. Vermeulen, F. Gittes, C. F. Schmidt, J. Phys. Chem. B 113, 3837 (2009). Y.
+    Tsuda, H. Yasutake, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996).
     """
     return FilamentMaterial(
         name="actin", radius=3.0, bending_modulus=7.3e4, twist_modulus=8.0e4, stretching_modulus=4.37e4,
@@ -233,14 +226,10 @@ def microtubule() -> FilamentMaterial:
     Bending: 2.2e-23 N m², stabilised by taxol (Gittes et al. 1993): a persistence length of 5.2 mm at 298 K. Short
     microtubules are softer, by more than a factor of 20 between lengths of 2.6 and 48 µm, because protofilaments shear
     against each other (Pampaloni et al. 2006): a rod of one modulus is a model of long ones. Twist: None, not reliably
-    measured. Stretching: derived, of a homogeneous tube with this bending modulus, radii 8.5 and 12.5 nm,
-    Y = 4B/(12.5² + 8.5²). Mass: 13 dimers of 110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one
-    hundredth of a typical length of 10 µm.
-
-    References
-    ----------
-    F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). F. Pampaloni et al., Proc. Natl. Acad.
-    Sci. USA 103, 10248 (2006).
+    measured. Stretching: derived, of a homogeneous tube with this bending modulus, radii 8.5 and 12.5 nm, Y = 4B/(12.5²
+    + 8.5²). Mass: 13 dimers of 110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one hundredth of a
+    typical length of 10 µm. Source: F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). F.
+    Pampaloni et al., Proc. Natl. Acad. Sci. USA 103, 10248 (2006).
     """
     outer, inner, modulus = 12.5, 8.5, 2.2e7
     return FilamentMaterial(
@@ -254,10 +243,6 @@ def alpha_actinin() -> Crosslinker:
     """Return α-actinin between two actin filaments, with the numbers used in MEDYAN: 8 pN/nm and 35 nm.
 
     The protein is a rod about 35 nm long; the stiffness is an estimate that models of actin networks share, not a
-    measurement.
-
-    References
-    ----------
-    K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016): MEDYAN.
+    measurement. Source: K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016): MEDYAN.
     """
     return Crosslinker(name="α-actinin", stiffness=8.0, length=35.0, source="MEDYAN (Popov 2016)")

@@ -51,7 +51,8 @@ def transmembrane_protein(
 
     `rigid.upright` turns it, `forces.Links` of length 0 tie its centre to an in-triangle point, and
     `forces.NormalLinks` hold it to the normal there. Its friction is `rigid.transmembrane_friction`; the friction of
-    the point is added to it, so give the point little.
+    the point is added to it, so give the point little. Source: P. G. Saffman, M. Delbrück, Proc. Natl. Acad. Sci. 72,
+    3111 (1975).
 
     Parameters
     ----------
@@ -73,10 +74,6 @@ def transmembrane_protein(
     ------
     ParameterError
         A number outside its domain, or a body so large that water slows it more than the membrane.
-
-    References
-    ----------
-    P. G. Saffman, M. Delbrück, Proc. Natl. Acad. Sci. 72, 3111 (1975).
     """
     what = "transmembrane_protein"
     a, half = number(f"{what}: radius", radius, above=0.0), 0.5 * number(f"{what}: height", height, above=0.0)

@@ -178,16 +178,11 @@ def export_gltf(
     Parameters
     ----------
     what, values, colormap, point_radius, opacity, colors, semi_axes, spheres
-        As of `show`.
+        As of `show`, and so are errors.
     path : path
         ``.gltf``; the one file holds all.
     overwrite : bool
         Replace an existing file.
-
-    Raises
-    ------
-    ParameterError, ImportError, OutputError
-        As `export_html`.
     """
     import tempfile
 
