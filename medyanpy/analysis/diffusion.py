@@ -256,8 +256,7 @@ def diffusion_coefficient(
     if len(np.unique(t[known])) < needed:
         weight = np.ones(len(t))
     middle = (weight @ t) / weight.sum() if offset else 0.0
-    # The slope is this times the values.
-    slope = weight * (t - middle) / (weight @ (t - middle) ** 2)
+    slope = weight * (t - middle) / (weight @ (t - middle) ** 2)  # The slope is this times the values.
     parts = moved._parts
     used = weight > 0.0
     sums, counts = (a[:, use][:, used] for a in parts.merged(parts.for_lag(int(moved.lags[use][used].max()))))
@@ -374,8 +373,7 @@ def _paths(
     another's row has its own. Return coordinates (q, d, m), 0 where the bead is not there; a mask (q, m) of where it
     is, or (1, m) of beads that are always there; and the numbers (q,) of rows."""
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
-    # A coordinate that is nan makes the sum nan.
-    there = ~np.isnan(x.sum(axis=1))
+    there = ~np.isnan(x.sum(axis=1))  # A coordinate that is nan makes the sum nan.
     own = np.arange(len(x))
     x = x[:, axes]
     if ids is not None:

@@ -166,8 +166,7 @@ def persistence_length(
     if max_separation is None:
         short = (lost > 1.0 - np.exp(-1.0)) | ~(error < 0.2 * (1.0 - lost))
         use = use[: int(np.argmax(np.append(short[1:], True)))]
-        # The nearest neighbours always count.
-        use = use if len(use) else np.arange(1, min(2, len(separation)))
+        use = use if len(use) else np.arange(1, min(2, len(separation)))  # The nearest neighbours always count.
     if not len(use):
         raise ParameterError(f"{what}: no filament has two links within the longest separation")
     if (lost[use] >= 1.0).any():

@@ -104,7 +104,7 @@ class Source:
             return [lengths_of(self.what, given)] * len(self)
         if self.objects is None or getattr(self.objects[0], "box", None) is None:
             return [None] * len(self)
-        # Of a file all at once.
+        # Boxes of a file are read all at once.
         file = self._trajectory
         each = [frame.box for frame in self.objects] if file is None else map(box_shown, file.read("box"))
         return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
@@ -224,8 +224,7 @@ class Source:
             return np.asarray(self._trajectory[frames].read(name, rows))
         if self._array is not None:
             if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
-                # Without a copy.
-                return self._array[frames, rows[0] : rows[-1] + 1]
+                return self._array[frames, rows[0] : rows[-1] + 1]  # Without a copy.
             return np.asarray(self._array[frames][:, rows])
         assert self._frames is not None
         chosen = self._frames[frames]

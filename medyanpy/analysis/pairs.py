@@ -229,8 +229,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
         near = np.zeros(len(there), np.int64)
         if len(others):
             near = tree(x[others], cell).query_ball_point(_inside(x[there], cell), reach, return_length=True)
-        # Itself is always within reach.
-        near = near - groups.is_both[there]
+        near = near - groups.is_both[there]  # Itself is always within reach.
         per_bead[k, groups.number_in_a[there]] = near
         both = there[groups.is_both[there]]
         own = tree(x[both], cell) if len(both) else None

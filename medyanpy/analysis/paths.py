@@ -121,8 +121,7 @@ def surface_radial_distribution(
     own, gas = np.array(counts).transpose(1, 0, 2)
     if not gas.any():
         raise ParameterError(f"{what}: no frame has a pair of points within r_max = {far:g} nm")
-    # Pairs count from either end, as of other distances.
-    return distribution(edges, own, gas, 2 * own.sum(axis=0))
+    return distribution(edges, own, gas, 2 * own.sum(axis=0))  # Pairs count from either end, as of other distances.
 
 
 @dataclass(frozen=True)

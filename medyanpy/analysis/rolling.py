@@ -63,16 +63,10 @@ def surface_mean_square_displacement(
 
     Notes
     -----
-    Hops are shorter than the path rolled out. On a surface of Gaussian curvature K at rest, a hop after the time τ has
-
-    .. math:: \langle v^2\rangle = 4D\tau\,\bigl(1 - \tfrac13 K D\tau + O(\tau^2)\bigr),
-
-    too small by the same share at all lags: 0.8 % where hops are 0.32 radii of a vesicle (root mean square), and by
-    Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` on average over any closed membrane of area A with the topology of a
-    sphere. Hops are as long as on the triangles of the later frame: with areas that fluctuate within the interval by a
-    standard deviation of 5 %, squares are 0.25 % too large. Directions turn with triangles by the rotation that is
-    nearest to the deformation; for Brownian motion any other would give the same average. Source: E. P. Hsu, Stochastic
-    Analysis on Manifolds (2002), section 2.3 (anti-development).
+    Hops are shorter than the path rolled out, after the time τ on a Gaussian curvature K by :math:`\tfrac13 K D\tau` of
+    their squares: 0.8 % where hops are 0.32 radii of a vesicle (root mean square). Directions turn with triangles by
+    the rotation that is nearest to the deformation. Source: E. P. Hsu, Stochastic Analysis on Manifolds (2002), section
+    2.3 (anti-development).
     """
     what = "surface_mean_square_displacement"
     frames = Points(what, source, points)

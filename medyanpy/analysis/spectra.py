@@ -156,15 +156,10 @@ def patch_spectrum(
     Notes
     -----
     In each frame, the :math:`h_q` are the least-squares fit of the waves to the heights of the vertices, weighted with
-    their projected areas :math:`a_v` (a third of the triangles around each, seen from above),
-
-    .. math:: \min_{h} \sum_v a_v\,\Bigl|z_v - \sum_{|q| \le 1.5\,q_{max}} h_q\,e^{i q \cdot r_v}\Bigr|^2,
-
-    solved by conjugate gradients: on a regular lattice the discrete Fourier transform. It separates exactly all waves
-    that are in it, where the sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` takes long waves for short ones, by 1 % at q
-    = π/3a, with vertices that are 0.3 a off their places. Shorter waves are taken for noise of the heights, which makes
-    less than 0.2 %. The error of a bin is the one of `average` for the mean over its modes in each frame. Source: W.
-    Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
+    their areas seen from above, of waves up to 1.5 times as many. On a regular lattice this is the discrete Fourier
+    transform; on others the sum over vertices takes long waves for short ones. Shorter waves are taken for noise of the
+    heights, which makes less than 0.2 %. Errors are those of `average` for the mean over the modes of a bin in each
+    frame. Source: W. Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
     """
     what = "patch_spectrum"
     surfaces = Surfaces(what, source, membrane, faces, box)
@@ -197,8 +192,7 @@ def patch_spectrum(
                 "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
             )
         z, weight = patch.whole[:, 2], patch.vertex_vectors()[:, 2]
-        # Areas seen from above, 0 below overhangs.
-        weight = np.maximum(weight * np.sign(weight.sum()), 0.0)
+        weight = np.maximum(weight * np.sign(weight.sum()), 0.0)  # Areas seen from above, 0 below overhangs.
         found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), weight, z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
         # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.
@@ -302,27 +296,15 @@ def fit_spectrum(
 
     Notes
     -----
-    Of a Gaussian mode, :math:`|h_q|^2` has an exponential distribution, so that the most likely κ and τ are those with
-    the smallest
+    κ and τ are the most likely ones of Gaussian modes, each frame counting as 1/g with the `statistical_inefficiency`
+    g of its modes (Whittle). Errors are those of the jackknife over parts of the frames, 20 at most, each longer than
+    two inefficiencies of the slowest mode; nan where there would be fewer than 5.
 
-    .. math:: \sum_q \frac{m}{g_q} \Bigl[\ln S_q + \frac{\overline{|h_q|^2}}{S_q}\Bigr], \qquad
-              \frac{kT}{S_q} = A\,(\kappa q^4 + \tau q^2),
-
-    with m frames of which each counts as 1/g, the `statistical_inefficiency` of its modes (Whittle). Errors are those
-    of the jackknife over parts of the frames, 20 at most, each longer than two inefficiencies of the slowest mode; nan
-    where there would be fewer than 5.
-
-    In a regular lattice of triangles with edge a, half of the Laplacian that `MembraneBending` (all forms) sees has the
-    symbol
-
-    .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)
-              \simeq \frac{4}{a^2} \bigl(1 - J_0(qa)\bigr) = q^2 \Bigl(1 - \frac{q^2 a^2}{16} + \dots\Bigr),
-
-    over its three directions of edges :math:`e_i`, and so has a tension: :math:`\kappa \hat q^4 + \tau \hat q^2`. At q
-    = π/3a it makes κ look 13 % smaller. Meshes without order have it by their density of vertices: to 0.5 % at q = π/3a
-    where vertices are up to 0.15 a off their places, to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for q², which
-    leaves an error of κ of about 1.5 (a/R)², upwards. Source: P. Whittle, J. Roy. Statist. Soc. B 15, 125 (1953). W.
-    Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti, S. Leibler, Phys. Rev. Lett. 54, 1690 (1985): κ(q).
+    On a lattice of triangles bending and tension have `discrete_wave_number` for q, which makes κ look 13 % smaller at
+    q = π/3a: right to 0.5 % there where vertices are up to 0.15 a off their places, to 2 % at 0.3 a. For a vesicle
+    l (l + 1)/R² is taken for q², which leaves an error of κ of about 1.5 (a/R)², upwards. Source: P. Whittle, J. Roy.
+    Statist. Soc. B 15, 125 (1953). W. Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti, S. Leibler, Phys. Rev. Lett.
+    54, 1690 (1985): κ(q).
     """
     what = "fit_spectrum"
     if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):
@@ -392,7 +374,8 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     Returns
     -------
     float or array, 1/nm
-        The mean over all directions of the symbol in `fit_spectrum`; exact up to :math:`(qa)^4`.
+        The mean over directions, up to :math:`(qa)^4`, of :math:`\frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)`,
+        the symbol of the lattice with edges :math:`e_i`.
 
     Examples
     --------

@@ -60,8 +60,7 @@ def draw_rod(
     moved = []
     for k, place in zip(chosen, places, strict=True):
         x = shapes[k] - 0.5 * (shapes[k].min(axis=0) + shapes[k].max(axis=0))
-        # Turned such that it opens downwards.
-        moved.append(x[:, [2, 1, 0]] + place)
+        moved.append(x[:, [2, 1, 0]] + place)  # Turned such that it opens downwards.
     topology.add_rods(
         moved, [mp.rods.frames(x) for x in moved], rod.segment_length[0], section.linear_density,
         section.inertia_density, name="rod",

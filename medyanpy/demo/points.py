@@ -50,8 +50,7 @@ def run_demo(report: Report, mesh: Any, points: int) -> Demo:
 def _load(path: Any) -> tuple[mp.TriangleMesh, str]:
     """Load the mesh, scale it to the size of a cell, and describe it in a line."""
     if path is None:
-        # 9 680 faces.
-        mesh = mp.TriangleMesh.red_blood_cell(frequency=22)
+        mesh = mp.TriangleMesh.red_blood_cell(frequency=22)  # 9 680 faces.
         return mesh, f"red blood cell (Evans & Fung): {size_of(mesh)}"
     raw = mp.TriangleMesh.from_file(path)
     mesh = raw.translated(-raw.vertices.mean(axis=0)).scaled(CELL_SIZE / float(np.ptp(raw.vertices, axis=0).max()))

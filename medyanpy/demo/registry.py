@@ -114,8 +114,7 @@ def demo(
             return f(report, **mine)
 
         run.__doc__ = _DOC.format(about=about, own="\n".join(o.row(key) for key, o in options.items()))
-        # The signature is what help shows.
-        run.__dict__["__signature__"] = call
+        run.__dict__["__signature__"] = call  # The signature is what help shows.
         DEMOS[name] = Entry(about, options, outputs, run)
         return run
 

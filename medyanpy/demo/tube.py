@@ -50,8 +50,7 @@ class Tube:
         now = mp.TriangleMesh(x, faces)
         middles, area = x[faces].mean(axis=1), now.face_areas
         height, high = middles[:, 2], float(x[:, 2].max()) - CAP
-        # Not the foot, nor the neck.
-        body = np.abs(height) < 0.4 * self._radius
+        body = np.abs(height) < 0.4 * self._radius  # Not the foot, nor the neck.
         tube = (height > high - LONG) & (height < high)
         H = now.mean_curvatures[faces].mean(axis=1)
         there = state.intriangle.triangles
@@ -77,8 +76,7 @@ def compared(tube: Tube, steps: int) -> tuple[list[Line], dict[str, Any]]:
         why = f"the tether is at rest after some {FEWEST_STEPS} steps: more --steps"
         return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
     tension = tension_of(t)
-    # Lines without an error warn of it themselves.
-    force = mean_of(t["force"], warn=False)
+    force = mean_of(t["force"], warn=False)  # Lines without an error warn of it themselves.
     radius = mean_of(t["radius"], warn=False)
     # Errors of ratios of means to first order, sample by sample.
     parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}

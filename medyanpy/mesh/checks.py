@@ -64,12 +64,10 @@ class DefectPlace:
 
     Attributes
     ----------
-    vertices : tuple of int
-        Vertices concerned.
-    faces : tuple of int
-        Faces concerned; at most the first four.
-    position : tuple of 3 float, or None
-        Its place, in the units of the vertices (nm); None where there is no place.
+    vertices, faces : tuple of int
+        Those concerned; of faces at most the first four.
+    position : tuple of 3 float, nm, or None
+        Its place, if there is one.
     """
 
     vertices: tuple[int, ...]
@@ -96,7 +94,6 @@ class MeshDefect:
         ``"zero-area face"``, ``"duplicate face"``, ``"too large"``, ``"open seam"``, ``"unused vertex"``, ``"edge with
         more than two faces"``, ``"bow-tie vertex"``, ``"inconsistent orientation"`` or ``"not orientable"``.
     count : int
-        Number of occurrences.
     places : tuple of DefectPlace
         The first places, at most three.
     """

@@ -86,8 +86,7 @@ def _triangles(corners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _write_off(vertices: np.ndarray, faces: np.ndarray) -> bytes:
-    # As many digits as give back the same double.
-    rows = [" ".join(map(repr, row)) for row in vertices.tolist()]
+    rows = [" ".join(map(repr, row)) for row in vertices.tolist()]  # As many digits as give back the same double.
     rows += ["3 " + " ".join(map(str, face)) for face in faces.tolist()]
     return "\n".join(["OFF", f"{len(vertices)} {len(faces)} 0", *rows, ""]).encode()
 

@@ -17,21 +17,9 @@ __all__ = ["Part", "crossing", "shown_positions", "with_images"]
 
 
 class Part(NamedTuple):
-    """Beads that are shown together.
-
-    Attributes
-    ----------
-    beads : (n,) int array
-        Rows.
-    faces : (F, 3) int array, optional
-        Of a membrane, by these beads.
-    links : (k, 2) int array, optional
-        Of filaments and rods, by these beads.
-    on : (str, (n,) int array), optional
-        Of in-triangle points: the name of their membrane, and the triangle of each.
-    stays : bool
-        True if they are shown where they are, as beads on a surface without images.
-    """
+    """Beads (rows) that are shown together; by these, faces (F, 3) of a membrane, and links (k, 2) of filaments and
+    rods. In-triangle points are `on` the membrane of a name, with the triangle of each. `stays`: shown where they
+    are."""
 
     beads: np.ndarray
     faces: np.ndarray | None = None

@@ -37,16 +37,12 @@ class MeshFigures:
     Attributes
     ----------
     vertices, faces, components, borders, genus : int
-    area : float
-        nm².
-    volume : float
-        nm³; nan where the mesh encloses nothing.
+    area, volume : float
+        nm², and nm³; the volume is nan where the mesh encloses nothing.
     least_quality, median_quality : float
         Of `TriangleMesh.quality`.
-    least_edge, median_edge, longest_edge : float
-        nm.
-    least_height : float
-        nm: of all triangles, the smallest of the three heights.
+    least_edge, median_edge, longest_edge, least_height : float
+        nm; the height is the smallest of the three heights of all triangles.
     """
 
     vertices: int
@@ -75,11 +71,8 @@ class MeshFigures:
         )
 
     def longest_timestep(self, vertex_mass: float = _MASS, kT: float = _KT) -> float:
-        """Return the timestep above which thermal motion turns the flattest triangle over, s.
-
-        For vertices of this mass (pN s²/nm) at kT (pN nm): a third of its height over their speed, as `TimestepWarning`
-        has it. Stiff forces may need less.
-        """
+        """Return the timestep above which heat turns the flattest triangle over, s, for vertices of this mass (pN
+        s²/nm) at kT (pN nm): a third of its height over their speed, as `TimestepWarning` has it."""
         return self.least_height / (geometry.NEEDLE_STEPS * math.sqrt(kT / vertex_mass))
 
 
@@ -93,8 +86,8 @@ class RemeshReport:
         nm; as asked.
     before, after : MeshFigures
     to_old, to_new : float
-        nm: largest distance of the new surface from the old one, and of the old one from the new one, at samples a
-        quarter of the edge length apart. The larger is the Hausdorff distance. With smoothing it contains the noise.
+        nm: largest distance of samples of the new surface from the old one, and back, a quarter of the edge length
+        apart; the larger is the Hausdorff distance. With smoothing it contains the noise.
     """
 
     edge_length: float

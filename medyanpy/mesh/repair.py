@@ -21,37 +21,27 @@ class RepairReport:
 
     Attributes
     ----------
-    repeated_vertex_faces_dropped : int
-        Faces that named a vertex twice.
+    repeated_vertex_faces_dropped, duplicate_faces_dropped : int
+        Faces that named a vertex twice; second and further copies of a face.
     coincident_vertices_merged : int
         Vertices on the same spot as another one with which they shared a zero-area face.
-    zero_area_faces_flipped : int
-        Collinear faces mended by turning their longest side into the other diagonal.
-    zero_area_faces_dropped : int
-        Zero-area faces that could only be left out; each may leave a slit.
-    duplicate_faces_dropped : int
-        Second and further copies of a face.
+    zero_area_faces_flipped, zero_area_faces_dropped : int
+        Collinear faces mended by turning their longest side into the other diagonal; others, which may leave a slit.
     inner_walls_dropped : int
         Faces listed twice whose three edges all join two other faces: the wall between two fused bodies.
-    branching_edges_cut : int
-        Edges with more than two faces, resolved into pairs of faces and loose faces.
-    border_edges_made : int
-        Faces left loose at such an edge, which is a border for them now.
-    edges_subdivided : int
-        Edges given a vertex in the middle, because two different edges joined the same two vertices.
-    vertices_split : int
-        Vertices added where separate sheets touched.
+    branching_edges_cut, border_edges_made : int
+        Edges with more than two faces, resolved into pairs of faces; and faces left loose there, at a border now.
+    edges_subdivided, vertices_split : int
+        Edges with a new vertex in the middle, as two edges joined the same two vertices; vertices added where separate
+        sheets touched.
     unused_vertices_dropped : int
         Vertices that belonged to no face.
-    faces_reversed : int
-        Faces listed the other way round, by orientation or by turning a component outward.
-    components_turned_outward : int
-        Closed components, consistent but inside out, turned so that their volume is positive.
+    faces_reversed, components_turned_outward : int
+        Faces listed the other way round; closed components, consistent but inside out, that were turned.
     vertices_before, vertices_after, faces_before, faces_after : int
         Sizes of the mesh.
     needles : int
-        Triangles that are left with a height of less than a twentieth of the median: sound, but runs need short
-        timesteps for them. `TriangleMesh.remesh` makes triangles uniform.
+        Triangles lower than a twentieth of the median, for which runs need short timesteps; see `TriangleMesh.remesh`.
     least_height, median_height : float
         Of the smallest heights of triangles, nm.
     """

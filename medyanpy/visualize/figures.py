@@ -167,8 +167,7 @@ def framed(
         )
         bar.set_label(label, fontsize=1.1 * text, color=ink)
         if 8.5 * letter > 0.12:
-            # There is no room: it stands above the bar.
-            bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")
+            bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")  # There is no room: it stands above the bar.
             bar.ax.yaxis.set_label_coords(0.98, 0.73, transform=figure.transFigure)
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
         bar.outline.set_visible(False)

@@ -95,8 +95,7 @@ def movie(
             # Joined beads may reach out of it.
             window = window.around(np.concatenate([scene.corners, *(e.reshape(-1, 3) for e in scene.links.values())]))
 
-    # Objects that do not move are drawn once.
-    backdrop = None
+    backdrop = None  # Objects that do not move are drawn once.
     if not any(s.is_membrane for s in surfaces):
         backdrop = backdrop_of(surfaces, window, size, "viridis", inside)
 

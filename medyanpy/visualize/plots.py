@@ -210,8 +210,7 @@ def _drawn(
     name, unit = ("Row", "") if abscissa is None else _parts(abscissa)
     all_axes[-1].set_xlabel(name if unit in ("", "s") else f"{name} ({unit})", color=_INK, fontsize=8.0)
     if unit == "s":
-        # From nanoseconds to hours.
-        all_axes[-1].xaxis.set_major_formatter(EngFormatter(unit="s"))
+        all_axes[-1].xaxis.set_major_formatter(EngFormatter(unit="s"))  # From nanoseconds to hours.
     figure.align_ylabels()
     return figure
 

@@ -40,8 +40,7 @@ class Window(NamedTuple):
 
     def around(self, points: np.ndarray, radius: Any = None) -> "Window":
         """Return a window widened to hold points, or balls."""
-        # Beads that were not there yet have no places.
-        x = points[np.isfinite(points).all(axis=1)] @ self.camera.T
+        x = points[np.isfinite(points).all(axis=1)] @ self.camera.T  # Beads that were not there yet have no places.
         room = 0.0 if radius is None else float(np.max(radius, initial=0.0))
         return self._replace(
             low=np.minimum(self.low, (x - room).min(axis=0, initial=np.inf)),
@@ -73,8 +72,7 @@ def _camera(surfaces: list[Sheet], spheres: list[Solids], view: Any) -> np.ndarr
             up = axes[:, 0] * (1.0 if axes[np.argmax(np.abs(axes[:, 0])), 0] > 0.0 else -1.0)
             ahead = axes[:, 1] if spread[2] - spread[1] > 0.05 * spread[2] else np.roll(up, 1)
         elif spread[2] - spread[1] > 0.05 * spread[2]:
-            # Long and round: lying.
-            up, ahead = axes[:, 0], axes[:, 1]
+            up, ahead = axes[:, 0], axes[:, 1]  # Long and round: lying.
         if any(s.is_box for s in spheres):
             # Along its sides, of which none is to hide the others.
             elevation, azimuth = CORNER
@@ -387,8 +385,7 @@ def _bodies(
     half_axes = np.concatenate([axes for *_, axes in found])
     # Not thinner than a pixel, as tubes.
     half_axes = half_axes * np.maximum(1.0, 0.75 * scale / SUPERSAMPLING / np.linalg.norm(half_axes, axis=1))[:, None]
-    # Rows count downwards.
-    turn = np.diag([1.0, -1.0, 1.0]) @ window.camera * (SUPERSAMPLING / scale)
+    turn = np.diag([1.0, -1.0, 1.0]) @ window.camera * (SUPERSAMPLING / scale)  # Rows count downwards.
     return _Ellipsoids(
         window.to_pixels(np.concatenate([s.centers for _, s, _ in found]), size, bar_share(surfaces)),
         turn @ half_axes,
@@ -514,8 +511,7 @@ def _shade(
     offset = np.column_stack([column[body], row[body], buffer.depth[pixel[body]]]) - bodies.centers[b]
     back = np.linalg.inv(bodies.matrix) if len(bodies.matrix) else bodies.matrix
     unit = np.einsum("nij,nj->ni", back[b], offset)
-    # The gradient of |A⁻¹ x|², up again.
-    normal[body] = np.einsum("nji,nj->ni", back[b], unit) * [1.0, -1.0, 1.0]
+    normal[body] = np.einsum("nji,nj->ni", back[b], unit) * [1.0, -1.0, 1.0]  # The gradient of |A⁻¹ x|², up again.
     tip = np.where(unit[:, :1] > TIP, TIP_LIGHT, 0.0)
     color[body] = (1.0 - tip) * palette[bodies.which[b]] + tip
 

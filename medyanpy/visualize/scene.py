@@ -336,8 +336,7 @@ def _bonds(
     numbers, others = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *shown])))
     numbers = np.setdiff1d(numbers, others)
     beads = np.column_stack([numbers // len(positions), numbers % len(positions)])
-    # Rows without a bead have no places.
-    beads = beads[np.isfinite(positions[beads]).all(axis=(1, 2))]
+    beads = beads[np.isfinite(positions[beads]).all(axis=(1, 2))]  # Rows without a bead have no places.
     if not len(beads):
         return {}
     name = BONDS if BONDS not in links else f"other {BONDS}"
@@ -457,8 +456,7 @@ def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
                 continue
             low, high = x.min(axis=0), x.max(axis=0)
             room = max(0.15 * float((high - low).max()), 1e-3 * part.surface.length)
-            # Not cut where it has bounds.
-            known = np.isfinite(box)
+            known = np.isfinite(box)  # Not cut where it has bounds.
             box = np.where(known, box, [low, high]) + [[-room] * 3, [room] * 3]
             if part.surface in boxes:
                 low, high = boxes[part.surface]
@@ -536,8 +534,7 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
             raise ParameterError(f"draw: values has {len(v)} numbers, but {there}")
     start = 0
     for s in surfaces:
-        # To each corner of each face.
-        vertices, faces = s.own
+        vertices, faces = s.own  # To each corner of each face.
         n = len(vertices) if len(v) == of_vertices else len(faces)
         own = v[start : start + n]
         s.values = own[faces] if len(v) == of_vertices else np.repeat(own[:, None], 3, axis=1)
