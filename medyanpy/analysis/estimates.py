@@ -13,8 +13,7 @@ from medyanpy.errors import ParameterError, StatisticsWarning, warn_outside
 
 __all__ = ["PARTS", "Estimate", "autocorrelation", "average", "cuts", "jackknife", "statistical_inefficiency"]
 
-#: Errors are estimated from about this many independent parts of the data at least.
-PARTS = 20
+PARTS = 20  #: Errors are estimated from about this many independent parts of the data at least.
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ __all__ = ["Source", "are_frames", "lengths_of", "tree"]
 #: wanted, since a file is unpacked for all beads each time.
 _AT_ONCE = 1 << 22
 _AT_ONCE_OF_ALL_FRAMES = 1 << 25
-#: Types that name beads, beside their rows.
-_KINDS = Handle | TrajectoryHandle | str
+_KINDS = Handle | TrajectoryHandle | str  #: Types that name beads, beside their rows.
 
 
 def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:

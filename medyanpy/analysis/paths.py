@@ -26,8 +26,7 @@ from medyanpy.topology import Topology
 
 __all__ = ["Look", "Places", "Points", "SurfaceDistances", "surface_distances", "surface_radial_distribution"]
 
-#: Triangles (n,) and weights of their corners (n, 3).
-Places = tuple[np.ndarray, np.ndarray]
+Places = tuple[np.ndarray, np.ndarray]  #: Triangles (n,) and weights of their corners (n, 3).
 
 
 @dataclass(frozen=True)

@@ -396,8 +396,7 @@ class _Columns:
 
     def __init__(self, values: np.ndarray) -> None:
         self._values = values
-        #: Mean squares of the functions.
-        self.squares: np.ndarray = np.mean(values**2, axis=0)
+        self.squares: np.ndarray = np.mean(values**2, axis=0)  #: Mean squares of the functions.
 
     def sum(self, coefficients: np.ndarray) -> np.ndarray:
         """Sum all functions with coefficients (B,) at vertices, (V,)."""

@@ -47,8 +47,7 @@ class Entry:
     run: Callable[..., Demo]
 
 
-#: All demos, by name.
-DEMOS: dict[str, Entry] = {}
+DEMOS: dict[str, Entry] = {}  #: All demos, by name.
 
 _DOC = """Simulate {about}; write files, and compare with theory.
 

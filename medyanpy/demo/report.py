@@ -32,9 +32,8 @@ from medyanpy.visualize import draw, movie
 
 OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
 
-#: K, and pN nm.
-TEMPERATURE = 300.0
-KT = TEMPERATURE * units.boltzmann
+TEMPERATURE = 300.0  # K
+KT = TEMPERATURE * units.boltzmann  # pN nm
 ENOUGH_FOR_SPEED = 1000
 # A deviation of five standard errors happens once in two million. Where the error is that of the samples themselves,
 # Student's t has longer tails: of 20 normal samples once in 12 000, of fewer there is no verdict.
@@ -80,8 +79,7 @@ class Report:
     """Options of a demo, checked before anything is written, its run, and all that it prints and writes: the files
     `outputs`."""
 
-    #: Numbers of the run.
-    steps: int
+    steps: int  #: Number of steps of the run.
 
     def __init__(
         self, out: Any, *, threads: int | None, seed: int, overwrite: bool, stream: TextIO | None,

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_lengths, displacement, images_between, images_within
+from medyanpy._tools.images import Box, box_lengths, displacement, images_within
 from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError, MeshQualityWarning, ParameterError, foreign_errors, warn_outside
@@ -28,14 +28,10 @@ class MeshAttributes:
     _connectivity: Connectivity
 
     def __repr__(self) -> str:
+        n, k = len(self.borders), len(self.components)
         parts = [f"{len(self.vertices)} vertices", f"{len(self.faces)} faces"]
-        n = len(self.borders)
-        parts.append("closed" if n == 0 else f"{n} border" + "s" * (n > 1))
-        if len(self.components) > 1:
-            parts.append(f"{len(self.components)} components")
-        parts.append(f"genus {self.genus}")
-        if self.box is not None:
-            parts.append("in a box")
+        parts += ["closed" if n == 0 else f"{n} border" + "s" * (n > 1), *[f"{k} components"] * (k > 1)]
+        parts += [f"genus {self.genus}", *["in a box"] * (self.box is not None)]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     @cached_property
@@ -44,15 +40,9 @@ class MeshAttributes:
 
     @cached_property
     def closes_through_the_box(self) -> bool:
-        """True if triangles lie across the sides of the box, wherever images of vertices are taken.
-
-        So does a periodic sheet, and a tube, but not a vesicle.
-        """
-        if self._lengths is None:
-            return False
-        a, b = self.edges.T
-        d = self.vertices[b] - self.vertices[a]
-        return bool((np.abs(images_between(d, self._lengths)) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
+        """True if triangles lie across the sides of the box, wherever images of vertices are taken: of a periodic sheet
+        or tube."""
+        return bool(orientation.edges_across(self.vertices, self._connectivity, self._lengths).any())
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -61,10 +51,7 @@ class MeshAttributes:
 
     @property
     def opposite_corners(self) -> np.ndarray:
-        """Number ``3 * face + i`` of the corner beyond the edge opposite each corner, (F, 3) int32, -1 at a border.
-
-        It saves a search for the common edge in the neighbour, and leads back to the corner it started from.
-        """
+        """Number ``3 * face + i`` of the corner beyond the edge opposite each corner, (F, 3) int32, -1 at a border."""
         return self._connectivity.opposite_corners
 
     @property
@@ -79,18 +66,14 @@ class MeshAttributes:
 
     @property
     def vertex_faces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets (V+1,) int32 and corners (3F,) int32, ``3 * face + i``, ascending for each vertex.
-
-        Vertex v is at ``corners[offsets[v]:offsets[v + 1]]``.
-        """
+        """Offsets (V+1,) int32 and corners (3F,) int32, ``3 * face + i``, ascending for each vertex v:
+        ``corners[offsets[v]:offsets[v + 1]]``."""
         return self._connectivity.vertex_faces
 
     @property
     def borders(self) -> list[np.ndarray]:
-        """Borders as vertex loops, (n,) int32 each, from their lowest vertex.
-
-        In the direction of the border half-edges: walking on the side of the normals, the surface is on the left.
-        """
+        """Borders as vertex loops, (n,) int32 each, from their lowest vertex, with the surface on the left seen along
+        the normals."""
         return list(self._connectivity.borders)
 
     @property
@@ -147,11 +130,8 @@ class MeshAttributes:
 
     @cached_property
     def inside_out(self) -> list[int]:
-        """Closed components with normals inward, which `repaired` or `flipped` turns.
-
-        Without those inside another closed component, where an inner membrane may face its cavity on purpose, and those
-        that close through the sides of a box.
-        """
+        """Closed components with normals inward, which `repaired` or `flipped` turns, without those inside another
+        closed component, where that may be meant, and those that close through a box."""
         return orientation.inside_out(self.vertices, self._connectivity, self._lengths)
 
     @cached_property
@@ -166,11 +146,8 @@ class MeshAttributes:
 
     @cached_property
     def volume(self) -> float:
-        """Enclosed volume, nm^3: sum of the components, negative where normals look inward.
-
-        By the divergence theorem. MeshError for a mesh with borders, or one that closes through a box, which encloses
-        nothing; `MeshQualityWarning` where some components are turned inside out and others are not.
-        """
+        """Enclosed volume, nm^3: sum of the components, negative where normals look inward. MeshError for a mesh that
+        encloses nothing; `MeshQualityWarning` where some components are turned inside out and others are not."""
         self._expect_closed("volume")
         wrong = self.inside_out
         if wrong and len(wrong) < len(self.components) - len(self._nested):

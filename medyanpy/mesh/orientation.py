@@ -34,11 +34,7 @@ def inside_out(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[i
     """Return closed components with normals inward that lie inside no other one, where that may be meant for the space
     between the two; without those that close through the sides of the box."""
     encloses = _closed(c)
-    if box is not None:
-        a, b = c.edges.T
-        d = x[b] - x[a]
-        across = (np.abs(images_between(d, box)) > 0.25 * box)[:, box > 0.0].any(axis=1)
-        encloses[c.component_of_face[c.edge_faces[across, 0]]] = False
+    encloses[c.component_of_face[c.edge_faces[edges_across(x, c, box), 0]]] = False
     volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces))
     found = np.flatnonzero(encloses & (volumes < 0.0)).tolist()
     return [k for k in found if not _lies_inside_another(x, c.faces, c, k, encloses, box)]
@@ -50,6 +46,14 @@ def nested(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
     volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces))
     found = np.flatnonzero(closed & (volumes > 0.0)).tolist() if closed.sum() > 1 else []
     return [k for k in found if _lies_inside_another(x, c.faces, c, k, closed, box)]
+
+
+def edges_across(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> np.ndarray:
+    """Mark edges across sides of a box, (E,) bool."""
+    if box is None:
+        return np.zeros(len(c.edges), dtype=bool)
+    a, b = c.edges.T
+    return np.asarray((np.abs(images_between(x[b] - x[a], box)) > 0.25 * box)[:, box > 0.0].any(axis=1))
 
 
 def _closed(c: Connectivity) -> np.ndarray:

@@ -13,17 +13,14 @@ from medyanpy.mesh import geometry
 if TYPE_CHECKING:
     from medyanpy.mesh.triangle_mesh import TriangleMesh
 
-#: Samples of a surface are this share of the edge length apart.
-_SPACING = 0.25
+_SPACING = 0.25  #: Samples of a surface are this share of the edge length apart.
 #: Share of the promised distance that is allowed while changing: then centroids of triangles are checked, and at the
 #: end all samples of both surfaces.
 _MARGIN = 0.75
 _ROUNDS = 8
 _MOST_FACES = 5_000_000
-#: Candidates for the nearest triangle of a sample.
-_CANDIDATES = 24
-#: Below this share of the edge length a height is worth a warning.
-_LOW = 0.15
+_CANDIDATES = 24  #: Candidates for the nearest triangle of a sample.
+_LOW = 0.15  #: Below this share of the edge length a height is worth a warning.
 #: Taubin's filter: a step that shrinks, and a larger one that swells (G. Taubin, SIGGRAPH 1995).
 _SHRINK, _SWELL = 0.5, -0.53
 #: pN s²/nm, and pN nm at 300 K: of the vertices for which reports state timesteps.

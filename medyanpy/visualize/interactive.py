@@ -28,8 +28,7 @@ from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, la
 __all__ = ["View", "export_gltf", "export_html", "show"]
 
 _EXTRA = "notebooks"
-#: The size of the picture for which default thicknesses are.
-_SIZE = (1600, 1200)
+_SIZE = (1600, 1200)  #: The size of the picture for which default thicknesses are.
 # All spheres of a kind together have no more vertices than this, nor have tubes with many sides.
 _MOST_VERTICES = 200_000
 _SIDES, _FEW_SIDES = 12, 6

@@ -369,10 +369,8 @@ def _balls(
 
 class _Ellipsoids(NamedTuple):
     centers: np.ndarray
-    #: (n, 3, 3) from the unit sphere to column, row and depth from the centre.
-    matrix: np.ndarray
-    #: Number of the colour.
-    which: np.ndarray
+    matrix: np.ndarray  #: (n, 3, 3) from the unit sphere to column, row and depth from the centre.
+    which: np.ndarray  #: Number of the colour.
 
 
 def _bodies(

@@ -25,16 +25,14 @@ INSIDE_COLOR = (0.62, 0.50, 0.58)  # The side that the normals do not point to, 
 # Surfaces that beads are held to: drawn, but not part of the simulation.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
-#: Of the lines of a periodic box.
-BOX_COLOR = (0.45, 0.45, 0.48)
+BOX_COLOR = (0.45, 0.45, 0.48)  #: Of the lines of a periodic box.
 # The corners of a box, and its edges.
 _CORNERS = np.stack(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij"), -1).reshape(-1, 3)
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1])
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
-#: Name in legends of pairs that are joined by forces other than links.
-BONDS = "bonds"
+BONDS = "bonds"  #: Name in legends of pairs that are joined by forces other than links.
 _NO_PAIRS = np.empty((0, 2), np.int64)
 # The last mesh of each surface, and the box it was made in.
 _meshes: WeakKeyDictionary[Surface, tuple[bytes, tuple[TriangleMesh, float] | None]] = WeakKeyDictionary()
@@ -45,14 +43,11 @@ class Sheet:
     vertices: np.ndarray
     faces: np.ndarray
     closed: bool
-    #: (F, 3) of each corner of each face; nan where there is none.
-    values: np.ndarray | None = None
+    values: np.ndarray | None = None  #: (F, 3) of each corner of each face; nan where there is none.
     color: tuple[float, float, float] = MEMBRANE_COLOR
     inside_color: tuple[float, float, float] = INSIDE_COLOR
-    #: Of vertices, where they are known better than from the triangles.
-    normals: np.ndarray | None = None
-    #: True if it is simulated and can have values.
-    is_membrane: bool = True
+    normals: np.ndarray | None = None  #: Of vertices, where they are known better than from the triangles.
+    is_membrane: bool = True  #: True if it is simulated and can have values.
     name: str = "surface"
     #: (V,) of a membrane that closes through the sides of a box: which vertex each is, or is an image of, the images
     #: behind all others; and the lengths of the box.
@@ -84,26 +79,21 @@ class Solids:
     name: str
     centers: np.ndarray
     radius: np.ndarray | None
-    #: Pairs of them with a tube between: filaments.
-    links: np.ndarray | None
-    #: Normals of the surface they are on; and True if it shows its other side too.
-    normals: np.ndarray | None = None
+    links: np.ndarray | None  #: Pairs of them with a tube between: filaments.
+    normals: np.ndarray | None = None  #: Normals of the surface they are on; and True if it shows its other side too.
     two_sided: bool = False
     #: (T, n, 3) where they were, the oldest first; and the normals of their surface there.
     past: np.ndarray | None = None
     past_normals: np.ndarray | None = None
-    #: Links that jumps have bound are lines between places that are not beads.
-    are_beads: bool = True
+    are_beads: bool = True  #: Links that jumps have bound are lines between places that are not beads.
     #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
     half_axes: np.ndarray | None = None
     #: Spheres that are drawn instead of these ellipsoids: centres (k, 3) in space, and radii (k,).
     instead: tuple[np.ndarray, np.ndarray] | None = None
-    #: True if there are as many of them in every frame of a movie.
-    is_constant: bool = True
+    is_constant: bool = True  #: True if there are as many of them in every frame of a movie.
     #: True if these are the lines of a periodic box, which have their own colour and are not in the legend.
     is_box: bool = False
-    #: A colour other than that of its number.
-    color: tuple[float, float, float] | None = None
+    color: tuple[float, float, float] | None = None  #: A colour other than that of its number.
 
     @property
     def legend(self) -> str:
@@ -117,10 +107,8 @@ class Solids:
 class BeadModel(NamedTuple):
     """Spheres of one body, in its frame."""
 
-    #: (k, 3), nm
-    centers: np.ndarray
-    #: (k,), nm
-    radii: np.ndarray
+    centers: np.ndarray  #: (k, 3), nm
+    radii: np.ndarray  #: (k,), nm
 
     @property
     def reach(self) -> float:
@@ -134,8 +122,7 @@ class _Part(NamedTuple):
     name: str
     beads: np.ndarray
     faces: np.ndarray | None = None
-    # Of in-triangle points: the membrane, and their faces.
-    on: tuple[str, np.ndarray] | None = None
+    on: tuple[str, np.ndarray] | None = None  # Of in-triangle points: the membrane, and their faces.
     radius: np.ndarray | None = None
     links: np.ndarray | None = None
     surface: Surface | None = None
@@ -160,10 +147,8 @@ class Scene(NamedTuple):
     #: (k, 2, 3) both ends of each link, by the name of the jump that has bound it or the force that has it; and bonds
     #: of other forces.
     links: dict[str, np.ndarray]
-    #: Permanent ids of beads, -1 in rows without a bead; None where all rows have beads.
-    ids: np.ndarray | None = None
-    #: (3,) lengths of the periodic box (nm), 0 in open directions; None without one.
-    box: np.ndarray | None = None
+    ids: np.ndarray | None = None  #: Permanent ids of beads, -1 in rows without a bead; None where all rows have beads.
+    box: np.ndarray | None = None  #: (3,) lengths of the periodic box (nm), 0 in open directions; None without one.
 
     def sheet(self, part: "_Part") -> Sheet:
         """Return a membrane, its triangles whole."""
