@@ -38,28 +38,15 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def numbers_of(words: list[str], line: int) -> list[float]:
-    """Return the decimal numbers of a row."""
+def numbers_of(words: list[str], line: int, kind: Callable[[str], _Number]) -> list[_Number]:
+    """Return the numbers of a row."""
     try:
-        return _read_by(float, words)
+        if "_" in "".join(words):  # Python reads 1_0 as 10.
+            raise ValueError
+        return [kind(word) for word in words]
     except ValueError:
-        said = shortened(" ".join(words))
-        raise ValueError(f"its line {line}, {said!r}, holds something else than numbers") from None
-
-
-def whole_numbers_of(words: list[str], line: int) -> list[int]:
-    """Return the whole numbers of a row."""
-    try:
-        return _read_by(int, words)
-    except ValueError:
-        said = shortened(" ".join(words))
-        raise ValueError(f"its line {line} holds something else than whole numbers: {said!r}") from None
-
-
-def _read_by(kind: Callable[[str], _Number], words: list[str]) -> list[_Number]:
-    if "_" in "".join(words):  # Python reads 1_0 as 10.
-        raise ValueError
-    return [kind(word) for word in words]
+        said = f"{'whole ' if kind is int else ''}numbers: {shortened(' '.join(words))!r}"
+        raise ValueError(f"its line {line} holds something else than {said}") from None
 
 
 def _surface(vertices: "array[float]", corners: "array[int]", lengths: "array[int]") -> Surface:
@@ -99,7 +86,7 @@ def read_obj(data: bytes) -> Surface:
                 raise ValueError(f"its vertex {n_vertices + 1} has {len(words) - 1} coordinates, on line {line}")
             if len(words) - 1 not in (3, 4, 6, 7):
                 raise ValueError(f"its line {line} has {len(words) - 1} numbers of one vertex")
-            vertices.extend(numbers_of(words[1:], line)[:3])
+            vertices.extend(numbers_of(words[1:], line, float)[:3])
         elif words[0] == "f":
             lengths.append(len(words) - 1)
             lines.append(line)
@@ -157,7 +144,7 @@ def read_off(data: bytes) -> Surface:
     # The number of edges is left out by some writers, and wrong by others.
     if len(words) not in (2, 3):
         raise ValueError(f"its line {first} does not hold how many vertices, faces and edges there are")
-    n_vertices, n_faces = whole_numbers_of(words, first)[:2]
+    n_vertices, n_faces = numbers_of(words, first, int)[:2]
     if n_vertices < 0 or n_faces < 0:
         raise ValueError(f"its line {first} announces {n_vertices} vertices and {n_faces} faces")
     announced = f"that line {first} announces"
@@ -184,7 +171,7 @@ def read_off(data: bytes) -> Surface:
                 f"its line {line} has {len(words)} numbers, but vertex {k} of {n_vertices} has "
                 f"{' or '.join(map(str, sorted(widths)))}: is it one of the vertices {announced}?"
             )
-        row = numbers_of(words, line)
+        row = numbers_of(words, line, float)
         if own == 4:
             if row[3] == 0.0:
                 raise ValueError(f"its line {line} has a vertex with the fourth coordinate 0, infinitely far away")
@@ -192,12 +179,12 @@ def read_off(data: bytes) -> Surface:
         vertices.extend(row[:3])
     for k in range(n_faces):
         line, words = next_row(k, n_faces, "faces")
-        (n,) = whole_numbers_of(words[:1], line)
+        (n,) = numbers_of(words[:1], line, int)
         if n < 3:
             raise ValueError(f"it has a face with {n} vertices, on line {line}")
         if len(words) - 1 - n not in (0, 1, 3, 4):
             raise ValueError(f"its line {line} has {len(words) - 1} numbers for a face of {n} vertices and its colour")
-        face = whole_numbers_of(words[1 : n + 1], line)
+        face = numbers_of(words[1 : n + 1], line, int)
         wrong = [v for v in face if not 0 <= v < n_vertices]
         if wrong:
             there = f"there are 0 to {n_vertices - 1}"
@@ -277,7 +264,7 @@ def _text_facets(text: str) -> np.ndarray:
         if keyword == "vertex" and loop and n < 3:
             if len(words) != 4:
                 raise ValueError(f"its line {line} has {len(words) - 1} coordinates of one vertex")
-            corners.extend(numbers_of(words[1:], line))
+            corners.extend(numbers_of(words[1:], line, float))
             n += 1
         elif keyword == "facet" and solid and not facet:
             facet, n = line, 0
