@@ -144,7 +144,8 @@ class Report:
         interval = max(1, self.steps // frames)
         membranes = system.topology.membranes
         with Simulation(system, integrator, self.threads) as simulation:
-            _place(simulation.context, start)
+            if start is not None:
+                simulation.context.set_state(start)
             if thermal:
                 simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=self.seed)
                 simulation.reporters.append(Callback(sampling_interval(self.steps), keep, include="energy"))
@@ -208,18 +209,14 @@ class Report:
         return Demo(mesh, topology, lines, summary)
 
 
-def _place(context: Context, start: State | None) -> None:
-    if start is not None:
-        context.set_state(start)
-
-
 def _faster(system: System, integrator: SplittingIntegrator, most: int, start: State | None) -> tuple[int, str]:
     """Choose one thread or as many as the machine offers, whichever is faster now, and give a remark: threads wait for
     each other many times a step, and on a busy machine for one that does not run."""
     contexts = {}
     for n in (1, most):
         contexts[n] = Context(system, copy.copy(integrator), n)
-        _place(contexts[n], start)
+        if start is not None:
+            contexts[n].set_state(start)
         contexts[n].step(5)
     seconds = dict.fromkeys(contexts, 0.0)
     for _ in range(3):
@@ -327,8 +324,7 @@ def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
     for line in lines:
         known = "-"
         if line.expected is not None:
-            digits = 4 if line.error is None else _decimals(line.error)
-            known = f"{line.expected:.{digits}f}" if line.error is not None else f"{line.expected:.{digits}g}"
+            known = f"{line.expected:.4g}" if line.error is None else f"{line.expected:.{_decimals(line.error)}f}"
         rows.append((line.quantity, number(line.measured, line.error), known, line.unit, line.verdict, line.criterion))
     widths = [max(len(row[k]) for row in rows) for k in range(6)]
     return [

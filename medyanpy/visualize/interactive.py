@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -250,16 +251,13 @@ def _piece_of_sheet(s: Sheet, limits: tuple[float, float], colormap: str, opacit
 
 
 def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[Piece]:
-    radii = renderer.radii_of(s, default)
+    centers, radii = s.centers, renderer.radii_of(s, default)
     if s.instead is not None:
-        x, r = s.instead
-        yield _ellipsoids(s.name, x, r[:, None, None] * np.eye(3), color)
+        centers, radii = s.instead
+    elif s.half_axes is not None:
+        yield _ellipsoids(s.name, centers, s.half_axes, color)
         return
-    if s.half_axes is not None:
-        yield _ellipsoids(s.name, s.centers, s.half_axes, color)
-        return
-    centers = s.centers
-    if s.links is not None:
+    elif s.links is not None:
         yield _tubes(s.name, centers, radii, s.links, color)
         # Round ends, and no gaps where links meet at an angle.
         ends = np.unique(s.links)
@@ -289,14 +287,10 @@ def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np
     return Piece(name, x.reshape(-1, 3), normals, faces, color)
 
 
+@cache
 def _sphere(subdivisions: int) -> TriangleMesh:
     """Return a mesh of a sphere of radius 1."""
-    if subdivisions not in _spheres:
-        _spheres[subdivisions] = TriangleMesh.icosphere(1.0, subdivisions)
-    return _spheres[subdivisions]
-
-
-_spheres: dict[int, TriangleMesh] = {}
+    return TriangleMesh.icosphere(1.0, subdivisions)
 
 
 def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color: np.ndarray) -> Piece:
