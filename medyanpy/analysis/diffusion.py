@@ -315,7 +315,7 @@ def _in_boxes(frames: Source, box: Any, axes: list[int], middle: np.ndarray | No
             # From one frame to the next beads move to the nearest image; where they are not there they go nowhere.
             steps = np.nan_to_num(images_between(np.diff(out, axis=0), side))
             out[1:] -= np.cumsum(steps, axis=0)
-        return out
+        return np.asarray(out)
 
     return _Moved(frames, continued)
 

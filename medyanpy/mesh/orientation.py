@@ -58,7 +58,8 @@ def edges_across(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> np.n
 
 def _closed(c: Connectivity) -> np.ndarray:
     """Mark components without a border."""
-    return np.bincount(c.component_of_face[c.border_half_edges // 3], minlength=int(c.component_of_face.max()) + 1) == 0
+    of = c.component_of_face
+    return np.asarray(np.bincount(of[c.border_half_edges // 3], minlength=int(of.max()) + 1) == 0)
 
 
 def reversed_faces(faces: np.ndarray, which: np.ndarray) -> np.ndarray:

@@ -104,8 +104,9 @@ def movie(
         for scene in scenes():
             now = objects_of(scene, scene.past(list(past)), boxes, constant)
             give_colors(*now, painted)
-            looks = point_radius, "viridis", inside, backdrop
-            yield render(*now, window, size, *looks, opacity=opacity, edges=bool(edges))
+            yield render(
+                *now, window, size, point_radius, "viridis", inside, backdrop, opacity=opacity, edges=bool(edges)
+            )
             past.append(scene)
 
     image = images()
