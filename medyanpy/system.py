@@ -19,6 +19,7 @@ __all__ = ["System"]
 # The argument is returned with its own type.
 _Force = TypeVar("_Force", bound=Force)
 _Jump = TypeVar("_Jump", bound=Jump)
+_Member = TypeVar("_Member", bound=Force | Jump)
 
 # The number of a jump is 8 bits of the counter of its random numbers.
 _MOST_JUMPS = 256
@@ -31,9 +32,9 @@ class System(Displayed, Guarded):
     ----------
     topology : Topology
     box : (3,) of float, nm, > 0, or None, optional
-        Lengths of a periodic box along x, y and z; None in directions that are open. Beads interact with the nearest
-        image of each other, meshes may close through its sides (see `TriangleMesh`), and positions are those of one
-        and the same image for ever (`State.wrapped_positions` brings all into the box). Without, space is open.
+        Lengths of a periodic box along x, y and z; None in open directions. Beads interact with nearest images, meshes
+        may close through its sides (see `TriangleMesh`), and positions are unwrapped (`State.wrapped_positions` wraps
+        them). Without, space is open.
 
     Raises
     ------
@@ -46,14 +47,13 @@ class System(Displayed, Guarded):
     ----------
     topology : Topology
     box : (3,) tuple of float, nm, or None; or None
-        Its lengths at the start; `jumps.BoxArea` and `Context.set_box` change those of a context, which states
-        tell.
+        Its lengths at the start; `jumps.BoxArea` and `Context.set_box` change those of a context (`State.box`).
     forces : tuple of Force
         In the order added, which is the order in which they are summed.
     jumps : tuple of Jump
         In the order added, which is the order in which they act.
     hydrodynamics : RotnePrager or None
-        By which beads feel each other through the fluid; without, each has its own friction and noise.
+        Interactions through the fluid; without, each bead has its own friction and noise.
 
     Examples
     --------
@@ -124,10 +124,7 @@ class System(Displayed, Guarded):
         raise ParameterError(f"{what!r} is not in this system")
 
     def _named(self) -> list[tuple[str, Force | Jump]]:
-        return [
-            *zip(self._names, self._forces, strict=True),
-            *zip(self._jump_names, self._jumps, strict=True),
-        ]
+        return [*zip(self._names, self._forces, strict=True), *zip(self._jump_names, self._jumps, strict=True)]
 
     def __getitem__(self, name: str) -> Force | Jump:
         """Return the force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
@@ -160,23 +157,38 @@ class System(Displayed, Guarded):
         """
         if not isinstance(force, Force):
             raise ParameterError(f"add_force: {force!r} is not a Force")
-        if any(force is f for f in self._forces):
-            raise ParameterError(f"add_force: {force!r} is in this system already")
-        return self._add(force, None)
+        return self._add(force)
 
-    def _add(self, force: _Force, unique_name: str | None) -> _Force:
-        """Add a force, under the name it had in the system this one is made after."""
-        self._refuse_if_in_use("add_force")
-        for handle in force.handles:
+    def _all(self, noun: str) -> tuple[list[Any], list[str]]:
+        """Return all forces or jumps, and their names."""
+        return (self._jumps, self._jump_names) if noun == "jump" else (self._forces, self._names)
+
+    def _add(self, what: _Member, unique_name: str | None = None) -> _Member:
+        """Add a force or jump; the unique name is that of the system which this one is made after."""
+        noun = "jump" if isinstance(what, Jump) else "force"
+        members, names = self._all(noun)
+        if any(what is one for one in members):
+            raise ParameterError(f"add_{noun}: {what!r} is in this system already")
+        self._refuse_if_in_use(f"add_{noun}")
+        for handle in what.handles:
             if handle.topology is not self.topology:
-                raise TopologyError(f"{force.name}: {handle!r} belongs to another topology")
-        self._names.append(self._unique_name(force, unique_name))
-        self._forces.append(force)
-        return force
+                raise TopologyError(f"{what.name}: {handle!r} belongs to another topology")
+        if isinstance(what, Jump):
+            what.check(self.topology, self.forces)
+        names.append(self._unique_name(what, unique_name))
+        members.append(what)
+        return what
+
+    def _remove(self, noun: str, what: Force | Jump) -> None:
+        members, names = self._all(noun)
+        for i, one in enumerate(members):
+            if one is what:
+                del members[i], names[i]
+                return
+        raise ParameterError(f"remove_{noun}: {what!r} is not in this system")
 
     def _unique_name(self, what: Force | Jump, given: str | None) -> str:
-        """Return a name that is unique among forces and jumps; `given`: its name in the system this one is made
-        after."""
+        """Return a name that is unique among forces and jumps."""
         taken = (*self._names, *self._jump_names)
         if given in taken:
             raise ParameterError(f"two forces have the name {given!r}")
@@ -198,21 +210,9 @@ class System(Displayed, Guarded):
         """
         if not isinstance(jump, Jump):
             raise ParameterError(f"add_jump: {jump!r} is not a Jump")
-        if any(jump is one for one in self._jumps):
-            raise ParameterError(f"add_jump: {jump!r} is in this system already")
         if len(self._jumps) == _MOST_JUMPS:
             raise ParameterError(f"add_jump: a system has {_MOST_JUMPS} jumps at most")
-        return self._add_jump(jump, None)
-
-    def _add_jump(self, jump: _Jump, unique_name: str | None) -> _Jump:
-        self._refuse_if_in_use("add_jump")
-        for handle in jump.handles:
-            if handle.topology is not self.topology:
-                raise TopologyError(f"{jump.name}: {handle!r} belongs to another topology")
-        jump.check(self.topology, self.forces)
-        self._jump_names.append(self._unique_name(jump, unique_name))
-        self._jumps.append(jump)
-        return jump
+        return self._add(jump)
 
     def add_hydrodynamics(self, interactions: RotnePrager) -> RotnePrager:
         """Let beads feel each other through the fluid, and return what was given.
@@ -263,11 +263,7 @@ class System(Displayed, Guarded):
             A system that a Context already uses.
         """
         self._refuse_if_in_use("remove_jump")
-        for i, one in enumerate(self._jumps):
-            if one is jump:
-                del self._jumps[i], self._jump_names[i]
-                return
-        raise ParameterError(f"remove_jump: {jump!r} is not in this system")
+        self._remove("jump", jump)
 
     def remove_force(self, force: Force) -> None:
         """Take a force away again.
@@ -283,11 +279,7 @@ class System(Displayed, Guarded):
         for name, jump in zip(self._jump_names, self._jumps, strict=True):
             if any(force is one for one in jump.forces):
                 raise ParameterError(f"remove_force: {name} changes the terms of {force!r}: remove_jump it first")
-        for i, f in enumerate(self._forces):
-            if f is force:
-                del self._forces[i], self._names[i]
-                return
-        raise ParameterError(f"remove_force: {force!r} is not in this system")
+        self._remove("force", force)
 
     def _refuse_if_in_use(self, what: str) -> None:
         if len(self._contexts) and not self.topology.is_edited:
@@ -325,20 +317,14 @@ class System(Displayed, Guarded):
 
 
 def _made_anew(
-    cls: type[System],
-    topology: Topology,
-    forces: tuple[Force, ...],
-    names: tuple[str, ...],
-    jumps: tuple[Jump, ...] = (),
-    jump_names: tuple[str, ...] = (),
-    hydrodynamics: RotnePrager | None = None,
+    cls: type[System], topology: Topology, forces: tuple[Force, ...], names: tuple[str, ...],
+    jumps: tuple[Jump, ...] = (), jump_names: tuple[str, ...] = (), hydrodynamics: RotnePrager | None = None,
     box: Box | None = None,
-) -> System:
+) -> System:  # fmt: skip
     system = cls(topology) if box is None else cls(topology, box)
-    for force, name in zip(forces, names, strict=True):
-        system._add(force, name)
-    for jump, name in zip(jumps, jump_names, strict=True):
-        system._add_jump(jump, name)
+    everything: tuple[Any, ...] = (*forces, *jumps)
+    for one, name in zip(everything, (*names, *jump_names), strict=True):
+        system._add(one, name)
     if hydrodynamics is not None:
         system.add_hydrodynamics(hydrodynamics)
     return system

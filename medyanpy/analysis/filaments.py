@@ -67,7 +67,7 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
 
     def between(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
         # Link by link: a filament may be longer than the box.
-        starts = filaments.link_starts[:-1]
+        starts = filaments.kind.link_starts[:-1]
         whole = 0.0 if lengths is None else np.add.reduceat(images_between(x[b] - x[a], lengths), starts)
         return np.asarray(x[last] - x[first] - whole)
 
@@ -93,7 +93,7 @@ def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> 
         In the order of ``FilamentBending.joints``.
     """
     filaments = _checked("contour_curvature", filaments)
-    before, after = filaments.links_at_joints
+    before, after = filaments.kind.links_at_joints
 
     def at_joints(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
         tangent, length = _tangents(x, filaments, lengths)
@@ -216,8 +216,8 @@ def _nodes(x: Any, what: str, filaments: Filaments, frame: Any = None) -> np.nda
     if ids is not None and len(ids) == n and not np.array_equal(ids[rows], filaments.ids):
         bead = int(rows[np.argmax(ids[rows] != filaments.ids)])
         raise TopologyError(
-            f"{what}: at step {frame.step} {filaments.describe(bead)} of {filaments.name!r} was not there, or is gone: "
-            "give frames in which all of these filaments are there"
+            f"{what}: at step {frame.step} {filaments.kind.describe(bead)} of {filaments.name!r} was not there, or is "
+            "gone: give frames in which all of these filaments are there"
         )
     x = array(f"{what}: positions", x, (None, 3), nan=True)
     if len(x) not in (n, len(filaments)):
@@ -246,10 +246,10 @@ class _Pairs:
     """Pairs of links that are k apart on one filament."""
 
     def __init__(self, filaments: Filaments) -> None:
-        starts, lengths, self.closed = filaments.link_starts[:-1], filaments.link_lengths, filaments.closed
-        links = np.diff(filaments.link_starts)
+        starts, lengths, self.closed = filaments.kind.link_starts[:-1], filaments.link_lengths, filaments.closed
+        links = np.diff(filaments.kind.link_starts)
         #: Of each link its filament; the start of that, its own number there, and how many links there are.
-        self.filament = filaments.link_chains
+        self.filament = filaments.kind.link_chains
         self._start, self._left = starts[self.filament], links[self.filament]
         self._number = np.arange(len(self.filament)) - self._start
         self._middle = np.cumsum(lengths) - 0.5 * lengths
@@ -277,7 +277,7 @@ def _pair_sums(
     """Sum 1 - t·t (parts, K) and numbers of pairs, in independent parts of the data; also return mean separations (K,)
     and pairs in a frame."""
     filaments = _checked(what, filaments)
-    pairs, n_filaments = _Pairs(filaments), filaments.n_filaments
+    pairs, n_filaments = _Pairs(filaments), filaments.kind.n_chains
     separation = []
     longest = np.inf if max_separation is None else number(f"{what}: max_separation", max_separation, at_least=0.0)
     for k in range(pairs.count):

@@ -120,6 +120,4 @@ ANGULAR_MOMENTA = Column(
     entry="angular_momentum",
 )  # fmt: skip
 TRIANGLES = Column("triangles", "intriangle", dtype=np.int32, array="triangle", entry="triangle", shown=())
-BARYCENTRIC = Column(
-    "barycentric", "intriangle", (2,), array="barycentric", entry="barycentric", shown=(3,)
-)
+BARYCENTRIC = Column("barycentric", "intriangle", (2,), array="barycentric", entry="barycentric", shown=(3,))

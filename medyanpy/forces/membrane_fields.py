@@ -55,7 +55,7 @@ class _OnMembrane(Force):
         of_vertices, of_points = layout.numbers_of_membranes()
         return (
             self.name,
-            layout.internal(self._points.with_room).astype(np.int32),
+            layout.internal(self._points.kind.with_room).astype(np.int32),
             layout.slice_of(self._points.membrane).start,
             Accumulator(len(of_vertices), layout.threads, of_vertices, of_points),
         )

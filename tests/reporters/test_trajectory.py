@@ -31,7 +31,7 @@ def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
     topology.add_rigid_bodies(np.zeros((5, 3)), turns, 1e-12, [2e-11, 2e-11, 4e-12], (1e-6, 1e-5), name="rods")
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
-    assert first.first_bead == 0
+    assert first.kind.first_bead == 0
     return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=1)
 
 
