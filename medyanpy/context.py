@@ -178,10 +178,10 @@ class Context(Displayed, Settable):
         ------
         SimulationError
             The run cannot continue; the error names step, bead, object and force. The Context is then at the last good
-            state and can be used: looked at, changed, and run on with the cause mended.
+            state, and can be used.
         ContextInUseError
-            Called by a reporter or a `PythonForce` of this context, or while another thread uses it. So does
-            everything else that looks at a context or changes it, but for reporters, which may look.
+            Called by a reporter or a `PythonForce` of this context, or while another thread uses it. All other methods
+            do so too, but reporters may look.
         """
         n = whole_number("step: n", n, at_most=2**63 - 1 - self.step_count)
         self._refresh()
@@ -203,11 +203,10 @@ class Context(Displayed, Settable):
     def runaway(self) -> float | None:
         """Ratio of a bead's speed to its thermal speed √(kT/m) that ends a run; 20 by default, None for never.
 
-        Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
-        kinetic energy) takes the place of kT. Kinetic energy that comes from potential energy released since then ends
-        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples and
-        loads that turn with a rod) are therefore not watched. The account is started again whenever numbers of forces,
-        positions or velocities are set. Checkpoints hold the number, documents do not.
+        Without a thermostat, or where a bead is faster at the start, the largest kinetic energy there replaces kT.
+        Kinetic energy from potential energy released since then ends no run, so that systems with a force whose energy
+        does not tell its work (`PythonForce`, couples and loads that turn with a rod) are not watched. The account
+        starts again when numbers of forces, positions or velocities are set. Checkpoints hold the number.
         """
         return self._schedule.account.factor
 
@@ -241,11 +240,9 @@ class Context(Displayed, Settable):
         return self._measure.look(positions, velocities, forces, energy, virial, multipliers, physical_positions)
 
     def snapshot(self, **what: bool) -> State:
-        """Return what `get_state` does, from any thread, also while another one runs `step`: it is taken between two
-        steps.
+        """Return what `get_state` does, between two steps, from any thread, also while another one runs `step`.
 
-        It waits for that, at most some 50 ms and a step. Where numbers of forces or of the integrator have been set
-        since `step` was called, it shows what that run is made with. It costs the run the time of one look.
+        It waits at most some 50 ms and a step, and shows numbers of forces and of the integrator as `step` has them.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ from medyanpy.core.columns import BEADS, Column
 from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, adder_of, found_ids, handles_in
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 
-# Kinds of beads are exported too, which were all in this file in 0.1.
+# Handles are exported too.
 __all__ = [
     "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads",
     "RigidBodies", "Rods", "SurfacePoints", "Topology",
@@ -247,19 +247,18 @@ class Topology(Displayed, Guarded):
         """Surround a block in which beads are added to a running simulation and removed, with forces and jumps on them.
 
         Inside, all ``add_`` methods of the topology, ``add``, ``remove`` and ``reserve`` of its handles, and
-        ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. At its end the
-        Context continues with all of it: step, time, positions, velocities and links of what stays are as before, to
-        the last bit. So is what they do from then on, as far as nothing new acts on them. New beads are where they were
-        put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
-        without one. What comes and goes changes the energy by protocol work. If the block raises an error, or the
-        Context cannot be made to follow, all is as it was before.
+        ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. The Context then
+        continues: step, time, positions, velocities and links of what stays are as before, to the last bit, and so is
+        their motion as far as nothing new acts on them. Velocities of new beads are drawn at the temperature of the
+        integrator, or are 0 without one. The change of the energy is protocol work. After an error in the block, or
+        where the Context cannot follow, all is as before.
 
         Raises
         ------
         TopologyError
             Inside another such block, or with several contexts that use the topology.
         ContextInUseError
-            Inside a step or from a reporter; and from whatever is asked of the Context inside the block.
+            Inside a step or from a reporter; and by uses of the Context inside the block.
         ParameterError, SimulationError
             At the end of the block, as from `Context`.
 
@@ -332,8 +331,8 @@ class Topology(Displayed, Guarded):
         self._joint = None
 
     def _keep(self, handle: _Handle, capacity: int | None = None, **given: Any) -> _Handle:
-        """Take a handle whose beads have the rows from `_room` on, and room for `capacity` of them in all. What was
-        `given` as one number for all is that of those that come later, too."""
+        """Take a handle whose beads have the rows from `_room` on, and room for `capacity` of them in all. Numbers
+        `given` for all beads are also those of later ones."""
         for name, value in vars(handle).items():
             if isinstance(value, np.ndarray) and not name.startswith("_"):
                 # Nothing would follow a change of it.

@@ -144,7 +144,7 @@ def remove(handle, n=None):
     """The first n of its beads, chains or constraints, or all."""
     if isinstance(handle, Constraints):
         handle.remove(np.arange(len(handle.members))[:n])
-    elif hasattr(handle, "n_chains"):
+    elif hasattr(handle.kind, "n_chains"):
         handle.remove(np.arange(handle.kind.n_chains)[:n], terms="remove")
     else:
         handle.remove(handle.beads[:n], terms="remove")

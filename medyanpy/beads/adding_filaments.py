@@ -155,9 +155,8 @@ def add_filament(
     closed : bool
         Join the last node to the first.
     directors : (l, 3) float, not zero, or "parallel", optional
-        Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are made
-        unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start; of a ring,
-        with the twist needed to close it spread evenly.
+        Makes the filament twistable: a material direction for each of its l links, perpendicular to it to 1e-3, of any
+        length. ``"parallel"``: without twist; of a ring, with the twist needed to close it spread evenly.
     director_mass : float or (l,) float, pN s² nm, > 0
         The moment of inertia of each link about its axis; needed with `directors`.
     director_friction : float or (l,) float, pN nm s, >= 0, optional
@@ -178,9 +177,9 @@ def add_filament(
     Raises
     ------
     TopologyError
-        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have. Both ends of a link
-        fixed, or fixed nodes that hold links straight between them. A director of no length or not perpendicular to its
-        link, or directors of filaments that are not constrained. A name in use, or a topology in use.
+        Wrong shapes, too few nodes, nodes in one place, other link lengths than those of the nodes. A link with both
+        ends fixed, or links held straight between fixed nodes. A director of length 0 or not perpendicular to its link,
+        or of a filament that is not constrained. A name in use, or a topology in use.
     ParameterError
         A number outside its domain.
     """

@@ -195,15 +195,15 @@ def constrain(
     Parameters
     ----------
     constraints : str, SymPy expression, or list of such
-        Functions that are zero: numbers, the coordinates x1, y1, z1, x2, ... (nm) of the beads of a row, parameters,
-        ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions of :doc:`/forces/fields`. Of one bead also
-        x, y, z. Several are several constraints for each row.
+        Functions that are zero: of coordinates x1, y1, z1, x2, ... (nm) of the beads of a row (of one bead also x, y,
+        z), numbers and parameters, with ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions of
+        :doc:`/forces/fields`. Several texts are several constraints for each row.
     beads : (m, k) int, (k,) int, or handle
-        The k beads of each of m constraints, rows of the topology: ``handle.beads`` gives them. Free beads, balls,
-        nodes of filaments and beads on surfaces. Of a handle each bead alone. m may be 0, k may not.
+        The k >= 1 beads of each of m constraints, rows as in ``handle.beads``: free beads, balls, nodes of filaments
+        and beads on surfaces. Of a handle each bead alone.
     length : float or (m,) float, nm, > 0, optional
-        Scale of tolerances. By default the largest distance between the beads of a row where they start (of one bead:
-        from the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
+        Scale of tolerances. By default the largest distance between the beads of a row at the start (of one bead: from
+        the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
     tolerance : float, > 0
         Largest deviation of a constraint, g over the length of its gradient, relative to `length`.
     name : str, optional
@@ -217,14 +217,13 @@ def constrain(
     Raises
     ------
     ParameterError
-        Text that is not such an expression (the message names the place), names that are unknown, a parameter that is
-        missing, not in the texts, not finite or named as something else; a length or tolerance outside its domain.
+        Text that is not such an expression, unknown names, a parameter that is missing, not in the texts, not finite or
+        named as something else; a length or tolerance outside its domain.
     TopologyError
-        Beads that do not exist, are inactive, are named twice in a row, or of a kind that cannot take part: in-triangle
-        points, vertices of membranes, oriented beads, directors, kinds defined elsewhere, surfaces of Python functions.
-        A bead on which no text depends. A constraint that does not hold at the start within 1e-3 of its length (beads
-        are moved to where it does), or that depends on others: the message names it and the deviation. A topology that
-        is in use by a Context.
+        Beads that do not exist, are inactive, named twice in a row, in no text, or of another kind: in-triangle points,
+        vertices, oriented beads, directors, kinds defined elsewhere, surfaces of Python functions. A constraint that
+        does not hold at the start within 1e-3 of its length (beads are moved to where it does), or depends on others. A
+        topology in use by a Context.
 
     Examples
     --------

@@ -245,9 +245,9 @@ def add_rod(
 ) -> Rods:  # fmt: skip
     """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
 
-    A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of the
-    length N ℓ. An end that is held is at its node, which has half a segment: with one such end the rod is (N - 1/2) ℓ
-    long, with two (N - 1) ℓ. The elasticity of rods comes from `forces.RodElasticity`.
+    A node is the middle of a segment: with free ends, N nodes make a rod of length N ℓ. A held end is at its node,
+    which has half a segment: with one the rod is (N - 1/2) ℓ long, with two (N - 1) ℓ. `forces.RodElasticity` is its
+    elasticity.
 
     Parameters
     ----------

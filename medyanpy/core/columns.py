@@ -27,16 +27,15 @@ class Column:
     name : str
         As a State shows it, `Context.set_column` takes it and `Trajectory.read` reads it, such as ``"orientations"``.
     of : str
-        Which beads have a row: those of every handle whose kind has a column of the same `of`, in topology order. All
-        have ``"beads"``; a kind has columns of one other `of` at most.
+        Beads with a row: those of every handle whose kind has a column of this `of`, in topology order. All have
+        ``"beads"``; a kind has one other `of` at most.
     shape : tuple of int
         Of a row.
     unit : str
         As H5MD writes units, such as ``"nm s-1"``; empty for numbers without one.
     role : str
-        ``"position"``: where something is. ``"momentum"``: momenta p, with the masses m that the attribute `mass` of
-        the handle holds, add Σ p²/2m to the kinetic energy, are drawn from Maxwell's distribution, and kicked by B
-        with what forces add up for them.
+        ``"position"``, or ``"momentum"``: momenta p of masses m add Σ p²/2m to the kinetic energy, are drawn from
+        Maxwell's distribution, and kicked by B with what forces add up for them.
     dtype : type
         np.float64, all of which must be finite, or an integer type.
     mass : str

@@ -30,9 +30,8 @@ _SUM_TOLERANCE = 1e-12
 class Sites:
     """Places that forces act on: beads, weighted means of beads, places that do not move.
 
-    Made by `Sites.beads`, `Sites.weighted`, `Sites.anchors` and ``filaments.sites``, and joined by ``+``. Sites
-    describe, like a topology: they cannot be changed, and one object may serve many forces. Links and pair forces act
-    on them, and hand on what they do to the beads in proportion to the weights.
+    Made by `Sites.beads`, `Sites.weighted`, `Sites.anchors` and ``filaments.sites``, and joined by ``+``. They cannot
+    be changed; one object may serve many forces. Forces on a site go to its beads in proportion to the weights.
 
     Attributes
     ----------
@@ -137,9 +136,8 @@ class Sites:
         TopologyError
             Wrong shapes, a negative bead number, a bead twice in one site.
         ParameterError
-            Weights that are not finite or do not sum to 1, to 1e-12 of the sum of their sizes. With another sum the
-            site would not move along when all its beads move alike: forces would depend on the origin, and not keep
-            the momentum.
+            Weights that are not finite, or whose sum misses 1 by more than 1e-12 of the sum of their sizes: forces
+            would depend on the origin.
         """
         what = "Sites.weighted"
         number = array(f"{what}: beads", beads, (None, None), dtype=np.int64, error=TopologyError)
@@ -171,9 +169,8 @@ class Sites:
 
         Notes
         -----
-        For jumps, anchors with equal coordinates are one site, whichever call made them: their partners are counted
-        together. For sites of their own at one place, put them 0.001 nm apart. `LinkBinding` warns (`SitesWarning`) of
-        jumps that share an anchor which different calls made.
+        For jumps, anchors with equal coordinates are one site, whose partners are counted together; put other sites
+        0.001 nm apart. `LinkBinding` warns (`SitesWarning`) of a shared anchor that different calls made.
         """
         x = array("Sites.anchors: positions", positions, (None, 3)).copy()
         made = np.full(len(x), next(_CALLS))
