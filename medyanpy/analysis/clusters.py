@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.images import expect_room
-from medyanpy._tools.validation import array, dimensions, number
+from medyanpy._tools.validation import number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
 from medyanpy.analysis.frames import Source, tree
 from medyanpy.errors import ParameterError, TopologyError
@@ -49,16 +49,11 @@ class ClusterSizes:
     ----------
     size : (S,) int array
         The sizes that occur, ascending.
-    number : (S,) float array, >= 0
-        Mean number of clusters of each size in a frame.
-    error : (S,) float array, >= 0
-        Standard errors.
-    mean : Estimate
-        Mean size of a cluster: beads over clusters.
-    weighted_mean : Estimate
-        Mean size of the cluster that a bead is in: ⟨Σ s²⟩/⟨Σ s⟩.
-    largest : Estimate
-        Mean size of the largest cluster of a frame.
+    number, error : (S,) float array, >= 0
+        Mean number of clusters of each size in a frame, and standard errors.
+    mean, weighted_mean, largest : Estimate
+        Mean size of a cluster, beads over clusters; of the cluster that a bead is in, ⟨Σ s²⟩/⟨Σ s⟩; and of the largest
+        cluster of a frame.
     """
 
     size: np.ndarray
@@ -89,15 +84,13 @@ def clusters(
 
     Returns
     -------
-    Clusters, or a list of them
-        A list, unless one frame is given.
+    Clusters, or a list of them, unless one frame is given
 
     Raises
     ------
-    ParameterError
-        Neither cutoff nor links, links for another number of frames, or a cutoff beyond half of the box.
-    TopologyError
-        As `mean_square_displacement`; links of rows that do not exist.
+    ParameterError, TopologyError
+        As `mean_square_displacement`; neither cutoff nor links, links for another number of frames, or of rows that do
+        not exist, a cutoff beyond half of the box.
 
     Examples
     --------
@@ -142,8 +135,7 @@ def cluster_sizes(
     ([1, 2, 3], [1.0, 1.0, 1.0], 2.0)
     """
     what = "cluster_sizes"
-    frames = Source(what, source)
-    found = [one.sizes for one in _clusters(frames, beads, cutoff, links, box)]
+    found = [one.sizes for one in _clusters(Source(what, source), beads, cutoff, links, box)]
     size = np.unique(np.concatenate(found))
     if not len(size):
         raise ParameterError(f"{what}: there are no beads in these frames")
@@ -156,22 +148,16 @@ def cluster_sizes(
     def ratio(above: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Divide sums over all frames, (m, q) each; return the ratios and their errors."""
         sums, counts = (np.array([a[i:j].sum(axis=0) for i, j in blocks], float) for a in (above, below))
-        value, error = jackknife(sums, counts, lambda total, n: total / n)
+        value, error = jackknife(sums, counts)
         return np.asarray(value), np.asarray(error)
 
     count, beads_there = each.sum(axis=1), each @ size
-    summary = ratio(
-        np.column_stack([beads_there, each @ size**2, largest]),
-        np.column_stack([count, beads_there, np.ones(len(found))]),
-    )
+    above, below = [beads_there, each @ size**2, largest], [count, beads_there, np.ones(len(found))]
+    summary = ratio(np.column_stack(above), np.column_stack(below))
     if len(found) > 1 and np.isnan(summary[1]).any():
-        why = "the data are too few parts that do not depend on each other"
-        warn_of_no_error(frames.what, float(summary[0][0]), why)
+        warn_of_no_error(what, float(summary[0][0]))
     mean, weighted, widest = (Estimate(float(value), float(error)) for value, error in zip(*summary, strict=True))
     return ClusterSizes(size, *ratio(each, np.ones_like(each)), mean, weighted, widest)
-
-
-# How it is done -----------------------------------------------------------------------------------------------
 
 
 def _clusters(frames: Source, beads: Any, cutoff: float | None, links: Any, box: Any) -> list[Clusters]:
@@ -183,10 +169,8 @@ def _clusters(frames: Source, beads: Any, cutoff: float | None, links: Any, box:
     joined, boxes = _links(frames, links), frames.boxes(box)
     for cell in boxes:
         expect_room(f"{what}: cutoff", reach or 0.0, cell)
-    return [
-        _connected(rows, x, reach, joined[k % len(joined)], frames.n_rows, boxes[k])
-        for k, x in enumerate(frames.each(rows))
-    ]
+    each = enumerate(frames.each(rows))
+    return [_connected(rows, x, reach, joined[k % len(joined)], frames.n_rows, boxes[k]) for k, x in each]
 
 
 def _links(frames: Source, links: Any) -> list[np.ndarray]:
@@ -194,17 +178,7 @@ def _links(frames: Source, links: Any) -> list[np.ndarray]:
     what = f"{frames.what}: links"
     if links is None:
         return [np.empty((0, 2), np.int64)]
-    # Lists of frames with different numbers of links are not an array.
-    of_each = isinstance(links, list | tuple) and len(links) > 0 and all(isinstance(one, np.ndarray) for one in links)
-    several = of_each or dimensions(what, links, "(l, 2), or one of these for each frame", error=TopologyError) == 3
-    found = [
-        array(f"{what}[{k}]" if several else what, one, (None, 2), dtype=np.int64, error=TopologyError)
-        if np.size(one)
-        else np.empty((0, 2), np.int64)
-        for k, one in enumerate(links if several else [links])
-    ]
-    if several and len(found) != len(frames):
-        raise ParameterError(f"{what} are of {len(found)} frames, but there are {len(frames)}")
+    found = frames.arrays("links", links, 2)
     for one in found:
         wrong = (one < 0) | (one >= frames.n_rows)
         if wrong.any():

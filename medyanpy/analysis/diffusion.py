@@ -1,6 +1,6 @@
 """Mean-square displacements of beads, and diffusion coefficients from them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,14 +17,12 @@ __all__ = [
     "MeanSquareDisplacement", "averaged", "axes_of", "diffusion_coefficient", "lags_of", "mean_square_displacement",
 ]  # fmt: skip
 
-# The most groups of beads that are parts of the data.
-_MOST_PARTS = 64
+_MOST_PARTS = 64  # The most groups of beads that are parts of the data.
 # Blocks of origins are at least so many lags long: neighbours then share so little that errors are 7 % too small most
 # (Brownian motion). Fewer parts than these give no error.
 _LAGS_IN_BLOCK = 2
 _FEWEST_PARTS = 4
-# Frames of beads of which transforms are taken at once.
-_AT_ONCE = 1 << 17
+_AT_ONCE = 1 << 17  # Frames of beads of which transforms are taken at once.
 
 
 @dataclass(frozen=True)
@@ -33,14 +31,10 @@ class MeanSquareDisplacement:
 
     Attributes
     ----------
-    lags : (K,) int array
-        Times as numbers of frames.
-    time : (K,) float array, s
-        Times in seconds.
-    value : (K,) float array, nm²
-        Mean over beads and origins; nan where no bead was there at both ends.
-    error : (K,) float array, nm²
-        Standard errors; nan where the data do not determine them.
+    lags, time : (K,) int array, and (K,) float array, s
+        Times as numbers of frames, and in seconds.
+    value, error : (K,) float array, nm²
+        Mean over beads and origins, and standard errors; nan where no bead or too few parts determine them.
     pairs : (K,) int array
         Number of pairs of frames of a bead that each mean is over.
     axes : str
@@ -68,10 +62,8 @@ class Paths(Protocol):
 
 @dataclass(frozen=True)
 class _Parts:
-    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, and their numbers.
-
-    `length` is the number of frames in the shortest block.
-    """
+    """Sums (p, b, K) over displacements of groups of beads from blocks of origins, and their numbers; `length` is the
+    number of frames in the shortest block."""
 
     sums: np.ndarray
     counts: np.ndarray
@@ -94,15 +86,8 @@ class _Parts:
 
 @plainly_called
 def mean_square_displacement(
-    source: Any,
-    beads: Any = None,
-    lags: Any = None,
-    *,
-    axes: str = "xyz",
-    interval: float | None = None,
-    sphere: Any = None,
-    box: Any = None,
-    scaled: bool = False,
+    source: Any, beads: Any = None, lags: Any = None, *, axes: str = "xyz", interval: float | None = None,
+    sphere: Any = None, box: Any = None, scaled: bool = False,
 ) -> MeanSquareDisplacement:
     r"""Return the mean-square displacement :math:`\langle |x(s + t) - x(s)|^2\rangle` of beads by lag t.
 
@@ -123,19 +108,15 @@ def mean_square_displacement(
         Between frames, for arrays of positions; the others know their times.
     sphere : (3,) or (m, 3) float, nm, optional
         Middle of a sphere, at rest or in each frame, on which beads are. Displacements are then arcs of great circles:
-        the angle between both places times the mean of their distances from the middle. On a vesicle that fluctuates
-        these are the arcs of its mean sphere. In a box, places are those nearest to the middle.
+        the angle between both places (in a box, nearest to the middle) times the mean of their distances from the
+        middle.
     box : (3,) float or None, nm, or one for each frame, optional
         Lengths of the periodic box of arrays of positions, which may then be wrapped: from one frame to the next, beads
-        get to the nearest image. States and trajectories have a box, and unwrapped positions.
+        get to the nearest image.
     scaled : bool
         Of a box that changes, displacements in units of its lengths, times :math:`\langle L^{-2}\rangle^{-1/2}` over
         all frames. A bead that only moves with the box is then at rest, and one that diffuses with D in it has
         :math:`2dDt`.
-
-    Returns
-    -------
-    MeanSquareDisplacement
 
     Raises
     ------
@@ -149,31 +130,21 @@ def mean_square_displacement(
 
     Notes
     -----
-    All lags cost as much as one: sums of products are convolutions, which are computed by fast Fourier transforms
-    (theorem of Wiener and Khinchin). They are right to about 1e-15 of the largest square of a distance from the middle
-    of a bead's path, not of each value: a bead that moves straight for 10⁵ frames loses ten digits of its shortest lag.
+    Sums of products are convolutions, computed by fast Fourier transforms, right to about 1e-15 of the largest square
+    of a distance from the middle of a bead's path: a bead that moves straight for 10⁵ frames loses ten digits of its
+    shortest lag.
 
-    Errors are those of the jackknife over parts of the data. With 20 beads or more, these are single beads, or 64
-    groups of successive beads with all of their paths. Overlapping origins then do no harm, and neighbours that move
-    together, such as the nodes of a filament, are mostly in one part. With fewer beads, parts are blocks of origins of
-    each, at least twice as long as the lag; a lag with fewer than four parts has no error. Beads, or blocks, are taken
-    to be independent: of beads that all move together, such as those of one body, give one.
+    Errors are those of the jackknife over beads, 64 groups of successive beads at most; with fewer than 20 beads over
+    blocks of origins of each, at least twice as long as the lag, and with fewer than four of these there is none.
+    Beads, or blocks, are taken to be independent: of beads that all move together, such as those of one body, give one.
 
-    Along a surface: for a sheet that is nearly flat take ``axes="xy"``; for a sphere the arcs (`sphere`), where each
-    lag costs a pass over all frames. On a sphere, with diffusion alone, :math:`\langle\cos\theta\rangle =
-    e^{-2Dt/R^2}`, so that squares of arcs are :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at
-    :math:`R^2(\pi^2/2 - 2)`.
-
-    In units of a box that changes, nodes of filaments and rods keep a little motion, since these are moved as wholes,
-    by their centres: the relative change of the box's length, times their distance from the centre.
-
-    References
-    ----------
+    On a sphere, with diffusion alone, :math:`\langle\cos\theta\rangle = e^{-2Dt/R^2}`, so that squares of arcs are
+    :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at :math:`R^2(\pi^2/2 - 2)`. In units of a box that changes,
+    nodes of filaments and rods keep the relative change of its length, times their distance from their centre. Source:
     V. Calandrini, E. Pellegrini, P. Calligari, K. Hinsen, G. R. Kneller, Collection SFN 12, 201 (2011).
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> straight = np.arange(5.0)[:, None, None] * [[3.0, 4.0, 0.0]]     # 5 nm a frame
     >>> mp.analysis.mean_square_displacement(straight, interval=0.1, lags=[1, 2]).value.round(9).tolist()
@@ -181,11 +152,9 @@ def mean_square_displacement(
     """
     what = "mean_square_displacement"
     frames = Source(what, source)
-    if frames.one:
-        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
+    dt = frames.interval(interval)
     rows = frames.rows("beads", beads)
     chosen = axes_of(what, axes)
-    dt = frames.interval(interval)
     m = len(frames)
     wanted = lags_of(what, lags, m)
     middle = None
@@ -203,9 +172,7 @@ def mean_square_displacement(
 
 
 def lags_of(what: str, lags: Any, frames: int) -> np.ndarray:
-    """Return the lags (K,) that a user gives, or all up to half of the frames, of which there must be two."""
-    if frames < 2:
-        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
+    """Return the lags (K,) that a user gives, or all up to half of the frames."""
     wanted = np.arange(1, frames // 2 + 1) if lags is None else one_or_many(f"{what}: lags", lags, dtype=np.int64)
     wrong = (wanted < 0) | (wanted >= frames)
     if wrong.any():
@@ -217,12 +184,7 @@ def lags_of(what: str, lags: Any, frames: int) -> np.ndarray:
 
 
 def averaged(
-    paths: Paths,
-    rows: np.ndarray,
-    lags: np.ndarray,
-    interval: float,
-    axes: str,
-    columns: list[int],
+    paths: Paths, rows: np.ndarray, lags: np.ndarray, interval: float, axes: str, columns: list[int],
     arcs: bool = False,
 ) -> MeanSquareDisplacement:
     """Average over beads and origins, with errors, along coordinates of paths, or over arcs about the origin."""
@@ -238,23 +200,19 @@ def averaged(
         some = (numbers > 0).sum(axis=0) >= _FEWEST_PARTS
         mine[mine] = some
         if some.any():
-            error[mine] = jackknife(sums[:, some], numbers[:, some], lambda total, n: total / n)[1]
+            error[mine] = jackknife(sums[:, some], numbers[:, some])[1]
     return MeanSquareDisplacement(lags, interval * lags, value, error, counts.astype(np.int64), axes, parts)
 
 
 @plainly_called
 def diffusion_coefficient(
-    moved: MeanSquareDisplacement,
-    shortest: float = 0.0,
-    longest: float = np.inf,
-    *,
-    dimensions: int | None = None,
+    moved: MeanSquareDisplacement, shortest: float = 0.0, longest: float = np.inf, *, dimensions: int | None = None,
     offset: bool = True,
 ) -> Estimate:
     r"""Return the diffusion coefficient, from the slope of a mean-square displacement.
 
-    The least-squares fit of :math:`c + 2 d D t` over the times from `shortest` to `longest`, with weights from the
-    errors; c, which a ballistic start or an error of the positions makes, is 0 without `offset`.
+    The least-squares fit of :math:`c + 2 d D t` over the times from `shortest` to `longest`, weighted by the errors.
+    Source: X. Michalet, Phys. Rev. E 82, 041914 (2010).
 
     Parameters
     ----------
@@ -265,7 +223,7 @@ def diffusion_coefficient(
         Number d of dimensions in which beads move; by default the number of axes. 2 for diffusion along a surface in
         space, at times over which it is flat.
     offset : bool
-        Fit c; otherwise it is 0. Without, the error is smaller, and the fit wrong where the line does not start at 0.
+        Fit c, which a ballistic start or an error of the positions makes; otherwise it is 0, with a smaller error.
 
     Returns
     -------
@@ -277,21 +235,6 @@ def diffusion_coefficient(
     ------
     ParameterError
         Fewer than two times to fit (without offset, one).
-
-    References
-    ----------
-    X. Michalet, Phys. Rev. E 82, 041914 (2010).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> rng = np.random.default_rng(1)
-    >>> steps = rng.normal(0.0, np.sqrt(2.0 * 1e4 * 1e-3), (200, 100, 3))      # D = 1e4 nm²/s, a frame each ms
-    >>> moved = mp.analysis.mean_square_displacement(np.cumsum(steps, axis=0), interval=1e-3)
-    >>> estimate = mp.analysis.diffusion_coefficient(moved, longest=0.02)
-    >>> bool(abs(estimate.value - 1e4) < 5 * estimate.error)
-    True
     """
     what = "diffusion_coefficient"
     if not isinstance(moved, MeanSquareDisplacement):
@@ -313,8 +256,7 @@ def diffusion_coefficient(
     if len(np.unique(t[known])) < needed:
         weight = np.ones(len(t))
     middle = (weight @ t) / weight.sum() if offset else 0.0
-    # The slope is this times the values.
-    slope = weight * (t - middle) / (weight @ (t - middle) ** 2)
+    slope = weight * (t - middle) / (weight @ (t - middle) ** 2)  # The slope is this times the values.
     parts = moved._parts
     used = weight > 0.0
     sums, counts = (a[:, use][:, used] for a in parts.merged(parts.for_lag(int(moved.lags[use][used].max()))))
@@ -322,16 +264,11 @@ def diffusion_coefficient(
     value = float(slope[used] @ (total / n)) / (2.0 * d)
     parts_there = int((counts > 0).all(axis=1).sum())
     if parts_there < _FEWEST_PARTS:
-        warn_of_no_error(
-            "diffusion_coefficient", value,
-            f"it comes of {parts_there} parts of the data, and {_FEWEST_PARTS} are needed"
-        )  # fmt: skip
+        why = f"it comes of {parts_there} parts of the data, and {_FEWEST_PARTS} are needed"
+        warn_of_no_error(what, value, why)
         return Estimate(value, np.nan)
     _, spread = jackknife(sums, counts, lambda total, n: (total / n) @ slope[used])
     return Estimate(value, float(spread) / (2.0 * d))
-
-
-# How it is done -----------------------------------------------------------------------------------------------
 
 
 def axes_of(what: str, axes: Any) -> list[int]:
@@ -341,9 +278,7 @@ def axes_of(what: str, axes: Any) -> list[int]:
     return ["xyz".index(axis) for axis in axes]
 
 
-def _in_boxes(
-    frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool
-) -> Paths:
+def _in_boxes(frames: Source, box: Any, axes: list[int], middle: np.ndarray | None, scaled: bool, fixed: bool) -> Paths:
     """Return paths as frames have them, or continued through a periodic box; `fixed` is their middle, if any."""
     what = frames.what
     if box is not None and frames.times is not None:
@@ -364,54 +299,42 @@ def _in_boxes(
             f"frame {k}, and beads are moved with it, by more the further they are from the origin: give {remedy}"
         )
     if middle is not None:
-        return _FromMiddle(frames, middle, lengths)
+        start, sides = middle[:, None], lengths[:, None]
+        return _Moved(frames, lambda x: displacement(start, x, sides))
     wrapped = frames.times is None and box is not None
-    return _InBoxes(frames, lengths, scaled, wrapped) if scaled or wrapped else frames
+    if not scaled and not wrapped:
+        return frames
+    periodic = lengths[0] > 0.0
+    mean = np.mean(np.where(periodic, lengths, 1.0) ** -2.0, axis=0) ** -0.5 if scaled else lengths[0]
+    side = np.where(periodic, mean, 0.0)
+    growth = np.divide(side, lengths, out=np.ones_like(lengths), where=scaled & periodic)[:, None]
+
+    def continued(x: np.ndarray) -> np.ndarray:
+        out = x * growth
+        if wrapped:
+            # From one frame to the next beads move to the nearest image; where they are not there they go nowhere.
+            steps = np.nan_to_num(images_between(np.diff(out, axis=0), side))
+            out[1:] -= np.cumsum(steps, axis=0)
+        return np.asarray(out)
+
+    return _Moved(frames, continued)
 
 
-class _FromMiddle:
-    """Paths from middles (m, 3), in boxes of lengths (m, 3) by the images nearest to these."""
+class _Moved:
+    """Paths of frames, each with its positions (m, k, 3) replaced by a function of them."""
 
-    def __init__(self, frames: Source, middle: np.ndarray, lengths: np.ndarray) -> None:
-        self._frames, self._middle, self._lengths = frames, middle[:, None], lengths[:, None]
-
-    def __len__(self) -> int:
-        return len(self._frames)
-
-    def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
-        for some, x, ids in self._frames.columns(rows):
-            yield some, displacement(self._middle, x, self._lengths), ids
-
-
-class _InBoxes:
-    """Paths in boxes of lengths (m, 3), in units of these or as they are.
-
-    Where positions are wrapped, beads move from one frame to the next to the nearest image.
-    """
-
-    def __init__(self, frames: Source, lengths: np.ndarray, scaled: bool, wrapped: bool) -> None:
-        self._frames, self._wrapped = frames, wrapped
-        periodic = lengths[0] > 0.0
-        mean = np.mean(np.where(periodic, lengths, 1.0) ** -2.0, axis=0) ** -0.5 if scaled else lengths[0]
-        self._side = np.where(periodic, mean, 0.0)
-        self._growth = np.divide(self._side, lengths, out=np.ones_like(lengths), where=scaled & periodic)[:, None]
+    def __init__(self, frames: Source, place: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._frames, self._place = frames, place
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
         for some, x, ids in self._frames.columns(rows):
-            out = x * self._growth
-            if self._wrapped:
-                # Where beads are not there they go nowhere.
-                steps = np.nan_to_num(images_between(np.diff(out, axis=0), self._side))
-                out[1:] -= np.cumsum(steps, axis=0)
-            yield some, out, ids
+            yield some, self._place(x), ids
 
 
-def _sums(
-    frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], arcs: bool = False
-) -> _Parts:
+def _sums(frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], arcs: bool = False) -> _Parts:
     m, k = len(frames), len(rows)
     if k < PARTS:
         # A power of two, so that blocks can be merged in pairs.
@@ -446,15 +369,11 @@ def _sums(
 def _paths(
     x: np.ndarray, ids: np.ndarray | None, axes: list[int], centred: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split positions (m, k, 3) into paths of single beads, from their middles if `centred`.
-
-    Returns coordinates (q, d, m) of q paths, 0 where the bead is not there; a mask (q, m) of where it is, or (1, m)
-    where all beads are always there; and the numbers (q,) of the beads' rows. A bead that takes another's row has its
-    own path.
-    """
+    """Split positions (m, k, 3) into paths of single beads, from their middles if `centred`; a bead that takes
+    another's row has its own. Return coordinates (q, d, m), 0 where the bead is not there; a mask (q, m) of where it
+    is, or (1, m) of beads that are always there; and the numbers (q,) of rows."""
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
-    # A coordinate that is nan makes the sum nan.
-    there = ~np.isnan(x.sum(axis=1))
+    there = ~np.isnan(x.sum(axis=1))  # A coordinate that is nan makes the sum nan.
     own = np.arange(len(x))
     x = x[:, axes]
     if ids is not None:
@@ -475,10 +394,8 @@ def _paths(
 def _convolved(
     x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end, and count these.
-
-    Only beads that are there at both times count.
-    """
+    """Sum |x(s + lag) - x(s)|² (q, K) over origins from start to end, of beads that are there at both times, and count
+    these."""
     from scipy import fft
 
     longest = int(lags.max())
@@ -504,9 +421,7 @@ def _convolved(
     return sums, counts
 
 
-def _arcs(
-    x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _arcs(x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sum squared arcs about the origin, as `_convolved` sums squared distances."""
     sums, counts = np.zeros((len(x), len(lags))), np.zeros((len(x), len(lags)))
     radius = np.linalg.norm(x, axis=1)

@@ -13,8 +13,7 @@ from medyanpy.errors import ParameterError, StatisticsWarning, warn_outside
 
 __all__ = ["PARTS", "Estimate", "autocorrelation", "average", "cuts", "jackknife", "statistical_inefficiency"]
 
-#: Errors are estimated from about this many independent parts of the data at least.
-PARTS = 20
+PARTS = 20  #: Errors are estimated from about this many independent parts of the data at least.
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,6 @@ def average(samples: Any) -> Estimate:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> mp.analysis.average([1.0, 3.0, 2.0, 2.0])
     Estimate(2 ± 0.41)
@@ -78,19 +76,25 @@ def mean_of(samples: Any, warn: bool = True) -> Estimate:
     known = inefficiency == 1.0 or share < 0.2
     error = np.sqrt(share * values.var() / (1.0 - share)) if known else np.nan
     if warn and np.isnan(error):
-        warn_of_no_error(
-            "average", values.mean(), f"{len(values)} samples remember each other for {inefficiency:.3g} of them: the "
-            "run is too short to tell it"
-        )
+        why = f"{len(values)} samples remember each other for {inefficiency:.3g} of them"
+        warn_of_no_error("average", values.mean(), f"{why}: the run is too short to tell it")
     return Estimate(float(values.mean()), float(error))
 
 
-def warn_of_no_error(what: str, value: float, why: str) -> None:
+def means_of(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return means (K,) of series (m, K), and their errors; nan of one frame."""
+    if len(series) < 2:
+        return series.mean(axis=0), np.full(series.shape[1], np.nan)
+    found = [mean_of(one, warn=False) for one in series.T]
+    return np.array([one.value for one in found]), np.array([one.error for one in found])
+
+
+def warn_of_no_error(
+    what: str, value: float, why: str = "the data are too few parts that do not depend on each other"
+) -> None:
     """Issue a StatisticsWarning for an estimate without an error."""
-    warn_outside(
-        f"{what}: the error of {value:.6g} is not a number, as {why}. How far the value is off is not known",
-        StatisticsWarning,
-    )
+    text = f"{what}: the error of {value:.6g} is not a number, as {why}. How far the value is off is not known"
+    warn_outside(text, StatisticsWarning)
 
 
 def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
@@ -130,16 +134,14 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
     x = array(f"{what}: samples", samples, (None,) if one else (None, None))
     if not x.size:
         raise ParameterError(f"{what}: there are no samples")
-    n = len(x)
-    x = x.reshape(n, -1)
+    n, x = len(x), x.reshape(len(x), -1)
     longest = n // 2 if max_lag is None else whole_number(f"{what}: max_lag", max_lag, at_most=n - 1)
     off = x - x.mean()
     if not off.any():
         raise ParameterError(f"{what}: all samples are equal: they have no correlation")
     length = fft.next_fast_len(n + longest, real=True)
     power = np.sum(np.abs(fft.rfft(off, length, axis=0)) ** 2, axis=1)
-    sums = fft.irfft(power, length)[: longest + 1]
-    covariance = sums / (n - np.arange(longest + 1))
+    covariance = fft.irfft(power, length)[: longest + 1] / (n - np.arange(longest + 1))
     return np.asarray(covariance / covariance[0])
 
 
@@ -149,12 +151,10 @@ def cuts(n: int, parts: int) -> list[tuple[int, int]]:
 
 
 def jackknife(
-    sums: np.ndarray,
-    counts: np.ndarray,
-    estimate: Callable[[np.ndarray, np.ndarray], Any],
+    sums: np.ndarray, counts: np.ndarray, estimate: Callable[[np.ndarray, np.ndarray], Any] = np.divide,
     correct_bias: bool = False,
 ) -> tuple[Any, Any]:
-    """Estimate from the totals of independent parts, (p, ...), with a standard error (NaN of a single part)."""
+    """Estimate from totals of independent parts (p, ...), by default sums over counts; the error of one part is nan."""
     total, n = sums.sum(axis=0), counts.sum(axis=0)
     whole = estimate(total, n)
     parts = len(sums)

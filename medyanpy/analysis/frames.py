@@ -1,8 +1,7 @@
 """Positions of beads in frames of any form, and distances between places.
 
-Frames are a State, a Frame, several of either in a list, a Trajectory or a slice of one (of which parts are read as
-they are needed), positions (n, 3), or positions of many frames (m, n, 3). Arrays of positions have a row for each bead
-of the topology; nan in rows without a bead.
+Frames are a State, a Frame, several of either in a list, a Trajectory or a slice of one (read in parts), positions
+(n, 3), or positions of many frames (m, n, 3), with a row for each bead of the topology; nan in rows without a bead.
 """
 
 from collections.abc import Iterator
@@ -26,8 +25,7 @@ __all__ = ["Source", "are_frames", "lengths_of", "tree"]
 #: wanted, since a file is unpacked for all beads each time.
 _AT_ONCE = 1 << 22
 _AT_ONCE_OF_ALL_FRAMES = 1 << 25
-#: Types that name beads, beside their rows.
-_KINDS = Handle | TrajectoryHandle | str
+_KINDS = Handle | TrajectoryHandle | str  #: Types that name beads, beside their rows.
 
 
 def _asked(handle: Handle | TrajectoryHandle) -> Kind | TrajectoryHandle:
@@ -43,11 +41,8 @@ def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
 
 
 def lengths_of(what: str, box: Any) -> np.ndarray | None:
-    """Return the lengths (3,) of a box, nm, 0 in open directions; None where all are open.
-
-    Two lengths are those along x and y. A length nan is an open direction, but three of them are refused: they are
-    lengths that went wrong.
-    """
+    """Return the lengths (3,) of a box, nm, 0 in open directions; None where all are open. Two lengths are those along
+    x and y. A length nan is an open direction, but three of them went wrong and are refused."""
     if box is None:
         return None
     if isinstance(box, np.ndarray | list | tuple):
@@ -60,40 +55,31 @@ def lengths_of(what: str, box: Any) -> np.ndarray | None:
 
 
 class Source:
-    """Frames in one form.
-
-    Attributes
-    ----------
-    what : str
-        Name of the function that asks, for messages.
-    one : bool
-        A single frame, so that results have no axis of frames.
-    n_rows : int
-        Rows of beads; of states and frames with different numbers, of the longest.
-    """
+    """Frames in one form, for the function `what`; `one` is True of a single frame, so that results have no axis of
+    frames. `n_rows` are rows of beads; of states and frames with different numbers, of the longest."""
 
     def __init__(self, what: str, source: Any) -> None:
         self.what = what
         self.one: bool = hasattr(source, "positions") or (isinstance(source, np.ndarray) and source.ndim == 2)
-        whole = isinstance(source, Trajectory)
-        self._trajectory: Frames | None = source[:] if whole else source if isinstance(source, Frames) else None
+        source = source[:] if isinstance(source, Trajectory) else source
+        self._trajectory: Frames | None = source if isinstance(source, Frames) else None
         self._frames: list[Any] | None = None
         self._array: np.ndarray | None = None
         if self._trajectory is not None:
             self.n_rows: int = self._trajectory._trajectory.n_beads
-            n = len(self._trajectory)
+            self._n = len(self._trajectory)
         elif hasattr(source, "positions") or are_frames(source):
             self._frames = [source] if self.one else list(source)
             self.n_rows = max(len(frame.positions) for frame in self._frames)
-            n = len(self._frames)
+            self._n = len(self._frames)
         else:
             self.one = dimensions(f"{what}: positions", source, "(n, 3) or (m, n, 3)") == 2
-            shape = (None, 3) if self.one else (None, None, 3)
-            x = array(f"{what}: positions", source, shape, nan=True)
+            x = array(f"{what}: positions", source, (None, 3) if self.one else (None, None, 3), nan=True)
             self._array = x[None] if self.one else x
-            n, self.n_rows = self._array.shape[:2]
-        self._n = n
-        if not n:
+            self._n, self.n_rows = self._array.shape[:2]
+        #: The frames themselves; None of arrays.
+        self.objects: Any = self._trajectory if self._trajectory is not None else self._frames
+        if not self._n:
             raise ParameterError(f"{what}: there are no frames")
 
     def __len__(self) -> int:
@@ -111,10 +97,8 @@ class Source:
         return self._frames
 
     def boxes(self, given: Any = None) -> "list[np.ndarray | None]":
-        """Return the lengths (3,) of the periodic box of each frame, nm, 0 in open directions; None in open space.
-
-        Boxes that are given, (3,) or one for each frame, replace the ``box`` of frames.
-        """
+        """Return the lengths (3,) of the box of each frame, nm, 0 in open directions, None in open space; a box that is
+        given, or one for each frame, replaces the ``box`` of frames."""
         if given is not None:
             # One for each frame is a list of sequences; (Lx, None, None) is not.
             several = isinstance(given, np.ndarray | list | tuple) and any(np.ndim(one) == 1 for one in given)
@@ -123,24 +107,40 @@ class Source:
             if several:
                 return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(given)]
             return [lengths_of(self.what, given)] * len(self)
-        frames: Any = self._trajectory if self._trajectory is not None else self._frames
-        if frames is None or getattr(frames[0], "box", None) is None:
+        if self.objects is None or getattr(self.objects[0], "box", None) is None:
             return [None] * len(self)
-        # Of a file all at once.
-        each = [frame.box for frame in frames] if self._trajectory is None else map(box_shown, frames.read("box"))
+        # Boxes of a file are read all at once.
+        file = self._trajectory
+        each = [frame.box for frame in self.objects] if file is None else map(box_shown, file.read("box"))
         return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
+
+    def arrays(self, name: str, given: Any, width: int) -> list[np.ndarray]:
+        """Return whole numbers (k, width), one array for all frames or one for each; TopologyError of others."""
+        what = f"{self.what}: {name}"
+        # Lists of frames with different numbers of rows are not an array.
+        several = isinstance(given, list | tuple) and len(given) > 0 and all(np.ndim(one) == 2 for one in given)
+        shapes = f"(k, {width}), or one of these for each frame"
+        several = several or dimensions(what, given, shapes, error=TopologyError) == 3
+        found = [
+            array(f"{what}[{k}]" if several else what, one, (None, width), dtype=np.int64, error=TopologyError)
+            if np.size(one) else np.empty((0, width), np.int64)
+            for k, one in enumerate(given if several else [given])
+        ]  # fmt: skip
+        if several and len(found) != len(self):
+            raise ParameterError(f"{what} are of {len(found)} frames, but there are {len(self)}")
+        return found
 
     def interval(self, given: float | None) -> float:
         """Return the time between frames, which must be evenly spaced, s; arrays need a given interval."""
         what, times = self.what, self.times
+        if len(self) < 2:
+            raise ParameterError(f"{what}: one frame shows no motion: give two or more")
         if times is None:
             if given is None:
                 raise ParameterError(f"{what}: arrays of positions have no times: give interval= (s)")
             return number(f"{what}: interval", given, above=0.0)
         if given is not None:
             raise ParameterError(f"{what}: interval is for arrays of positions, but frames have times: leave it out")
-        if len(times) < 2:
-            raise ParameterError(f"{what}: one frame shows no motion: give two or more")
         mean = float(times[-1] - times[0]) / (len(times) - 1)
         off = np.abs(np.diff(times) - mean)
         if not mean > 0.0 or off.max() > 1e-6 * mean:
@@ -152,18 +152,15 @@ class Source:
         return mean
 
     def rows(self, name: str, beads: Any) -> np.ndarray:
-        """Return the rows (k,) of beads, each once.
-
-        `beads` is a handle, also of a trajectory, or several; row numbers; or None for all.
-        """
+        """Return the rows (k,) of beads, each once: of a handle, also of a trajectory, or several; row numbers; or None
+        for all."""
         what = f"{self.what}: {name}"
         if beads is None:
             if self._trajectory is None:
                 return np.arange(self.n_rows)
             elsewhere = [handle.beads for handle in self._handles(what).values() if not handle.in_space]
             return np.delete(np.arange(self.n_rows), np.concatenate([np.empty(0, np.int64), *elsewhere]))
-        handles = [beads] if isinstance(beads, _KINDS) else beads
-        if isinstance(handles, list | tuple) and handles and isinstance(handles[0], _KINDS):
+        if handles := _named(beads):
             rows = np.concatenate([self._rows_of(what, handle) for handle in handles])
         else:
             rows = one_or_many(what, beads, dtype=np.int64, error=TopologyError)
@@ -177,17 +174,13 @@ class Source:
         return rows
 
     def joined(self, beads: Any, k: int) -> np.ndarray:
-        """Return rows (e, 2) of beads that are neighbours in meshes and chains in frame k.
-
-        Handles are as for `rows`; for rows given by number, or none, all handles that frames know.
-        """
+        """Return rows (e, 2) of neighbours in meshes and chains in frame k; of rows given by number, or none, all
+        handles that frames know."""
         what = f"{self.what}: beads"
-        handles = [beads] if isinstance(beads, _KINDS) else beads
-        if not (isinstance(handles, list | tuple) and handles and isinstance(handles[0], _KINDS)):
-            knows = self._trajectory is not None or (self._frames and hasattr(self._frames[-1], "handles"))
-            handles = list(self._handles(what)) if knows else []
-        frames: Any = self._trajectory if self._trajectory is not None else self._frames
-        faces = {} if frames is None else getattr(frames[k], "faces", {})
+        handles = _named(beads)
+        if not handles and (self._trajectory is not None or (self._frames and hasattr(self._frames[-1], "handles"))):
+            handles = list(self._handles(what))
+        faces = {} if self.objects is None else getattr(self.objects[k], "faces", {})
         pairs = [np.empty((0, 2), np.int64)]
         for handle in handles:
             one = look_up(self._handles(what), handle, "handle", TopologyError) if isinstance(handle, str) else handle
@@ -236,8 +229,7 @@ class Source:
             return np.asarray(self._trajectory[frames].read(name, rows))
         if self._array is not None:
             if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
-                # Without a copy.
-                return self._array[frames, rows[0] : rows[-1] + 1]
+                return self._array[frames, rows[0] : rows[-1] + 1]  # Without a copy.
             return np.asarray(self._array[frames][:, rows])
         assert self._frames is not None
         chosen = self._frames[frames]
@@ -263,8 +255,13 @@ class Source:
             yield some, self.positions(slice(None), rows[some]), self.ids(slice(None), rows[some])
 
 
+def _named(beads: Any) -> list[Any]:
+    """Return the handles, or names of handles, that are given; none of rows."""
+    handles = [beads] if isinstance(beads, _KINDS) else beads
+    named = isinstance(handles, list | tuple) and len(handles) > 0 and isinstance(handles[0], _KINDS)
+    return list(handles) if named else []
+
+
 def are_frames(source: Any) -> bool:
     """Tell whether these are states or frames in a list."""
-    return (
-        isinstance(source, list | tuple) and len(source) > 0 and all(hasattr(frame, "positions") for frame in source)
-    )
+    return isinstance(source, list | tuple) and len(source) > 0 and all(hasattr(x, "positions") for x in source)

@@ -13,14 +13,7 @@ from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_o
 from medyanpy.analysis.frames import Source, tree
 from medyanpy.errors import ParameterError, TopologyError
 
-__all__ = [
-    "ContactTimes",
-    "Contacts",
-    "RadialDistribution",
-    "contact_counts",
-    "contact_times",
-    "radial_distribution",
-]
+__all__ = ["ContactTimes", "Contacts", "RadialDistribution", "contact_counts", "contact_times", "radial_distribution"]
 
 
 @dataclass(frozen=True)
@@ -29,14 +22,11 @@ class RadialDistribution:
 
     Attributes
     ----------
-    edges : (E,) float array, nm
-        Of the K = E - 1 bins: pairs at their lower edge count in the bin below, those at distance 0 in the first.
-    distance : (K,) float array, nm
-        Their middles.
-    value : (K,) float array, dimensionless
-        g; nan where the reference has no pairs.
-    error : (K,) float array, dimensionless
-        Standard errors, from blocks of frames; nan of one frame.
+    edges, distance : (E,) and (K,) float array, nm
+        Of the K = E - 1 bins, and their middles: pairs at their lower edge count in the bin below, those at distance 0
+        in the first.
+    value, error : (K,) float array, dimensionless
+        g, nan where the reference has no pairs, and standard errors from blocks of frames, nan of one frame.
     pairs : (K,) int array
         In all frames. Where both groups are one, each pair counts twice: from either end.
     """
@@ -94,19 +84,9 @@ class ContactTimes:
 
 @plainly_called
 def radial_distribution(
-    source: Any,
-    a: Any = None,
-    b: Any = None,
-    *,
-    r_max: float,
-    bins: int = 100,
-    volume: float | None = None,
-    area: float | None = None,
-    ball: float | None = None,
-    sphere: float | None = None,
-    ideal: Any = None,
-    box: Any = None,
-    along_surface: bool = False,
+    source: Any, a: Any = None, b: Any = None, *, r_max: float, bins: int = 100, volume: float | None = None,
+    area: float | None = None, ball: float | None = None, sphere: float | None = None, ideal: Any = None,
+    box: Any = None, along_surface: bool = False,
 ) -> RadialDistribution:
     r"""Return the pair correlation g(r) of the beads of one group, or between two groups.
 
@@ -127,8 +107,8 @@ def radial_distribution(
     bins : int, >= 1
         Of equal width.
     volume : float, nm³, > 0
-        The gas is everywhere around each bead with the density of its beads in this volume. Right for distances that
-        are small beside the region in which beads are: near its border, g is smaller than inside.
+        The gas has the density of the beads in this volume, everywhere around each. Right for distances that are small
+        beside the region in which beads are: near its border, g is smaller than inside.
     area : float, nm², > 0
         As `volume`, for beads on a flat sheet.
     ball : float, nm, > 0
@@ -136,42 +116,30 @@ def radial_distribution(
     sphere : float, nm, > 0
         The gas is spread over a sphere of this radius: a vesicle. Distances are chords.
     ideal : frames, as source
-        The gas itself: points without interactions, spread over any place, such as drawn evenly in a cell or over a
-        membrane, or frames of a run without the forces between them. Give many: their errors are not in the result's.
+        The gas itself: points without interactions, spread over any place, or frames of a run without the forces
+        between them. Give many: their errors are not in the result's.
     box : (3,) float or None, nm, or one for each frame, optional
         Lengths of a periodic box, None where space is open; distances are those of nearest images. That of states and
         trajectories where none is given.
     along_surface : bool
         With `sphere`, distances along it: arcs of great circles in place of chords.
 
-    Returns
-    -------
-    RadialDistribution
-
     Raises
     ------
-    ParameterError
-        Several of the five, or none without a box of two or three lengths; numbers out of bounds. An r_max beyond half
-        of the box, or with a sphere larger than the volume (or a circle larger than the area). No frame with a pair.
-    TopologyError
-        As `mean_square_displacement`.
+    ParameterError, TopologyError
+        As `mean_square_displacement`. Several of the five, or none without a box of two or three lengths; numbers out
+        of bounds. An r_max beyond half of the box, or with a sphere larger than the volume (or a circle larger than the
+        area). No frame with a pair.
 
     Notes
     -----
-    Of N beads there are N (N - 1) pairs from either end, and the gas has as many: g is 1 without interactions for any
-    N, and has no bias of 1/N. Errors are those of the jackknife over 20 blocks of frames, or single frames, where
-    there are fewer: blocks must be longer than the correlation time.
-
-    In two random points of a ball of radius R, distances up to r have the share
-    :math:`s^3 - \tfrac{9}{16} s^4 + \tfrac{1}{32} s^6`, s = r/R (Hammersley); on a sphere :math:`s^2/4`.
-
-    References
-    ----------
-    J. M. Hammersley, Ann. Math. Statist. 21, 447 (1950).
+    g is 1 without interactions for any N, and has no bias of 1/N. Errors are those of the jackknife over 20 blocks of
+    frames, or single frames, where there are fewer: blocks must be longer than the correlation time. Of two random
+    points of a ball of radius R, distances up to r have the share :math:`s^3 - \tfrac{9}{16} s^4 + \tfrac{1}{32} s^6`,
+    s = r/R (Hammersley); on a sphere :math:`s^2/4`. Source: J. M. Hammersley, Ann. Math. Statist. 21, 447 (1950).
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> places = np.random.default_rng(1).normal(size=(20, 400, 3))
     >>> places *= 300.0 / np.linalg.norm(places, axis=2, keepdims=True)      # on a sphere, without interactions
@@ -212,14 +180,17 @@ def radial_distribution(
     counts, pairs = _counted(groups, chords)
     if not pairs.sum():
         raise ParameterError(f"{what}: no frame has a pair of beads of these groups")
-    blocks = cuts(len(frames), PARTS)
-    sums = np.array([counts[i:j].sum(axis=0) for i, j in blocks], float)
-    expected = np.array([(pairs[i:j, None] * np.broadcast_to(share, counts.shape)[i:j]).sum(axis=0) for i, j in blocks])
+    return distribution(edges, counts, pairs[:, None] * share, counts.sum(axis=0))
+
+
+def distribution(edges: np.ndarray, counts: np.ndarray, expected: np.ndarray, pairs: np.ndarray) -> RadialDistribution:
+    """Divide counts of pairs (m, K) by those expected, block of frames by block."""
+    blocks = cuts(len(counts), PARTS)
+    sums, ideal = (np.array([a[i:j].sum(axis=0) for i, j in blocks], float) for a in (counts, expected))
     with np.errstate(invalid="ignore", divide="ignore"):
-        value, error = jackknife(sums, expected, lambda total, n: total / n)
-    some = expected.sum(axis=0) > 0.0
-    value, error = (np.where(some, found, np.nan) for found in (value, error))
-    return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, counts.sum(axis=0))
+        found = jackknife(sums, ideal)
+    value, error = (np.where(ideal.sum(axis=0) > 0.0, one, np.nan) for one in found)
+    return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, pairs)
 
 
 def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, box: Any = None) -> Contacts:
@@ -227,13 +198,12 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
 
     Parameters
     ----------
-    source : frames; see `radial_distribution`
+    source, box
+        As of `radial_distribution`.
     a, b : handle or its name, list of these, (k,) int or int, optional
         The groups, as in `radial_distribution`; a bead is not in contact with itself.
     cutoff : float, nm, > 0
         Beads are in contact at this distance and below.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`.
 
     Returns
     -------
@@ -242,10 +212,8 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
 
     Raises
     ------
-    ParameterError
-        A cutoff outside its domain or beyond half of the box, or no frames.
-    TopologyError
-        As `mean_square_displacement`.
+    ParameterError, TopologyError
+        As `mean_square_displacement`; a cutoff outside its domain or beyond half of the box.
 
     Examples
     --------
@@ -254,28 +222,20 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
     >>> contacts.per_bead.tolist(), contacts.total
     ([1, 2, 1, 0], 2)
     """
-    what = "contact_counts"
-    frames = Source(what, source)
-    groups = _Groups(frames, a, b, box)
-    reach = number(f"{what}: cutoff", cutoff, above=0.0)
-    groups.expect_room("cutoff", reach)
+    frames, groups, reach = _within("contact_counts", source, a, b, cutoff, box)
     per_bead, total = np.full((len(frames), len(groups.a)), -1), np.zeros(len(frames), np.int64)
-    for k, (x, cell) in enumerate(zip(groups.each(), groups.boxes, strict=True)):
+    for k, (x, cell) in enumerate(groups.each()):
         there, others = groups.there(x)
+        near = np.zeros(len(there), np.int64)
         if len(others):
             near = tree(x[others], cell).query_ball_point(_inside(x[there], cell), reach, return_length=True)
-        else:
-            near = np.zeros(len(there), np.int64)
-        # Itself is always within reach.
-        near = near - groups.is_both[there]
+        near = near - groups.is_both[there]  # Itself is always within reach.
         per_bead[k, groups.number_in_a[there]] = near
         both = there[groups.is_both[there]]
         own = tree(x[both], cell) if len(both) else None
         twice = 0 if own is None else own.count_neighbors(own, reach) - len(both)
         total[k] = near.sum() - twice // 2
-    if frames.one:
-        return Contacts(groups.a, per_bead[0], int(total[0]))
-    return Contacts(groups.a, per_bead, total)
+    return Contacts(groups.a, *((per_bead[0], int(total[0])) if frames.one else (per_bead, total)))
 
 
 def contact_times(
@@ -285,16 +245,10 @@ def contact_times(
 
     Parameters
     ----------
-    source : Trajectory or slice of one, list of states or frames, or (m, n, 3) float, nm
-        At equal distances in time.
-    a, b : handle or its name, list of these, (k,) int or int, optional
-        The groups, as in `radial_distribution`.
-    cutoff : float, nm, > 0
-        Beads are in contact at this distance and below.
-    interval : float, s, > 0, optional
-        Between frames, for arrays of positions.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`.
+    source, interval
+        As of `mean_square_displacement`, and so are errors.
+    a, b, cutoff, box
+        As of `contact_counts`.
 
     Returns
     -------
@@ -304,30 +258,19 @@ def contact_times(
         outlast the run count as long as they were seen. nan where none was seen to end; the error is nan where none
         outlasts a frame.
 
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `mean_square_displacement` and `contact_counts`.
-
     Notes
     -----
-    Contacts that begin and end between two frames are not seen, nor are gaps: lifetimes are those of frames, and grow
-    with the distance between these where beads leave and come back.
+    Contacts and gaps between two frames are not seen: lifetimes grow with the time between frames where beads leave and
+    come back.
     """
-    what = "contact_times"
-    frames = Source(what, source)
-    groups = _Groups(frames, a, b, box)
-    reach = number(f"{what}: cutoff", cutoff, above=0.0)
-    groups.expect_room("cutoff", reach)
-    if frames.one:
-        raise ParameterError(f"{what}: one frame has no time between frames: give two or more")
+    frames, groups, reach = _within("contact_times", source, a, b, cutoff, box)
     dt = frames.interval(interval)
     times = frames.times if frames.times is not None else dt * np.arange(len(frames))
     began: dict[tuple[int, int], int] = {}
     found: list[tuple[int, int, int, int]] = []
-    for k, x in enumerate(groups.each()):
+    for k, (x, cell) in enumerate(groups.each()):
         ids = frames.ids(slice(k, k + 1), groups.all)
-        now = groups.close(x, groups.all if ids is None else ids[0], reach, groups.boxes[k])
+        now = groups.close(x, groups.all if ids is None else ids[0], reach, cell)
         for pair in [pair for pair in began if pair not in now]:
             found.append((*pair, began.pop(pair), k))
         for pair in now:
@@ -342,22 +285,18 @@ def contact_times(
     return ContactTimes(table[:, :2], times[first], times[end], first > 0, ended, lifetime)
 
 
-# How it is done -----------------------------------------------------------------------------------------------
+def _within(what: str, source: Any, a: Any, b: Any, cutoff: Any, box: Any) -> "tuple[Source, _Groups, float]":
+    """Return the frames, the groups, and the checked cutoff."""
+    frames = Source(what, source)
+    groups = _Groups(frames, a, b, box)
+    reach = number(f"{what}: cutoff", cutoff, above=0.0)
+    groups.expect_room("cutoff", reach)
+    return frames, groups, reach
 
 
 class _Groups:
-    """Beads of two groups, of which some may be in both.
-
-    Attributes
-    ----------
-    a, b : (k,) int arrays
-        Rows.
-    all : (q,) int array
-        Those of either group, ascending; the other attributes have a row for each.
-    is_both, number_in_a
-    boxes : list of (3,) float array or None
-        Of each frame.
-    """
+    """Beads of two groups, of which some may be in both: rows `a` and `b`; `all` (q,) are those of either, ascending,
+    and the other attributes have a row for each."""
 
     def __init__(self, frames: Source, a: Any, b: Any, box: Any = None) -> None:
         self.frames = frames
@@ -372,9 +311,9 @@ class _Groups:
         self.number_in_a = np.full(len(self.all), -1)
         self.number_in_a[np.searchsorted(self.all, self.a)] = np.arange(len(self.a))
 
-    def each(self) -> Iterator[np.ndarray]:
-        """Yield positions (q, 3), frame by frame."""
-        return self.frames.each(self.all)
+    def each(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """Yield positions (q, 3) and boxes, frame by frame."""
+        return zip(self.frames.each(self.all), self.boxes, strict=True)
 
     def expect_room(self, name: str, reach: float) -> None:
         for cell in self.boxes:
@@ -393,9 +332,7 @@ class _Groups:
         here = ~np.isnan(x).any(axis=1)
         return np.flatnonzero(here & self.is_a), np.flatnonzero(here & self.is_b)
 
-    def close(
-        self, x: np.ndarray, who: np.ndarray, reach: float, cell: np.ndarray | None
-    ) -> set[tuple[int, int]]:
+    def close(self, x: np.ndarray, who: np.ndarray, reach: float, cell: np.ndarray | None) -> set[tuple[int, int]]:
         """Return pairs within a distance, by their ids."""
         first, second = self.there(x)
         if not len(first) or not len(second):
@@ -428,7 +365,7 @@ def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
 def _counted(groups: _Groups, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Count pairs (m, K) in bins, from a to b, and pairs (m,) at all distances, frame by frame."""
     counts, pairs = [], []
-    for x, cell in zip(groups.each(), groups.boxes, strict=True):
+    for x, cell in groups.each():
         first, second = groups.there(x)
         within = np.zeros(len(edges), np.int64)
         same = int(groups.is_both[first].sum())

@@ -10,9 +10,8 @@ from medyanpy._tools.images import box_shown
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number, whole_number
 from medyanpy._tools.validation import seed as checked_seed
-from medyanpy.analysis.estimates import PARTS, cuts, jackknife
 from medyanpy.analysis.frames import Source
-from medyanpy.analysis.pairs import RadialDistribution
+from medyanpy.analysis.pairs import RadialDistribution, distribution
 from medyanpy.analysis.surfaces import Patch, Surfaces
 from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.context import Context
@@ -27,8 +26,7 @@ from medyanpy.topology import Topology
 
 __all__ = ["Look", "Places", "Points", "SurfaceDistances", "surface_distances", "surface_radial_distribution"]
 
-#: Triangles (n,) and weights of their corners (n, 3).
-Places = tuple[np.ndarray, np.ndarray]
+Places = tuple[np.ndarray, np.ndarray]  #: Triangles (n,) and weights of their corners (n, 3).
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,7 @@ class SurfaceDistances:
 def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDistances | list[SurfaceDistances]:
     """Return distances of in-triangle points from each other along their membrane.
 
-    Exact: lengths of the shortest paths over the triangles as they are in each frame, as pair forces with
-    ``along_surface=True`` have them.
+    Exact lengths of the shortest paths over the triangles of each frame, as of pair forces with ``along_surface=True``.
 
     Parameters
     ----------
@@ -63,8 +60,7 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
 
     Returns
     -------
-    SurfaceDistances, or a list of them
-        A list, unless one frame is given.
+    SurfaceDistances, or a list of them, unless one frame is given
 
     Raises
     ------
@@ -74,17 +70,6 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
         Points that are not in-triangle points.
     SimulationError
         A reach of more than about a hundred edges, or triangles without area.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=1.0)
-    >>> points = topology.add_intriangle_points(vesicle, 3, mass=1.0, seed=4)
-    >>> state = mp.Context(mp.System(topology), mp.SplittingIntegrator("AGBGA", 0.01)).get_state(positions=True)
-    >>> found = mp.analysis.surface_distances(state, points, reach=40.0)
-    >>> (found.pairs - points.beads[0]).tolist(), found.distance.round(1).tolist()
-    ([[0, 1], [0, 2], [1, 2]], [19.1, 12.5, 12.8])
     """
     what = "surface_distances"
     frames = Points(what, source, points)
@@ -107,10 +92,8 @@ def surface_radial_distribution(
     ----------
     source, points
         As of `surface_distances`.
-    r_max : float, nm, > 0
-        The largest distance; see `surface_distances` for the cost.
-    bins : int, >= 1
-        Of equal width.
+    r_max, bins
+        As of `radial_distribution`; see `surface_distances` for the cost.
     seed : int, >= 0
         Of the gas.
 
@@ -132,32 +115,18 @@ def surface_radial_distribution(
     rng = np.random.default_rng(checked_seed(f"{what}: seed", seed))
     counts = []
     for one in frames:
-        own, gas = frames.distances(one, far, rng)
-        counts.append([np.histogram(found.distance, edges)[0] for found in (own, gas)])
-    blocks = cuts(len(counts), PARTS)
-    sums, ideal = (
-        np.array([np.sum([c[k] for c in counts[i:j]], axis=0) for i, j in blocks], float) for k in (0, 1)
-    )
-    if not ideal.any():
+        both = frames.distances(one, far, rng)
+        counts.append([np.histogram(found.distance, edges)[0] for found in both])
+    own, gas = np.array(counts).transpose(1, 0, 2)
+    if not gas.any():
         raise ParameterError(f"{what}: no frame has a pair of points within r_max = {far:g} nm")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value, error = jackknife(sums, ideal, lambda total, n: total / n)
-    some = ideal.sum(axis=0) > 0.0
-    value, error = (np.where(some, one, np.nan) for one in (value, error))
-    # From either end, as of other distances.
-    both = 2 * sums.sum(axis=0).astype(np.int64)
-    return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, both)
-
-
-# How it is done -----------------------------------------------------------------------------------------------
+    return distribution(edges, own, gas, 2 * own.sum(axis=0))  # Pairs count from either end, as of other distances.
 
 
 @dataclass(frozen=True)
 class Look:
-    """Membrane and points in one frame.
-
-    Of the points that are there: rows, numbers among `Points.rows`, permanent ids, triangles and weights.
-    """
+    """Membrane and points in one frame; of the points that are there: rows, numbers among `Points.rows`, permanent ids,
+    triangles and weights."""
 
     patch: Patch
     rows: np.ndarray
@@ -168,24 +137,15 @@ class Look:
 
 
 class _Paths(SoftSphere):
-    """Pair force that only provides its shortest paths.
-
-    No step is made, so that no timestep is estimated, which would take most of the time.
-    """
+    """Pair force that only provides its shortest paths."""
 
     def squared_frequencies(self, start: Any) -> None:
-        return None
+        """Estimate no timestep: no step is made, and that would take most of the time."""
 
 
 class Points:
-    """Points of a membrane in all frames; iterate over it.
-
-    Attributes
-    ----------
-    frames : Source
-    rows : (n,) int array
-        Of all beads that may be there, ascending.
-    """
+    """Points of a membrane in all frames; iterate over it. `rows` (n,) are those of all beads that may be there,
+    ascending."""
 
     def __init__(self, what: str, source: Any, points: Any) -> None:
         self.what = what
@@ -209,8 +169,7 @@ class Points:
         self._mesh: TriangleMesh | None = None
 
     def __iter__(self) -> Iterator[Look]:
-        frames: Any = self.frames._trajectory if self.frames._trajectory is not None else self.frames._frames
-        for frame, patch in zip(frames, self._surfaces, strict=True):
+        for frame, patch in zip(self.frames.objects, self._surfaces, strict=True):
             held = getattr(frame, "intriangle", frame)
             triangles, weights, ids = held.triangles, held.barycentric, frame.ids
             # States of before an edit may have fewer rows.
@@ -235,10 +194,8 @@ class Points:
         return found
 
     def hops(self, patch: Patch, start: Places, end: Places, reach: float) -> tuple[np.ndarray, ...]:
-        """Find shortest paths from each of n places to its own one of n others, on the mesh of one frame.
-
-        Returns the numbers (k,) of those found, and (k, 2, 3) and (k, 2) as of `MeshPairs.paths`.
-        """
+        """Find shortest paths from each of n places to its own one of n others, on the mesh of one frame; return the
+        numbers (k,) of those found, and (k, 2, 3) and (k, 2) as of `MeshPairs.paths`."""
         n = len(start[0])
         ((first, ends, _, axes, hops),) = self._searched(patch, [start, end], [(0, 1)], reach, paired=True)
         assert (ends[:, 1] == ends[:, 0] + n).all()
@@ -258,10 +215,8 @@ class Points:
         self, patch: Patch, places: list[Places], forces: list[tuple[int, int]], reach: float, paired: bool = False
     ) -> list[tuple[Any, ...]]:
         """Find shortest paths between places for each pair of groups; if `paired`, from each place to its own one.
-
-        Returns for each pair the first bead of its first group, beads (k, 2) at both ends, and the arrays of
-        `MeshPairs.paths`.
-        """
+        Return for each pair the first bead of its first group, beads (k, 2) at both ends, and the arrays of
+        `MeshPairs.paths`."""
         mesh = self._mesh_of(patch)
         topology = Topology()
         membrane = topology.add_membrane(mesh, 1.0, fixed=True)

@@ -22,10 +22,10 @@ def constraint_multipliers(
 
     .. math:: \lambda(t) = \lim_{T \to 0} \lim_{\omega \to \infty} \frac1T \int_t^{t+T} \omega^2 g(q(s))\,ds
 
-    In the limit of a stiff penalty ω²g continues to oscillate. Only its means over a time much longer than 1/ω have the
-    limit λ: the multiplier of a system with the constraints g = 0 in place of the penalty, on which -λ ∇g acts. Those
-    of constrained filaments and beads on surfaces are in ``get_state(multipliers=True).multipliers``, with the same
-    sign.
+    For a stiff penalty ω²g continues to oscillate. Its means over a time much longer than 1/ω have the limit λ: the
+    multiplier of the constraints g = 0 in place of the penalty, on which -λ ∇g acts, with the sign of
+    ``get_state(multipliers=True).multipliers``. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit
+    integrators, with applications", Theorem 1.2; their λ has the other sign.
 
     Parameters
     ----------
@@ -42,33 +42,28 @@ def constraint_multipliers(
     Returns
     -------
     (m - window + 1, ...) float, pN/nm
-        Means over successive windows, in the shapes of `LinkLengthPenalty.multipliers`,
-        `RigidTrianglePenalty.multipliers`, `OrthonormalFramePenalty.multipliers`, `ConstraintPenalty.multipliers`.
+        Means over successive windows, in the shapes of the penalty's own ``multipliers``.
 
     Raises
     ------
     ParameterError
         Not a penalty, positions of another shape, fewer frames than a window; a box outside its domain, or for a
         penalty that does not take one.
-
-    References
-    ----------
-    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", Theorem 1.2; their λ has the
-    other sign.
     """
     what = "constraint_multipliers"
-    kinds = {
-        LinkLengthPenalty: "pairs", RigidTrianglePenalty: "triples", OrthonormalFramePenalty: "triples",
-        ConstraintPenalty: "members",
-    }  # fmt: skip
-    named = next((beads for kind, beads in kinds.items() if isinstance(penalty, kind)), None)
-    if named is None:
+    if isinstance(penalty, LinkLengthPenalty):
+        beads = penalty.pairs
+    elif isinstance(penalty, RigidTrianglePenalty | OrthonormalFramePenalty):
+        beads = penalty.triples
+    elif isinstance(penalty, ConstraintPenalty):
+        beads = penalty.members
+    else:
         raise ParameterError(f"{what}: penalty must be one of the penalties of medyanpy.forces, not {penalty!r}")
     x = array(f"{what}: positions", positions, (None, None, 3))
     window = whole_number(f"{what}: window", window, at_least=1)
     if len(x) < window:
         raise ParameterError(f"{what}: window = {window} but there are {len(x)} frames")
-    last = int(getattr(penalty, named).max(initial=0))
+    last = int(beads.max(initial=0))
     if last >= x.shape[1]:
         raise ParameterError(f"{what}: positions have {x.shape[1]} rows, but {penalty.name} acts on bead {last}")
     if box is None:
@@ -77,5 +72,4 @@ def constraint_multipliers(
         values = penalty.multipliers(x, box)
     else:
         raise ParameterError(f"{what}: {penalty.name} is a function of unwrapped positions: leave the box out")
-    means: np.ndarray = np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
-    return means
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1))

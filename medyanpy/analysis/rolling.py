@@ -17,8 +17,7 @@ from medyanpy.mesh import geometry
 
 __all__ = ["surface_mean_square_displacement"]
 
-# Points that are nearer to a vertex than this share of an edge are moved so far inside.
-_AT_CORNER = 1e-11
+_AT_CORNER = 1e-11  # Points that are nearer to a vertex than this share of an edge are moved so far inside.
 
 
 @plainly_called
@@ -29,11 +28,10 @@ def surface_mean_square_displacement(
 
     .. math:: \Bigl\langle\Bigl|\sum_{j=s}^{s+t-1} P_j\,v_j\Bigr|^2\Bigr\rangle
 
-    over points and origins s. The membrane is rolled along the path of each point on a plane. The hop v from its place
-    in one frame to that in the next is as long as the shortest path over the triangles, in the direction in which this
-    path begins. P, parallel transport back along all the hops before, brings it into the plane. This turns Brownian
-    motion on any surface into Brownian motion in a plane: the result is :math:`4Dt` at all lags, on vesicles and tubes
-    as well. Distances in space, and along the surface, are bounded by the size of the membrane.
+    over points and origins s. The membrane is rolled along the path of each point on a plane: the hop v from its place
+    in one frame to that in the next is as long as the shortest path over the triangles and has the direction in which
+    this path begins; P is the parallel transport back along all the hops before. Brownian motion on any surface becomes
+    that in a plane: :math:`4Dt` at all lags.
 
     Parameters
     ----------
@@ -41,12 +39,10 @@ def surface_mean_square_displacement(
         At equal distances in time. Triangles are those of each frame, where edges flip.
     points : handle or its name
         In-triangle points. A point that is added, removed or taken away counts while it is there.
-    lags : (K,) int or int, >= 0, optional
-        Times as numbers of frames; 1 to half of the frames where none are given.
+    lags
+        As of `mean_square_displacement`.
     reach : float, nm, > 0
-        The longest hop along the membrane from one frame to the next. Frames must be so close in time that hops are
-        short beside the radii of curvature, see Notes. A larger reach takes hardly more time relative to the membrane;
-        in space, all points within it are searched.
+        The longest hop along the membrane from one frame to the next; in space, all points within it are searched.
     relative_to : str
         ``"membrane"``: motion on the membrane, without its own motion, flow and turning. The place in one frame is
         taken to the next by its triangle and weights; if the triangle has been flipped away, by the places of its three
@@ -61,61 +57,23 @@ def surface_mean_square_displacement(
 
     Raises
     ------
-    ParameterError
-        As `mean_square_displacement`; arrays of positions, which do not have triangles; a point that moves farther than
-        the reach, or from which the membrane moves away so far. A reach beyond half of the box; a box that changes,
-        relative to space.
-    TopologyError
-        Points that are not in-triangle points.
-    SimulationError
-        A hop over more than about a hundred edges.
+    ParameterError, TopologyError, SimulationError
+        As `mean_square_displacement` and `surface_distances`; a point that moves farther than the reach, or from which
+        the membrane moves away so far; a box that changes, relative to space.
 
     Notes
     -----
-    The path between two frames is not known, so that a hop is shorter than the path rolled out. On a surface
-    of Gaussian curvature K that is at rest, a hop after the time τ has
-
-    .. math:: \langle v^2\rangle = 4D\tau\,\bigl(1 - \tfrac13 K D\tau + O(\tau^2)\bigr),
-
-    too small by the same share at all lags. It is 0.8 % where hops are 0.32 radii of a vesicle (root mean square), and
-    by Gauss and Bonnet :math:`\tfrac{4\pi}{3}D\tau/A` on average over any closed membrane of area A with the topology
-    of a sphere. Where the membrane moves, hops are as long as they are on the triangles of the later frame: with areas
-    that fluctuate within the interval by a standard deviation of 5 %, squares are 0.25 % too large.
-
-    Directions turn with triangles by the rotation that is nearest to the deformation. For Brownian motion any other
-    would give the same average.
-
-    References
-    ----------
-    E. P. Hsu, Stochastic Analysis on Manifolds (2002), section 2.3 (anti-development).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=1.0, fixed=True)
-    >>> points = topology.add_intriangle_points(vesicle, 50, mass=1.0, friction=1e9, seed=4)
-    >>> context = mp.Context(mp.System(topology), mp.SplittingIntegrator("OBAGABO", 1.0, kT=2.0, seed=3))
-    >>> states = []
-    >>> for _ in range(200):                                 # a free flight in each step: 4 D Δt = 2 kT Δt²/m
-    ...     context.step(1)
-    ...     states.append(context.get_state(positions=True))
-    >>> moved = mp.analysis.surface_mean_square_displacement(states, points, [1, 100], reach=20.0)
-    >>> (moved.value / (4.0 * np.array([1, 100]))).round(1).tolist()
-    [1.0, 1.0]
-    >>> in_space = mp.analysis.mean_square_displacement(states, points, [1, 100])     # ends at 2 R²
-    >>> (in_space.value / (4.0 * np.array([1, 100]))).round(1).tolist()
-    [1.0, 0.5]
+    Hops are shorter than the path rolled out, after the time τ on a Gaussian curvature K by :math:`\tfrac13 K D\tau` of
+    their squares: 0.8 % where hops are 0.32 radii of a vesicle (root mean square). Directions turn with triangles by
+    the rotation that is nearest to the deformation. Source: E. P. Hsu, Stochastic Analysis on Manifolds (2002), section
+    2.3 (anti-development).
     """
     what = "surface_mean_square_displacement"
     frames = Points(what, source, points)
-    if frames.one:
-        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
     far = number(f"{what}: reach", reach, above=0.0)
+    interval = frames.frames.interval(None)
     in_space = look_up({"membrane": False, "space": True}, relative_to, f"{what}: relative_to", ParameterError)
     wanted = lags_of(what, lags, len(frames.frames))
-    interval = frames.frames.interval(None)
     boxes = frames.frames.boxes()
     for k, box in enumerate(boxes):
         expect_room(f"{what}: reach", far, box)
@@ -128,9 +86,6 @@ def surface_mean_square_displacement(
         raise ParameterError(f"{what}: there are no points")
     paths = _developed(frames, far, in_space)
     return averaged(paths, np.arange(len(frames.rows)), wanted, interval, "uv", [0, 1])
-
-
-# How it is done -----------------------------------------------------------------------------------------------
 
 
 class _Developed:
@@ -250,11 +205,8 @@ def _carried(
 
 
 def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split vectors (n, 3) into sides of triangles (n, 3, 3) and their normals.
-
-    Returns the factors of the sides from the first corner to the second and to the third, and the height out of the
-    plane, each (n,).
-    """
+    """Split vectors (n, 3) into factors of the sides of triangles (n, 3, 3), from the first corner to the second and to
+    the third, and the height out of the plane, each (n,)."""
     e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     n = np.cross(e1, e2)
     nn = geometry.squared_lengths(n)
@@ -266,17 +218,12 @@ def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.nd
 def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Return directions (n, 3) in triangles after their corners (n, 3, 3) have moved."""
     second, third, _ = _shares(corners, direction)
-    return np.asarray(
-        second[:, None] * (moved[:, 1] - moved[:, 0]) + third[:, None] * (moved[:, 2] - moved[:, 0])
-    )
+    return np.asarray(second[:, None] * (moved[:, 1] - moved[:, 0]) + third[:, None] * (moved[:, 2] - moved[:, 0]))
 
 
 def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> tuple[np.ndarray, ...]:
-    """Find for each place (n, 3) the nearest one in triangles that face the same way as a vector (n, 3).
-
-    Returns triangles (n,), weights of their corners (n, 3), and distances (n,), inf where there is none within the
-    reach.
-    """
+    """Find for each place (n, 3) the nearest one in triangles that face the same way as a vector (n, 3). Return
+    triangles (n,), weights of their corners (n, 3), and distances (n,), inf where there is none within the reach."""
     middle = patch.corners.mean(axis=1)
     size = float(np.linalg.norm(patch.corners - middle[:, None], axis=2).max())
     near = tree(middle, patch.box)
@@ -304,10 +251,8 @@ def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> 
 
 
 def _closest(at: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (n, 3) of the place in each triangle (n, 3, 3) nearest to a place (n, 3), and its distance (n,).
-
-    The nearest place is the foot of the perpendicular where this is inside, else the nearest one on the sides.
-    """
+    """Return weights (n, 3) of the place in each triangle (n, 3, 3) nearest to a place (n, 3), and its distance (n,):
+    the foot of the perpendicular where this is inside, else the nearest one on the sides."""
     second, third, height = _shares(corners, at - corners[:, 0])
     weights = np.stack([1.0 - second - third, second, third], axis=1)
     far = np.abs(height)

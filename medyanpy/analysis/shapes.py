@@ -24,17 +24,15 @@ def gyration_tensor(
 
     Parameters
     ----------
-    source : frames; see `radial_distribution`
+    source, box
+        As of `radial_distribution`.
     beads : handle or its name, list of these, (k,) int or int, optional
         Which beads; all, where none are given. Those that are not there in a frame do not count in it.
     weights : (k,) float, > 0, optional
         Of the beads, such as their masses, in any unit; all the same where none are given.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`.
     images : {"near", "given"}
-        Images of beads that count in a periodic box. ``"near"``: of beads that are joined in a mesh or a chain those
-        next to each other, and of all others those nearest to the first; all must then be within half of the box.
-        ``"given"``: positions as they are.
+        Images that count in a periodic box. ``"near"``: of beads joined in a mesh or a chain those next to each other,
+        of all others those nearest to the first, all within half of the box. ``"given"``: positions as they are.
 
     Returns
     -------
@@ -88,17 +86,12 @@ def radius_of_gyration(
     Parameters
     ----------
     source, beads, weights, box, images
-        As of `gyration_tensor`.
+        As of `gyration_tensor`, and so are errors.
 
     Returns
     -------
     (m,) or () float, nm
         The root of the trace of `gyration_tensor`.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `gyration_tensor`.
 
     Examples
     --------
@@ -111,10 +104,8 @@ def radius_of_gyration(
 
 
 def _near(what: str, x: np.ndarray, here: np.ndarray, joined: np.ndarray, box: Any) -> np.ndarray:
-    """Return the images (n, 3), in a box, of beads that make one group; some beads may not be there.
-
-    ParameterError where these images are not determined.
-    """
+    """Return the images (n, 3), in a box, of beads that make one group, some of which may not be there; ParameterError
+    if undetermined."""
     joined = joined[here[joined].all(axis=1)]
     x = next_to_each_other(x, joined, box)
     piece = connected(len(x), joined[:, 0], joined[:, 1])

@@ -8,8 +8,9 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.series import statistical_inefficiency
 from medyanpy._tools.validation import number, one_or_many, required_thermal_energy, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, mean_of, warn_of_no_error
-from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, means_of, warn_of_no_error
+from medyanpy.analysis.structure import wave_orders
+from medyanpy.analysis.surfaces import Surfaces, vertex_spacing
 from medyanpy.errors import ParameterError
 
 __all__ = [
@@ -17,10 +18,8 @@ __all__ = [
     "vesicle_spectrum",
 ]  # fmt: skip
 
-# Waves shorter than those that are asked for are fitted too, so that they do not look like longer ones.
-_ALONG = 1.5
-# How much of the box a patch may leave open, seen along z: roundings of positions in files.
-_COVERED = 1e-3
+_ALONG = 1.5  # Waves shorter than those that are asked for are fitted too, so that they do not look like longer ones.
+_COVERED = 1e-3  # How much of the box a patch may leave open, seen along z: roundings of positions in files.
 # Conjugate gradients end at this share of the residual that they began with.
 _CLOSE = 1e-10
 _MOST_ITERATIONS = 200
@@ -38,8 +37,7 @@ class PatchSpectrum:
     wave_number : (K,) float array, 1/nm
         Mean of \|q\| over the modes of each bin.
     value, error : (K,) float array, nm²
-        Mean over modes and frames, and its standard error, correlations of frames included; nan where these are too
-        long.
+        Mean over modes and frames, and its standard error; nan where correlations of frames are too long.
     modes : (K,) int array
         Number of wave vectors in each bin; q and -q are one.
     wave_vectors : (M, 2) float array, 1/nm
@@ -61,8 +59,9 @@ class PatchSpectrum:
     area: float
     spacing: float
 
-    def _groups(self) -> "_Groups":
-        return _Groups(np.linalg.norm(self.wave_vectors, axis=1), self.power, np.ones(len(self.wave_vectors)))
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the wave number of each mode, and how many are averaged in its power."""
+        return np.linalg.norm(self.wave_vectors, axis=1), np.ones(len(self.wave_vectors))
 
     def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of κ and the tension in kT/⟨|h|²⟩, with q² = x."""
@@ -78,8 +77,7 @@ class VesicleSpectrum:
     degree : (K,) int array
         l, from 2.
     value, error : (K,) float array, dimensionless
-        Mean over the 2 l + 1 orders and all frames, and its standard error, correlations of frames included; nan where
-        these are too long.
+        Mean over the 2 l + 1 orders and frames, and its standard error; nan where correlations are too long.
     power : (m, K) float array, dimensionless
         Mean over the orders in each frame.
     radius : float, nm
@@ -95,9 +93,9 @@ class VesicleSpectrum:
     radius: float
     spacing: float
 
-    def _groups(self) -> "_Groups":
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
         l = self.degree  # noqa: E741 - the symbol of the papers
-        return _Groups(np.sqrt(l * (l + 1.0)) / self.radius, self.power, 2.0 * l + 1.0)
+        return np.sqrt(l * (l + 1.0)) / self.radius, 2.0 * l + 1.0
 
     def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of κ and the tension in kT/⟨|u|²⟩, with l (l + 1)/R² = x."""
@@ -115,10 +113,8 @@ class SpectrumFit:
     tension : Estimate, pN/nm
     reduced_tension : Estimate, dimensionless
         Tension over bending modulus: times R² of a vesicle (σ̄), times the area of a patch.
-    wave_number : (K,) float array, 1/nm
-        Of the modes that were used; of a vesicle √(l (l + 1))/R.
-    value : (K,) float array
-        The spectrum that was fitted, of these modes.
+    wave_number, value : (K,) float array, 1/nm; and nm² or dimensionless
+        Of the modes that were used, of a vesicle √(l (l + 1))/R; and their fitted spectrum.
     parts : int
         Number of parts into which the frames were cut for the errors.
     """
@@ -131,22 +127,8 @@ class SpectrumFit:
     parts: int
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """Modes with one wave number each, of which `weight` are averaged in the power (m, K) of each frame."""
-
-    wave_number: np.ndarray
-    power: np.ndarray
-    weight: np.ndarray
-
-
 def patch_spectrum(
-    source: Any,
-    membrane: Any = None,
-    *,
-    faces: Any = None,
-    box: Any = None,
-    q_max: float | None = None,
+    source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None, q_max: float | None = None,
     bins: int | None = None,
 ) -> PatchSpectrum:
     r"""Return the spectrum of height fluctuations of a nearly flat, periodic, rectangular patch in x and y.
@@ -165,10 +147,6 @@ def patch_spectrum(
     bins : int, >= 1, optional
         Of equal width in \|q\|; a bin for each wave number that there is, where none are given.
 
-    Returns
-    -------
-    PatchSpectrum
-
     Raises
     ------
     ParameterError, TopologyError
@@ -177,23 +155,11 @@ def patch_spectrum(
 
     Notes
     -----
-    In each frame, the :math:`h_q` are the least-squares fit of the waves to the heights of the vertices at their places
-    in the plane, weighted with their projected areas :math:`a_v` (a third of the triangles around each, seen from
-    above),
-
-    .. math:: \min_{h} \sum_v a_v\,\Bigl|z_v - \sum_{|q| \le 1.5\,q_{max}} h_q\,e^{i q \cdot r_v}\Bigr|^2,
-
-    solved by conjugate gradients. On a regular lattice this is the discrete Fourier transform. In the disorder of a
-    fluid mesh waves are not orthogonal over the vertices. The sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` alone takes
-    long waves, which are strong, for short ones: 1 % at q = π/3a, with vertices that are 0.3 a off their places. The
-    fit separates exactly all waves that are in it. Wave numbers up to half as large again are fitted too; shorter waves
-    are taken for noise of the heights, which makes less than 0.2 %.
-
-    The error of a bin is the one of `average` for the mean over its modes in each frame.
-
-    References
-    ----------
-    W. Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
+    In each frame, the :math:`h_q` are the least-squares fit of the waves to the heights of the vertices, weighted with
+    their areas seen from above, of waves up to 1.5 times as many. On a regular lattice this is the discrete Fourier
+    transform; on others the sum over vertices takes long waves for short ones. Shorter waves are taken for noise of the
+    heights, which makes less than 0.2 %. Errors are those of `average` for the mean over the modes of a bin in each
+    frame. Source: W. Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
     """
     what = "patch_spectrum"
     surfaces = Surfaces(what, source, membrane, faces, box)
@@ -211,7 +177,7 @@ def patch_spectrum(
             f"{what}: q_max = {longest:g} but must be from 2π/L = {2.0 * np.pi / lengths.max():g}, the longest wave in "
             f"the box, to 2/3 π/a = {2.0 / 3.0 * shortest:g}, with the distance a of the vertices"
         )
-    orders = _orders(lengths, _ALONG * longest)
+    orders = wave_orders(lengths, _ALONG * longest)
     q = 2.0 * np.pi * orders / lengths
     size = np.linalg.norm(q, axis=1)
     own = size <= longest * (1.0 + 1e-9)
@@ -225,8 +191,9 @@ def patch_spectrum(
                 f"{what}: seen along z, the membrane of frame {k} covers {covered:.3g} of its box but must cover it "
                 "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
             )
-        z = patch.whole[:, 2]
-        found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
+        z, weight = patch.whole[:, 2], patch.vertex_vectors()[:, 2]
+        weight = np.maximum(weight * np.sign(weight.sum()), 0.0)  # Areas seen from above, 0 below overhangs.
+        found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), weight, z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
         # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.
         power[k] = 0.25 * (cosines**2 + sines**2)
@@ -238,7 +205,7 @@ def patch_spectrum(
         _, label = np.unique(np.minimum((size / width).astype(int), int(bins) - 1), return_inverse=True)
     modes = np.bincount(label)
     binned = np.array([power[:, label == k].mean(axis=1) for k in range(len(modes))]).T
-    value, error = _means(binned)
+    value, error = means_of(binned)
     return PatchSpectrum(np.bincount(label, size) / modes, value, error, modes, q, power, area, spacing)
 
 
@@ -260,10 +227,6 @@ def vesicle_spectrum(
     l_max : int, >= 2
         The largest degree. Degrees up to half as large again are fitted too.
 
-    Returns
-    -------
-    VesicleSpectrum
-
     Raises
     ------
     ParameterError, TopologyError
@@ -272,13 +235,9 @@ def vesicle_spectrum(
 
     Notes
     -----
-    Coefficients are the least-squares fit of real spherical harmonics to :math:`r/R - 1` in the directions of the
-    vertices, weighted with the solid angles around them, as by `patch_spectrum`. Harmonics are orthonormal over the
-    sphere.
-
-    References
-    ----------
-    S. T. Milner, S. A. Safran, Phys. Rev. A 36, 4371 (1987).
+    Coefficients are the least-squares fit of real spherical harmonics, orthonormal over the sphere, to :math:`r/R - 1`
+    at the vertices, weighted with the solid angles around them. Source: S. T. Milner, S. A. Safran, Phys. Rev. A 36,
+    4371 (1987).
     """
     what = "vesicle_spectrum"
     surfaces = Surfaces(what, source, membrane, faces, box)
@@ -302,21 +261,15 @@ def vesicle_spectrum(
         power[k] = [np.mean(found[degree**2 : (degree + 1) ** 2] ** 2) for degree in range(2, top + 1)]
         radii.append(radius)
         areas.append(patch.face_areas.sum())
-    value, error = _means(power)
+    value, error = means_of(power)
     spacing = vertex_spacing(float(np.mean(areas)), n)
     return VesicleSpectrum(np.arange(2, top + 1), value, error, power, float(np.mean(radii)), spacing)
 
 
 @plainly_called
 def fit_spectrum(
-    spectrum: PatchSpectrum | VesicleSpectrum,
-    *,
-    kT: float | None = None,
-    temperature: float | None = None,
-    q_max: float | None = None,
-    tension: float | None = None,
-    discretization: bool = True,
-    softening: bool = False,
+    spectrum: PatchSpectrum | VesicleSpectrum, *, kT: float | None = None, temperature: float | None = None,
+    q_max: float | None = None, tension: float | None = None, discretization: bool = True, softening: bool = False,
 ) -> SpectrumFit:
     r"""Fit bending modulus and tension to the spectrum of a membrane.
 
@@ -335,10 +288,6 @@ def fit_spectrum(
         Fit the κ of :math:`\kappa(q) = \kappa - \frac{3 kT}{4\pi} \ln\frac{\pi/a}{q}`, which is that of the shortest
         waves, in place of a κ for all waves.
 
-    Returns
-    -------
-    SpectrumFit
-
     Raises
     ------
     ParameterError
@@ -347,42 +296,24 @@ def fit_spectrum(
 
     Notes
     -----
-    Of a Gaussian mode, :math:`|h_q|^2` has an exponential distribution, so that the most likely κ and τ are those with
-    the smallest
+    κ and τ are the most likely ones of Gaussian modes, each frame counting as 1/g with the `statistical_inefficiency`
+    g of its modes (Whittle). Errors are those of the jackknife over parts of the frames, 20 at most, each longer than
+    two inefficiencies of the slowest mode; nan where there would be fewer than 5.
 
-    .. math:: \sum_q \frac{m}{g_q} \Bigl[\ln S_q + \frac{\overline{|h_q|^2}}{S_q}\Bigr], \qquad
-              \frac{kT}{S_q} = A\,(\kappa q^4 + \tau q^2),
-
-    with m frames of which each counts as 1/g, the `statistical_inefficiency` of its modes (Whittle). 1/S is linear in
-    both, so that there is one minimum. Errors are those of the jackknife over parts of the frames, of which each is
-    longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. They include
-    correlations of frames and of modes.
-
-    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (all
-    forms) is half of a Laplacian whose symbol is
-
-    .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)
-              \simeq \frac{4}{a^2} \bigl(1 - J_0(qa)\bigr) = q^2 \Bigl(1 - \frac{q^2 a^2}{16} + \dots\Bigr),
-
-    over its three directions of edges :math:`e_i`, and the same takes the place of q² in the energy of a tension:
-    :math:`\kappa \hat q^4 + \tau \hat q^2` exactly, for small waves. At q = π/3a it makes κ look 13 % smaller. For
-    meshes without order this is the lattice of the same density of vertices: right to 0.5 % at q = π/3a where vertices
-    are up to 0.15 a off their places, and to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for q², which leaves an
-    error of κ of about 1.5 (a/R)², upwards.
-
-    References
-    ----------
-    P. Whittle, J. Roy. Statist. Soc. B 15, 125 (1953). W. Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti,
-    S. Leibler, Phys. Rev. Lett. 54, 1690 (1985): κ(q).
+    On a lattice of triangles bending and tension have `discrete_wave_number` for q, which makes κ look 13 % smaller at
+    q = π/3a: right to 0.5 % there where vertices are up to 0.15 a off their places, to 2 % at 0.3 a. For a vesicle
+    l (l + 1)/R² is taken for q², which leaves an error of κ of about 1.5 (a/R)², upwards. Source: P. Whittle, J. Roy.
+    Statist. Soc. B 15, 125 (1953). W. Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti, S. Leibler, Phys. Rev. Lett.
+    54, 1690 (1985): κ(q).
     """
     what = "fit_spectrum"
     if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):
         raise ParameterError(f"{what}: {spectrum!r} is not a PatchSpectrum or VesicleSpectrum")
     energy = required_thermal_energy(what, temperature, kT)
-    groups = spectrum._groups()
     longest = np.inf if q_max is None else number(f"{what}: q_max", q_max, above=0.0)
-    use = groups.wave_number <= longest * (1.0 + 1e-9)
-    q, power, weight = groups.wave_number[use], groups.power[:, use], groups.weight[use]
+    waves, weights = spectrum._groups()
+    use = waves <= longest * (1.0 + 1e-9)
+    q, power, weight = waves[use], spectrum.power[:, use], weights[use]
     known = None if tension is None else number(f"{what}: tension", tension)
     needed = 2 if known is None else 1
     if len(np.unique(q.round(12))) < needed:
@@ -397,7 +328,8 @@ def fit_spectrum(
     if known is not None:
         offset += known * pulls
     terms = np.stack([bends, pulls], axis=1)[:, :needed]
-    memory = np.array([_memory(one) for one in _pooled(q, power)])
+    # The memory of a single frame is that of one sample.
+    memory = np.array([statistical_inefficiency(one) if len(one) > 1 else 1.0 for one in _pooled(q, power)])
     weight = weight / memory
     n = len(power)
     parts = int(min(PARTS, n / (_MEMORIES_IN_PART * memory.max())))
@@ -421,11 +353,8 @@ def fit_spectrum(
     else:
         value, error = estimate(sums[0], counts[0]), np.full(3, np.nan)
     if np.isnan(error[0]):
-        warn_of_no_error(
-            what, value[0],
-            f"the spectrum is of {parts} part{'s' * (parts != 1)} that do not depend on each other: the run is too "
-            "short for its slowest mode"
-        )  # fmt: skip
+        are = f"the spectrum is of {parts} part{'s' * (parts != 1)} that do not depend on each other"
+        warn_of_no_error(what, value[0], f"{are}: the run is too short for its slowest mode")
     modulus, pull, ratio = (Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True))
     fitted = 1.0 / (terms @ value[:needed] + offset)
     return SpectrumFit(modulus, pull, ratio, q, fitted, parts)
@@ -445,7 +374,8 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     Returns
     -------
     float or array, 1/nm
-        The mean over all directions of the symbol in `fit_spectrum`; exact up to :math:`(qa)^4`.
+        The mean over directions, up to :math:`(qa)^4`, of :math:`\frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)`,
+        the symbol of the lattice with edges :math:`e_i`.
 
     Examples
     --------
@@ -461,25 +391,12 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     return found if np.ndim(q) else found[0]
 
 
-# How it is done -----------------------------------------------------------------------------------------------
-
-
-def _orders(lengths: np.ndarray, longest: float) -> np.ndarray:
-    """Return whole numbers (M, 2) of waves along x and y up to a wave number: half of the plane, without 0."""
-    nx, ny = (int(longest * length / (2.0 * np.pi) * (1.0 + 1e-9)) for length in lengths)
-    i, j = (grid.ravel() for grid in np.meshgrid(np.arange(nx + 1), np.arange(-ny, ny + 1), indexing="ij"))
-    size = 2.0 * np.pi * np.hypot(i / lengths[0], j / lengths[1])
-    half = ((i > 0) | (j > 0)) & (size <= longest * (1.0 + 1e-9))
-    return np.column_stack([i[half], j[half]])
-
-
 class _Columns:
     """Functions by their values (V, B) at vertices."""
 
     def __init__(self, values: np.ndarray) -> None:
         self._values = values
-        # Their mean square, times the number of vertices over the sum of the weights.
-        self.squares: np.ndarray = np.mean(values**2, axis=0)
+        self.squares: np.ndarray = np.mean(values**2, axis=0)  #: Mean squares of the functions.
 
     def sum(self, coefficients: np.ndarray) -> np.ndarray:
         """Sum all functions with coefficients (B,) at vertices, (V,)."""
@@ -491,15 +408,14 @@ class _Columns:
 
 
 class _Waves:
-    """Functions 1, cosines and sines at places (V, 2) in units of the box, of whole numbers of waves (M, 2).
-
-    Works as `_Columns`, by products of waves along x and along y, which are few.
-    """
+    """Functions 1, cosines and sines at places (V, 2) in units of the box, of whole numbers of waves (M, 2); as
+    `_Columns`, by products of waves along x and along y, which are few."""
 
     def __init__(self, places: np.ndarray, orders: np.ndarray) -> None:
         nx, ny = np.abs(orders).max(axis=0).tolist()
         self._at = orders[:, 0], orders[:, 1] + ny
-        self._x, self._y = _powers(places[:, 0], 0, nx), _powers(places[:, 1], -ny, ny)
+        whole = np.arange(nx + 1), np.arange(-ny, ny + 1)
+        self._x, self._y = (np.exp(2j * np.pi * np.outer(x, k)) for x, k in zip(places.T, whole, strict=True))
         self.squares: np.ndarray = np.concatenate([[1.0], np.full(2 * len(orders), 0.5)])
 
     def sum(self, coefficients: np.ndarray) -> np.ndarray:
@@ -513,22 +429,9 @@ class _Waves:
         return np.concatenate([[values.sum()], table.real, table.imag])
 
 
-def _powers(turns: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return e^{2πi k turns} for k from low to high, (V, high - low + 1)."""
-    return np.asarray(np.exp(2j * np.pi * np.outer(turns, np.arange(low, high + 1))))
-
-
-def _projected(patch: Patch) -> np.ndarray:
-    """Return areas of vertices seen from above, (V,); 0 below overhangs."""
-    area = patch.vertex_vectors()[:, 2]
-    return np.asarray(np.maximum(area * np.sign(area.sum()), 0.0))
-
-
 def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
-    """Return real spherical harmonics in unit directions, (V, (l_max + 1)²), orthonormal over the sphere.
-
-    Order m of degree l is in column l² + l + m.
-    """
+    """Return real spherical harmonics in unit directions, (V, (l_max + 1)²), orthonormal; order m of degree l is in
+    column l² + l + m."""
     x, y, z = directions.T
     planar, azimuth = np.hypot(x, y), np.arctan2(y, x)
     out = np.empty((len(directions), (l_max + 1) ** 2))
@@ -551,10 +454,8 @@ def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
 
 
 def _fitted(basis: _Columns | _Waves, weight: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Fit coefficients (B,) to values (V,) in least squares.
-
-    By conjugate gradients: with these weights, functions are nearly orthogonal.
-    """
+    """Fit coefficients (B,) to values (V,) in least squares by conjugate gradients: with these weights, functions are
+    nearly orthogonal."""
     scale = 1.0 / (weight.sum() * basis.squares)
     out = np.zeros(len(scale))
     rest = basis.onto(weight * values)
@@ -574,11 +475,6 @@ def _fitted(basis: _Columns | _Waves, weight: np.ndarray, values: np.ndarray) ->
     return np.asarray(out)
 
 
-def _memory(series: np.ndarray) -> float:
-    """Return the statistical inefficiency; 1 of a single frame."""
-    return float(statistical_inefficiency(series)) if len(series) > 1 else 1.0
-
-
 def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
     """Return for each mode the mean series of all modes of its wave number, which have one correlation time."""
     _, label = np.unique(np.round(q / q.min(), 6), return_inverse=True)
@@ -586,21 +482,9 @@ def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
     return [pools[k] for k in label]
 
 
-def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return means (K,) of series (m, K), and their errors; nan of one frame."""
-    if len(series) < 2:
-        return series.mean(axis=0), np.full(series.shape[1], np.nan)
-    found = [mean_of(one, warn=False) for one in series.T]
-    return np.array([one.value for one in found]), np.array([one.error for one in found])
-
-
-def _most_likely(
-    what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray
-) -> np.ndarray:
-    """Find the parameters (p,) that minimize Σ w [P g - ln g], by Newton's method.
-
-    g = terms . parameters + offset > 0.
-    """
+def _most_likely(what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Find the parameters (p,) that minimize Σ w [P g - ln g], g = terms . parameters + offset > 0, by Newton's
+    method."""
 
     def cost(at: np.ndarray) -> float:
         g = terms @ at + offset

@@ -63,15 +63,10 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     Parameters
     ----------
     source : Simulation or Context
-        As it is now. Later steps do not change. Call this at regular intervals and take the mean (`average` gives its
-        error): the stress of one moment is mostly noise.
+        As it is now. The stress of one moment is mostly noise: call this at regular intervals, and `average`.
     volume : float, nm³, > 0, optional
         Volume under stress: the content of a vesicle, a cell. With 1 the numbers are the virials themselves, in pN nm.
         By default that of a box that is periodic in three directions.
-
-    Returns
-    -------
-    VirialStress
 
     Raises
     ------
@@ -82,33 +77,15 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
 
     Notes
     -----
-    The virial of internal forces, whose sum is zero, does not depend on the origin. That of traps, walls and other
-    forces from outside does, and x is counted from the origin of space. All forces that hold beads together, inside and
-    outside, balance their motion: over a long time the whole stress of beads that stay in one place is zero in all its
-    components (Clausius), with any origin. To get the pressure on walls, leave the walls' own part out: the sum of the
-    others is -P V.
+    The virial of internal forces does not depend on the origin of space; that of traps, walls and other forces from
+    outside does. Over a long time the whole stress of beads that stay in one place is zero in all its components
+    (Clausius): the pressure on walls is that of the other parts, whose sum is -P V.
 
-    The tensor is symmetric where the torques of all forces on the places of beads add up to zero: with forces between
-    pairs and over membranes and filaments. Forces with arms on rigid bodies and rods turn these, and their
-    antisymmetric part is minus that torque. A body counts with the place of its centre alone, since a strain moves it
-    and leaves it rigid. Directors of twistable filaments are directions, which a strain does not change. In-triangle
-    points move with their triangles in a strain: their force, and their velocity in the triangle, count where they are.
-    The forces that they pass on to corners would count them twice and are left out.
-
-    References
-    ----------
-    R. Clausius, Ann. Phys. 217, 124 (1870).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> bond = system.add_force(mp.forces.HarmonicBonds([[0, 1]], stiffness=2.0, length=1.0))
-    >>> stress = mp.analysis.virial_stress(mp.Context(system, mp.VerletIntegrator(0.01)), volume=100.0)
-    >>> float(stress.forces["HarmonicBonds"][0, 0])     # under tension: force 4 times distance 3, per volume
-    0.12
+    The tensor is symmetric where the torques of all forces on the places of beads add up to zero. Forces with arms on
+    rigid bodies and rods turn these, and their antisymmetric part is minus that torque, since a strain moves a body by
+    its centre. Directors of twistable filaments are not changed by it. In-triangle points count with their force and
+    their velocity in the triangle where they are; the forces that they pass on to corners are left out. Source: R.
+    Clausius, Ann. Phys. 217, 124 (1870).
     """
     what = "virial_stress"
     context = source.context if isinstance(source, Simulation) else source
@@ -131,11 +108,8 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
         )
     state = context.get_state(positions=True, velocities=True, virial=True, multipliers=True)
     handles = [h for h in context.system.topology.handles if h.kind.in_space or h.kind.constraint_rows()]
-    constraints = {}
-    for handle in handles:
-        virial = _of_constraints(what, handle, state)
-        if virial is not None:
-            constraints[handle.name] = -virial / size
+    found = {handle.name: _of_constraints(what, handle, state) for handle in handles}
+    constraints = {name: -virial / size for name, virial in found.items() if virial is not None}
     kinetic = np.zeros((3, 3))
     for handle in handles:
         rows, mass = state.living(handle), np.full(len(state.velocities), handle.kind.of_all("mass") or np.nan)
@@ -198,10 +172,6 @@ def surface_tension(
         Names of forces that do not count: those that press on the membrane, such as a `MembraneVolume` or an osmotic
         pressure. With them a closed membrane has no tension at all, in the mean (Clausius).
 
-    Returns
-    -------
-    SurfaceTension
-
     Raises
     ------
     ParameterError
@@ -209,32 +179,16 @@ def surface_tension(
 
     Notes
     -----
-    The coefficient of the area in the energy (`MembraneTension`) is not this tension: bending, the motion of vertices,
-    and forces that keep their distances, contribute too. Beads without velocities (`BrownianIntegrator`) are refused as
-    by `virial_stress`: n free ones add :math:`-n kT/A` to τ.
-
-    References
-    ----------
-    H. Shiba, H. Noguchi, J.-B. Fournier, Soft Matter 12, 2373 (2016).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1e-12)
-    >>> system = mp.System(topology)
-    >>> tension = system.add_force(mp.forces.MembraneTension(vesicle, 0.02))
-    >>> found = mp.analysis.surface_tension(mp.Context(system, mp.VerletIntegrator(1e-8)), vesicle)
-    >>> round(found.total, 9)
-    0.02
+    This is not the coefficient of `MembraneTension`: bending, the motion of vertices, and forces that keep their
+    distances, contribute too. To τ of n free beads without velocities, which are refused, motion adds :math:`-n kT/A`.
+    Source: H. Shiba, H. Noguchi, J.-B. Fournier, Soft Matter 12, 2373 (2016).
     """
     what = "surface_tension"
     stress = virial_stress(source, 1.0)
     left_out = [without] if isinstance(without, str) else words(f"{what}: without", without)
     for name in left_out:
         look_up(stress.forces, name, "force", ParameterError)
-    context = source.context if isinstance(source, Simulation) else source
-    state = context.get_state(positions=True)
+    state = (source.context if isinstance(source, Simulation) else source).get_state(positions=True)
     axes = [0, 1]
     if membrane is not None:
         if not isinstance(membrane, Membrane):
@@ -279,10 +233,8 @@ def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = No
 
     Raises
     ------
-    ParameterError
-        A direction that is zero or of another shape, states without forces; and as `mean_square_displacement`.
-    TopologyError
-        As `mean_square_displacement`.
+    ParameterError, TopologyError
+        As `mean_square_displacement`; a direction that is zero or of another shape, states without forces.
 
     Examples
     --------

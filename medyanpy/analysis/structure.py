@@ -8,14 +8,13 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.diffusion import axes_of
-from medyanpy.analysis.estimates import mean_of
+from medyanpy.analysis.estimates import means_of
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
-__all__ = ["StructureFactor", "structure_factor"]
+__all__ = ["StructureFactor", "structure_factor", "wave_orders"]
 
-# Distances of which sines are taken at once.
-_AT_ONCE = 1 << 20
+_AT_ONCE = 1 << 20  # Distances of which sines are taken at once.
 
 
 @dataclass(frozen=True)
@@ -48,43 +47,31 @@ def structure_factor(
     .. math:: S(q) = \frac1N \Bigl\langle \Bigl|\sum_j e^{-i q \cdot x_j}\Bigr|^2 \Bigr\rangle
 
     In a periodic box, over its wave vectors :math:`q_i = 2\pi n_i/L_i`, without 0; in one that changes, with wave
-    numbers in the mean box. In open space, over all directions
-    (Debye): :math:`S(q) = 1 + \frac1N \sum_{i \ne j} \frac{\sin q r_{ij}}{q r_{ij}}`, with :math:`J_0(q r)` for two
-    axes and :math:`\cos q r` for one; there, a group has the scattering of its shape as well.
+    numbers in the mean box. In open space, over all directions (Debye): :math:`S(q) = 1 + \frac1N \sum_{i \ne j}
+    \frac{\sin q r_{ij}}{q r_{ij}}`, with :math:`J_0(q r)` for two axes and :math:`\cos q r` for one; there, a group has
+    the scattering of its shape as well. Source: P. Debye, Ann. Phys. 351, 809 (1915).
 
     Parameters
     ----------
-    source : frames; see `radial_distribution`
+    source, box
+        As of `radial_distribution`.
     beads : handle or its name, list of these, (k,) int or int, optional
         Which beads; all, where none are given.
     q_max : float, 1/nm, > 0
         The largest wave number.
     bins : int, >= 1
         Of equal width; in open space, so many wave numbers from q_max/bins to q_max.
-    box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`.
     axes : str
         Which coordinates count: ``"xyz"``, or ``"xy"`` for beads spread over a sheet.
 
-    Returns
-    -------
-    StructureFactor
-
     Raises
     ------
-    ParameterError
-        A box that is open in some of the axes and closed in others, a q_max below its longest wave, frames without
-        beads; and as `mean_square_displacement`.
-    TopologyError
-        As `mean_square_displacement`.
-
-    References
-    ----------
-    P. Debye, Ann. Phys. 351, 809 (1915).
+    ParameterError, TopologyError
+        As `mean_square_displacement`; a box that is open in some of the axes and closed in others, a q_max below its
+        longest wave, frames without beads.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> places = 2.0 * np.stack(np.meshgrid(range(4), range(4), range(4)), axis=-1).reshape(-1, 3)
     >>> crystal = mp.analysis.structure_factor(places, q_max=3.2, bins=16, box=(8.0, 8.0, 8.0))
@@ -100,32 +87,28 @@ def structure_factor(
     boxes = frames.boxes(box)
     closed = [0 if cell is None else int((cell[chosen] > 0.0).sum()) for cell in boxes]
     if set(closed) not in ({0}, {len(chosen)}):
-        raise ParameterError(
-            f"{what}: along {axes} the box is closed in some directions and open in others: choose axes= of one kind"
-        )
-    found: list[np.ndarray] = []
+        problem = "the box is closed in some directions and open in others: choose axes= of one kind"
+        raise ParameterError(f"{what}: along {axes} {problem}")
     if closed[0] == 0:
         q, modes = longest * np.arange(1, k + 1) / k, np.zeros(k, np.int64)
-        for x in frames.each(rows):
-            found.append(_debye(_there(what, x)[:, chosen], q))
+        found = [_debye(_there(what, x)[:, chosen], q) for x in frames.each(rows)]
     else:
         lengths = np.array([cell[chosen] for cell in boxes if cell is not None])
-        orders = _orders(what, lengths.mean(axis=0), longest)
-        size = np.linalg.norm(2.0 * np.pi * orders / lengths.mean(axis=0), axis=1)
+        mean = lengths.mean(axis=0)
+        orders = wave_orders(mean, longest)
+        if not len(orders):
+            raise ParameterError(
+                f"{what}: q_max = {longest:g} but the longest wave in the box has {2.0 * np.pi / mean.max():g}"
+            )
+        size = np.linalg.norm(2.0 * np.pi * orders / mean, axis=1)
         _, label = np.unique(np.minimum((size * k / longest).astype(int), k - 1), return_inverse=True)
         modes = np.bincount(label)
         q = np.bincount(label, size) / modes
+        found = []
         for x, cell in zip(frames.each(rows), lengths, strict=True):
             own = _there(what, x)[:, chosen] / cell
             found.append(np.bincount(label, _powers(own, orders)) / modes / len(own))
-    series = np.array(found)
-    if len(series) < 2:
-        return StructureFactor(q, series[0], np.full(len(q), np.nan), modes)
-    means = [mean_of(one, warn=False) for one in series.T]
-    return StructureFactor(q, np.array([m.value for m in means]), np.array([m.error for m in means]), modes)
-
-
-# How it is done -----------------------------------------------------------------------------------------------
+    return StructureFactor(q, *means_of(np.array(found)), modes)
 
 
 def _there(what: str, x: np.ndarray) -> np.ndarray:
@@ -135,7 +118,7 @@ def _there(what: str, x: np.ndarray) -> np.ndarray:
     return np.asarray(here)
 
 
-def _orders(what: str, lengths: np.ndarray, longest: float) -> np.ndarray:
+def wave_orders(lengths: np.ndarray, longest: float) -> np.ndarray:
     """Return whole numbers (M, d) of waves along the sides up to a wave number: half of the space, without 0."""
     most = np.floor(longest * lengths / (2.0 * np.pi) * (1.0 + 1e-9)).astype(int)
     grids = np.meshgrid(np.arange(most[0] + 1), *(np.arange(-n, n + 1) for n in most[1:]), indexing="ij")
@@ -143,12 +126,7 @@ def _orders(what: str, lengths: np.ndarray, longest: float) -> np.ndarray:
     near = np.linalg.norm(2.0 * np.pi * orders / lengths, axis=1) <= longest * (1.0 + 1e-9)
     # Of q and -q, the one whose first number that is not 0 is positive.
     first = np.take_along_axis(orders, np.argmax(orders != 0, axis=1)[:, None], axis=1)[:, 0]
-    orders = orders[near & (first > 0)]
-    if not len(orders):
-        raise ParameterError(
-            f"{what}: q_max = {longest:g} but the longest wave in the box has {2.0 * np.pi / lengths.max():g}"
-        )
-    return np.asarray(orders)
+    return np.asarray(orders[near & (first > 0)])
 
 
 def _powers(places: np.ndarray, orders: np.ndarray) -> np.ndarray:

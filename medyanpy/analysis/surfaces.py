@@ -9,7 +9,6 @@ import numpy as np
 
 from medyanpy._tools.images import next_to_each_other
 from medyanpy._tools.sums import total
-from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
@@ -74,10 +73,6 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
         As of `radial_distribution`: edges go to the nearest images. For arrays of positions that of the mesh, where
         none is given.
 
-    Returns
-    -------
-    Curvatures
-
     Raises
     ------
     ParameterError, TopologyError
@@ -85,7 +80,6 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> found = mp.analysis.curvatures(mp.TriangleMesh.icosphere(10.0, 3))
     >>> float(found.mean.mean().round(3)), float(((found.gaussian * found.area).sum() / np.pi).round(6))
@@ -101,6 +95,8 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
 
     .. math:: v = \frac{3 V}{4\pi\,(A/4\pi)^{3/2}}
 
+    Source: U. Seifert, K. Berndl, R. Lipowsky, Phys. Rev. A 44, 1182 (1991).
+
     Parameters
     ----------
     source, membrane, faces, box
@@ -110,22 +106,12 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
     -------
     (m,) or () float, <= 1
 
-    Raises
-    ------
-    ParameterError
-        A membrane with borders, or one that closes through the box, which enclose nothing; and as of `curvatures`.
-    TopologyError
-        As of `curvatures`.
-
-    References
-    ----------
-    U. Seifert, K. Berndl, R. Lipowsky, Phys. Rev. A 44, 1182 (1991).
+    ParameterError, TopologyError
+        As of `curvatures`; a membrane that encloses nothing: one with borders, or that closes through the box.
 
     Examples
     --------
     >>> import medyanpy as mp
-    >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.icosphere(10.0, 2)).round(3))
-    0.994
     >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.red_blood_cell()).round(2))
     0.64
     """
@@ -144,30 +130,17 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
 
     .. math:: |\psi_6(v)| = \Bigl|\frac1{n_v} \sum_j e^{6 i \theta_{vj}}\Bigr|
 
-    over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in
-    a regular lattice of triangles, and less in a membrane whose edges flip.
+    over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in a
+    regular lattice of triangles, and less in a membrane whose edges flip. Source: D. R. Nelson, B. I. Halperin, Phys.
+    Rev. B 19, 2457 (1979).
 
     Parameters
     ----------
     source, membrane, faces, box
-        As of `curvatures`.
-
-    Returns
-    -------
-    MeshOrder
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As of `curvatures`.
-
-    References
-    ----------
-    D. R. Nelson, B. I. Halperin, Phys. Rev. B 19, 2457 (1979).
+        As of `curvatures`, and so are errors.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> order = mp.analysis.mesh_order(mp.TriangleMesh.flat_sheet(6, 6, 1.0))
     >>> float(np.nanmin(order.hexatic).round(12)), np.unique(order.neighbors).tolist()
@@ -178,31 +151,18 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     return MeshOrder(*(surfaces.stacked([one[i] for one in found]) for i in range(2)))
 
 
-# How it is done -----------------------------------------------------------------------------------------------
-
-
 def vertex_spacing(area: float, vertices: int) -> float:
     """Return the edge of the regular lattice of triangles with so many vertices on an area, nm."""
     return float(np.sqrt(2.0 * area / (np.sqrt(3.0) * vertices)))
 
 
 class Patch:
-    """A membrane in one frame.
-
-    Attributes
-    ----------
-    x : (V, 3) float array
-    faces : (F, 3) int array
-    box : (3,) float array or None
-    corners : (F, 3, 3) float array
-        Places of the corners of each face, all as seen from its first.
-    """
+    """A membrane in one frame: vertices, faces, box, and the places of the corners (F, 3, 3) of each face, as seen from
+    its first."""
 
     def __init__(self, what: str, x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> None:
         self.what: str = what
-        self.x: np.ndarray = x
-        self.faces: np.ndarray = faces
-        self.box: np.ndarray | None = box
+        self.x, self.faces, self.box = x, faces, box
         self.corners: np.ndarray = geometry.corners_of(x, faces, box)
         self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
@@ -241,9 +201,8 @@ class Patch:
         if geometry.unpaired(self.faces).any():
             raise ParameterError(f"{self.what}: the membrane has borders, so that it encloses nothing")
         if self.closes_through.any():
-            raise ParameterError(
-                f"{self.what}: the membrane closes through the sides of the box, so that it encloses nothing"
-            )
+            why = "closes through the sides of the box, so that it encloses nothing"
+            raise ParameterError(f"{self.what}: the membrane {why}")
 
     def expect_one_side(self) -> None:
         """Refuse a part turned inside out beside others that are not: volumes of the two do not add up."""
@@ -259,9 +218,8 @@ class Patch:
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return mean and Gaussian curvatures (V,), and areas of vertices."""
         area = self.sums(np.repeat(self.face_areas[:, None] / 3.0, 3, axis=1))
-        mean, gaussian = (
-            of(self.x, self.faces, self.box) for of in (geometry.mean_curvatures, geometry.gaussian_curvatures)
-        )
+        both = geometry.mean_curvatures, geometry.gaussian_curvatures
+        mean, gaussian = (of(self.x, self.faces, self.box) for of in both)
         return mean, gaussian, area
 
     def inside(self) -> np.ndarray:
@@ -298,15 +256,7 @@ class Patch:
 
 
 class Surfaces:
-    """A membrane in all frames; iterate over it.
-
-    Attributes
-    ----------
-    what : str
-        Name of the function that asks, for messages.
-    one : bool
-        A single frame.
-    """
+    """A membrane in all frames, for the function `what`; iterate over it. `one` is True of a single frame."""
 
     def __init__(self, what: str, source: Any, membrane: Any, faces: Any, box: Any) -> None:
         self.what = what
@@ -315,34 +265,20 @@ class Surfaces:
             source = source.vertices
         self.frames: Source = Source(what, source)
         self.one: bool = self.frames.one
-        mesh = membrane if isinstance(membrane, TriangleMesh) else None
-        if box is None and self.frames.times is None and isinstance(membrane, TriangleMesh | Membrane):
-            # Positions alone do not give one.
-            box = membrane.box if isinstance(membrane, TriangleMesh) else membrane.mesh.box
-        whole = mesh is not None or membrane is None
+        given = membrane if isinstance(membrane, TriangleMesh) else None
+        alone = self.frames.times is None
+        mesh = membrane.mesh if alone and isinstance(membrane, Membrane) else given
+        # Positions alone do not give a box, or faces.
+        box = mesh.box if box is None and alone and mesh is not None else box
+        whole = given is not None or membrane is None
         self.rows: np.ndarray = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
         self.boxes: list[np.ndarray | None] = self.frames.boxes(box)
         self._name = getattr(membrane, "name", membrane)
-        self._faces = self._given(faces) if faces is not None else None
+        self._faces = self.frames.arrays("faces", faces, 3) if faces is not None else None
         if self._faces is None and mesh is not None:
             self._faces = [mesh.faces]
-        elif self._faces is None and isinstance(membrane, Membrane) and self.frames.times is None:
-            self._faces = [membrane.mesh.faces]
-        if self._faces is None and (membrane is None or self.frames.times is None):
+        if self._faces is None and (membrane is None or alone):
             raise ParameterError(f"{what}: give membrane=, its handle or mesh, or faces=, (F, 3) rows of its corners")
-
-    def _given(self, faces: Any) -> list[np.ndarray]:
-        what = f"{self.what}: faces"
-        several = np.ndim(faces) == 3 or (
-            isinstance(faces, list | tuple) and len(faces) > 0 and all(np.ndim(one) == 2 for one in faces)
-        )
-        found = [
-            array(f"{what}[{k}]" if several else what, one, (None, 3), dtype=np.int64, error=TopologyError)
-            for k, one in enumerate(faces if several else [faces])
-        ]
-        if several and len(found) != len(self.frames):
-            raise ParameterError(f"{what} are of {len(found)} frames, but there are {len(self.frames)}")
-        return found
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -355,15 +291,12 @@ class Surfaces:
             wrong = (faces < 0) | (faces >= len(x))
             if wrong.any() or not len(faces):
                 i = int(np.argmax(wrong.any(axis=1))) if len(faces) else 0
-                raise TopologyError(
-                    f"{self.what}: faces[{i}] = {faces[i].tolist() if len(faces) else []}, but there are {len(x)} "
-                    "vertices, counted from 0"
-                )
+                said = f"faces[{i}] = {faces[i].tolist() if len(faces) else []}"
+                raise TopologyError(f"{self.what}: {said}, but there are {len(x)} vertices, counted from 0")
             yield Patch(self.what, x, faces, self.boxes[k])
 
     def _faces_of(self, k: int) -> np.ndarray:
-        frames: Any = self.frames._trajectory if self.frames._trajectory is not None else self.frames._frames
-        known = frames[k].faces
+        known = self.frames.objects[k].faces
         if self._name not in known:
             there = ", ".join(map(repr, known)) or "none"
             raise TopologyError(f"{self.what}: {self._name!r} is not a membrane; there are: {there}")

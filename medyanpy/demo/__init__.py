@@ -12,15 +12,6 @@ from medyanpy.demo.surface import run_surface_demo
 from medyanpy.demo.tether import run_membrane_demo
 
 __all__ = [
-    "DEMOS",
-    "Demo",
-    "Line",
-    "run_demo",
-    "run_filament_demo",
-    "run_membrane_demo",
-    "run_network_demo",
-    "run_protein_demo",
-    "run_rigid_demo",
-    "run_rod_demo",
-    "run_surface_demo",
+    "DEMOS", "Demo", "Line", "run_demo", "run_filament_demo", "run_membrane_demo", "run_network_demo",
+    "run_protein_demo", "run_rigid_demo", "run_rod_demo", "run_surface_demo",
 ]

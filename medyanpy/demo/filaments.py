@@ -8,8 +8,7 @@ from medyanpy.demo.registry import Option, demo
 from medyanpy.demo.report import TEMPERATURE, Demo, Report
 from medyanpy.demo.vesicle import ACTIN, N_LINKS, RADIUS, SUBDIVISIONS, measured, relax, with_actin
 
-# Share of the filaments that are tied to a protein, and of the proteins that hold one.
-TIED, BUSY = 0.25, 0.5
+TIED, BUSY = 0.25, 0.5  # Share of the filaments that are tied to a protein, and of the proteins that hold one.
 
 
 @demo(

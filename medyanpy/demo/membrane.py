@@ -11,14 +11,11 @@ from medyanpy.beads import Membrane
 from medyanpy.demo.report import KT
 from medyanpy.mesh.geometry import heights as heights_of
 
-# 20 kT: lipid bilayers.
-BENDING_MODULUS = 82.0
-# pN/nm: between a bilayer's (250) and that of a membrane with folds and caveolae to unfold.
-AREA_MODULUS = 50.0
+BENDING_MODULUS = 82.0  # 20 kT: lipid bilayers.
+AREA_MODULUS = 50.0  # pN/nm: between a bilayer's (250) and that of a membrane with folds and caveolae to unfold.
 # pN/nm²: holds the volume to a thousandth; a cell's (ion pumps, osmosis) holds it tighter but as slowly.
 VOLUME_MODULUS = 1e-3
-# Triangles lower than this share of the median height do not tell the curvature.
-THIN = 0.1
+THIN = 0.1  # Triangles lower than this share of the median height do not tell the curvature.
 
 
 def heights(mesh: mp.TriangleMesh) -> np.ndarray:
@@ -86,14 +83,10 @@ def facts_of(mesh: mp.TriangleMesh, name: str) -> dict[str, Any]:
 def vertex_masses(
     mesh: mp.TriangleMesh, load: float, timestep: float, phase: float, system_with: Callable[[np.ndarray], mp.System]
 ) -> np.ndarray:
-    """Return masses with which the timestep resolves every vibration of the vertices, ω dt <= phase; (V,).
-
-    A guess from the size of triangles, stiffness ~ 1/height² as for bending and for springs that allow a given strain,
-    sets the ratios of the masses. The fastest vibration is then measured, by power iteration with the forces
-    themselves, and all masses are scaled. No vertex is lighter than five times its share of `load`, the mass of
-    proteins, which push it about. Vertices of thin triangles get what makes them travel less than a hundredth of the
-    height in a thousand steps.
-    """
+    """Return masses (V,) with which the timestep resolves every vibration of the vertices, ω dt <= phase. Their ratios
+    are guessed from the size of triangles, stiffness ~ 1/height²; all are scaled by the fastest vibration, measured. No
+    vertex is lighter than five times its share of `load`, the mass of proteins, which push it about; those of thin
+    triangles travel less than a hundredth of the height in a thousand steps."""
     thin, lowest = thin_places(mesh), lowest_heights(mesh)
     typical = float(np.median(lowest[~thin])) if (~thin).any() else float(np.median(lowest))
     ratio = (typical / np.maximum(lowest, THIN * typical)) ** 2
@@ -112,10 +105,8 @@ def vertex_masses(
 
 
 def _fastest(system: mp.System, masses: np.ndarray, timestep: float) -> float:
-    """Return the largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences.
-
-    Points ride along. Thirty iterations from a random start come within a few percent; a tenth is added.
-    """
+    """Return the largest eigenvalue of M^-1/2 K M^-1/2 of the vertices, ω², by power iteration on central differences,
+    points riding along. Thirty iterations come within a few percent; a tenth is added."""
     # The context serves for its forces only: with masses that are still a guess no step of the run's length would be
     # stable.
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-6 * timestep), threads=1)

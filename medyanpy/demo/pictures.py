@@ -12,22 +12,14 @@ from medyanpy.visualize import draw
 
 
 class Page:
-    """Picture by `draw` with room for panels beside or below it, in pixels.
-
-    Attributes
-    ----------
-    axes : matplotlib axes
-        Of the picture; its data are pixels.
-    """
+    """Picture by `draw` with room for panels beside or below it, in pixels; `axes` are those of the picture."""
 
     def __init__(self, scene: Any, size: tuple[int, int], beside: int = 0, below: int = 0) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        from medyanpy.visualize.pictures import Picture
 
         scene.canvas.draw()
         width, height = size[0] + beside, size[1] + below
-        self._figure = Figure(figsize=(width / 200.0, height / 200.0), dpi=200.0, facecolor="white")
-        FigureCanvasAgg(self._figure)
+        self._figure = Picture(figsize=(width / 200.0, height / 200.0), dpi=200.0, facecolor="white")
         self.axes: Any = self._figure.add_axes((0.0, below / height, size[0] / width, size[1] / height))
         self.axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
         self.axes.set_axis_off()
@@ -54,10 +46,7 @@ class Page:
 
 
 def draw_rod(
-    simulation: mp.Simulation,
-    path: Any,
-    states: list[mp.State],
-    energies: dict[float, np.ndarray],
+    simulation: mp.Simulation, path: Any, states: list[mp.State], energies: dict[float, np.ndarray],
     section: CircularSection,
 ) -> None:
     """Draw six shapes after equal times, side by side; energies of the run; and, of energies at every step with three
@@ -71,8 +60,7 @@ def draw_rod(
     moved = []
     for k, place in zip(chosen, places, strict=True):
         x = shapes[k] - 0.5 * (shapes[k].min(axis=0) + shapes[k].max(axis=0))
-        # Turned such that it opens downwards.
-        moved.append(x[:, [2, 1, 0]] + place)
+        moved.append(x[:, [2, 1, 0]] + place)  # Turned such that it opens downwards.
     topology.add_rods(
         moved, [mp.rods.frames(x) for x in moved], rod.segment_length[0], section.linear_density,
         section.inertia_density, name="rod",
@@ -128,5 +116,4 @@ def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:
     """Return running means, (n,), of fewer at the ends."""
     n = max(1, min(over, len(values)))
     ones = np.ones(n)
-    mean: np.ndarray = np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")
-    return mean
+    return np.asarray(np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same"))

@@ -17,10 +17,8 @@ from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, at_tempera
 
 # nm²/s: a membrane protein that diffuses freely; and γ dt / 2m: velocities of proteins forget in a step; s.
 PROTEIN_DIFFUSION, PROTEIN_X, TIMESTEP = 1e6, 0.5, 5e-6
-# The largest extent (nm) to which a mesh from a file is scaled.
-CELL_SIZE = 8000.0
-# Share of the membrane that the proteins' discs would cover; they are drawn apart within one diameter.
-COVERAGE = 0.1
+CELL_SIZE = 8000.0  # The largest extent (nm) to which a mesh from a file is scaled.
+COVERAGE = 0.1  # Share of the membrane that the proteins' discs would cover; they are drawn apart within one diameter.
 # ω dt of the fastest vibration of the vertices, and of two proteins that overlap; and γ dt / M of the vertices, weak
 # enough to let the membrane undulate.
 LARGEST_PHASE, VERTEX_X = 0.25, 0.05
@@ -52,8 +50,7 @@ def run_demo(report: Report, mesh: Any, points: int) -> Demo:
 def _load(path: Any) -> tuple[mp.TriangleMesh, str]:
     """Load the mesh, scale it to the size of a cell, and describe it in a line."""
     if path is None:
-        # 9 680 faces.
-        mesh = mp.TriangleMesh.red_blood_cell(frequency=22)
+        mesh = mp.TriangleMesh.red_blood_cell(frequency=22)  # 9 680 faces.
         return mesh, f"red blood cell (Evans & Fung): {size_of(mesh)}"
     raw = mp.TriangleMesh.from_file(path)
     mesh = raw.translated(-raw.vertices.mean(axis=0)).scaled(CELL_SIZE / float(np.ptp(raw.vertices, axis=0).max()))
@@ -102,9 +99,7 @@ def _uniformity(mesh: mp.TriangleMesh, seed: int, threads: int) -> Line:
     mass = KT / speed**2
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
-    topology.add_intriangle_points(
-        membrane, n, mass=mass, friction=2.0 * PROTEIN_X * mass / TIMESTEP, seed=seed + 11
-    )
+    topology.add_intriangle_points(membrane, n, mass=mass, friction=2.0 * PROTEIN_X * mass / TIMESTEP, seed=seed + 11)
     integrator = mp.BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 10)
     context = at_temperature(mp.System(topology), integrator, threads)
     context.step(200)

@@ -74,8 +74,7 @@ def _with_proteins(topology: mp.Topology, kinase: RigidMolecule, places: np.ndar
 
 def _near_a_membrane(kinase: RigidMolecule, mesh: mp.TriangleMesh, n: int, seed: int) -> mp.System:
     """Place proteins evenly around a vesicle; the lipids are below the proteins that are tied to them."""
-    # Fibonacci's lattice on a sphere.
-    k = np.arange(n) + 0.5
+    k = np.arange(n) + 0.5  # Fibonacci's lattice on a sphere.
     z, angle = 1.0 - 2.0 * k / n, np.pi * (1.0 + np.sqrt(5.0)) * k
     directions = np.column_stack([np.sqrt(1.0 - z * z) * np.cos(angle), np.sqrt(1.0 - z * z) * np.sin(angle), z])
     topology = mp.Topology()

@@ -12,19 +12,8 @@ from medyanpy.demo.report import OUTPUTS, Demo, Report
 
 @dataclass(frozen=True)
 class Option:
-    """Option of a demo, as its function, its docstring and the command line have it.
-
-    Attributes
-    ----------
-    default : int or None
-    about : str
-        What it is, in a few words.
-    at_least : int or None
-        The least of a whole number; None: a file.
-    at_most : int or None
-    usual : str
-        The default in words, where it is not a number.
-    """
+    """Option of a demo: its default, about in a few words, bounds of a whole number (`at_least` None: a file), and the
+    default in words where it is not a number."""
 
     default: Any
     about: str
@@ -49,18 +38,8 @@ class Option:
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry of the registry: a demo.
-
-    Attributes
-    ----------
-    about : str
-        What is simulated.
-    options : dict of str to Option
-        Its own, and the number of steps.
-    outputs : tuple of str
-        Names of its files.
-    run : callable
-    """
+    """Entry of the registry: what is simulated, the options (own ones, and the number of steps), names of files, and
+    the function."""
 
     about: str
     options: dict[str, Option]
@@ -68,8 +47,7 @@ class Entry:
     run: Callable[..., Demo]
 
 
-#: All demos, by name.
-DEMOS: dict[str, Entry] = {}
+DEMOS: dict[str, Entry] = {}  #: All demos, by name.
 
 _DOC = """Simulate {about}; write files, and compare with theory.
 
@@ -99,20 +77,9 @@ SimulationError
 def demo(
     name: str, about: str, *, steps: Option, more_outputs: Sequence[str] = (), **own: Option
 ) -> Callable[[Callable[..., Demo]], Callable[..., Demo]]:
-    """Register a function ``f(report, **own options)`` as a demo; users call it with the options of all demos besides.
-
-    Parameters
-    ----------
-    name : str
-        As the command line has it.
-    about : str
-        What is simulated.
-    steps : Option
-    more_outputs : sequence of str
-        Names of files besides those of all demos.
-    **own : Option
-        Of this demo alone.
-    """
+    """Register a function ``f(report, **own options)`` as a demo, by its name on the command line and what is
+    simulated; users call it with the options of all demos besides. `more_outputs` are names of files besides those of
+    all demos."""
     options, outputs = {**own, "steps": steps}, (*OUTPUTS, *more_outputs)
     folder = "medyanpy-demo" + f"-{name}" * (name != "points")
 
@@ -146,8 +113,7 @@ def demo(
             return f(report, **mine)
 
         run.__doc__ = _DOC.format(about=about, own="\n".join(o.row(key) for key, o in options.items()))
-        # The signature is what help shows.
-        run.__dict__["__signature__"] = call
+        run.__dict__["__signature__"] = call  # The signature is what help shows.
         DEMOS[name] = Entry(about, options, outputs, run)
         return run
 

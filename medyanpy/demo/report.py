@@ -32,9 +32,8 @@ from medyanpy.visualize import draw, movie
 
 OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
 
-#: K, and pN nm.
-TEMPERATURE = 300.0
-KT = TEMPERATURE * units.boltzmann
+TEMPERATURE = 300.0  # K
+KT = TEMPERATURE * units.boltzmann  # pN nm
 ENOUGH_FOR_SPEED = 1000
 # A deviation of five standard errors happens once in two million. Where the error is that of the samples themselves,
 # Student's t has longer tails: of 20 normal samples once in 12 000, of fewer there is no verdict.
@@ -77,27 +76,13 @@ class Demo:
 
 
 class Report:
-    """Options of a demo, its run, and all that it prints and writes.
+    """Options of a demo, checked before anything is written, its run, and all that it prints and writes: the files
+    `outputs`."""
 
-    Parameters
-    ----------
-    out, threads, seed, overwrite, stream
-        As of every demo; checked here, before anything is written.
-    outputs : sequence of str
-        Names of the files.
-    """
-
-    #: Numbers of the run.
-    steps: int
+    steps: int  #: Number of steps of the run.
 
     def __init__(
-        self,
-        out: Any,
-        *,
-        threads: int | None,
-        seed: int,
-        overwrite: bool,
-        stream: TextIO | None,
+        self, out: Any, *, threads: int | None, seed: int, overwrite: bool, stream: TextIO | None,
         outputs: Sequence[str] = OUTPUTS,
     ) -> None:
         self.started: float = time.perf_counter()
@@ -109,9 +94,8 @@ class Report:
         self.outputs: tuple[str, ...] = tuple(outputs)
         existing = [name for name in self.outputs if (self.out / name).exists()]
         if existing and not overwrite:
-            raise ParameterError(
-                f"{self.out} holds {', '.join(existing)} already: choose another --out, or give --overwrite"
-            )
+            held = ", ".join(existing)
+            raise ParameterError(f"{self.out} holds {held} already: choose another --out, or give --overwrite")
         if self.out.exists() and not self.out.is_dir():
             raise ParameterError(f"{self.out} is not a folder")
 
@@ -130,25 +114,12 @@ class Report:
             self.say(f"          {note}")
 
     def run(
-        self,
-        system: System,
-        integrator: SplittingIntegrator,
-        start: State | None = None,
-        reporters: Sequence[Reporter] = (),
-        *,
-        frames: int = 60,
-        drawn_by: Callable[..., Any] = draw,
-        **picture: Any,
+        self, system: System, integrator: SplittingIntegrator, start: State | None = None,
+        reporters: Sequence[Reporter] = (), *, frames: int = 60, drawn_by: Callable[..., Any] = draw, **picture: Any,
     ) -> tuple[dict[str, Line], State]:
-        """Run from where the topology or a state has the beads; write the files and the picture.
-
-        With a thermostat the velocities are drawn at its temperature. Without kelvin, numbers have no units.
-
-        Returns
-        -------
-        dict, State
-            With a thermostat a line on the temperature of each handle, by its name; and the last state.
-        """
+        """Run from where the topology or a state has the beads, write the files and the picture, and return lines on
+        the temperature of each handle, by its name, and the last state. With a thermostat velocities are drawn at its
+        temperature; without kelvin, numbers have no units."""
         thermal, in_kelvin = integrator.kT is not None, integrator.in_kelvin
         note, heat = "", ""
         if self._may_choose and self.threads > 1:
@@ -173,25 +144,17 @@ class Report:
         interval = max(1, self.steps // frames)
         membranes = system.topology.membranes
         with Simulation(system, integrator, self.threads) as simulation:
-            _place(simulation.context, start)
+            if start is not None:
+                simulation.context.set_state(start)
             if thermal:
                 simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=self.seed)
                 simulation.reporters.append(Callback(sampling_interval(self.steps), keep, include="energy"))
             simulation.reporters += [
                 *reporters,
                 StateDataReporter(
-                    self.out / "state.csv",
-                    interval,
-                    step=True,
-                    time=True,
-                    potential_energy=True,
-                    kinetic_energy=True,
-                    temperature=in_kelvin,
-                    temperatures=in_kelvin,
-                    area=bool(membranes),
-                    volume=bool(membranes) and all(m.mesh.is_closed for m in membranes),
-                    speed=True,
-                    overwrite=True,
+                    self.out / "state.csv", interval, step=True, time=True, potential_energy=True, kinetic_energy=True,
+                    temperature=in_kelvin, temperatures=in_kelvin, area=bool(membranes),
+                    volume=bool(membranes) and all(m.mesh.is_closed for m in membranes), speed=True, overwrite=True,
                 ),
                 TrajectoryReporter(self.out / "trajectory.h5", interval, precision="single", overwrite=True),
                 CheckpointReporter(self.out / "run.checkpoint", max(1, self.steps // 4), overwrite=True),
@@ -234,42 +197,26 @@ class Report:
         self.say(f"speed     {self._per_second:.0f} steps/s{per_bead}; {total:.1f} s in all")
         self.say(f"files     {self.out}: {', '.join(self.outputs)}")
         summary = {
-            "version": __version__,
-            **self._about,
-            **summary,
-            "steps": self.steps,
-            "threads": self.threads,
-            "seed": self.seed,
+            "version": __version__, **self._about, **summary,
+            "steps": self.steps, "threads": self.threads, "seed": self.seed,
             "speed": {
-                "steps_per_second": self._per_second,
-                "ns_per_bead_and_step": self._per_bead,
-                "seconds_in_all": total,
+                "steps_per_second": self._per_second, "ns_per_bead_and_step": self._per_bead, "seconds_in_all": total,
             },
             "results": [asdict(line) for line in lines],
             "ok": all(line.verdict != "CHECK" for line in lines),
-        }
+        }  # fmt: skip
         (self.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         return Demo(mesh, topology, lines, summary)
 
 
-# The run ----------------------------------------------------------------------------------------------------
-
-
-def _place(context: Context, start: State | None) -> None:
-    if start is not None:
-        context.set_state(start)
-
-
 def _faster(system: System, integrator: SplittingIntegrator, most: int, start: State | None) -> tuple[int, str]:
-    """Choose one thread or as many as the machine offers, whichever is faster now; give a remark too.
-
-    Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
-    does not run costs more than it brings. The results are the same to the last bit.
-    """
+    """Choose one thread or as many as the machine offers, whichever is faster now, and give a remark: threads wait for
+    each other many times a step, and on a busy machine for one that does not run."""
     contexts = {}
     for n in (1, most):
         contexts[n] = Context(system, copy.copy(integrator), n)
-        _place(contexts[n], start)
+        if start is not None:
+            contexts[n].set_state(start)
         contexts[n].step(5)
     seconds = dict.fromkeys(contexts, 0.0)
     for _ in range(3):
@@ -292,9 +239,6 @@ def at_temperature(system: System, integrator: SplittingIntegrator, threads: int
 def sampling_interval(steps: int) -> int:
     """Return the number of steps between samples of what the table needs."""
     return max(1, min(10, steps // 10))
-
-
-# Measured against expected ----------------------------------------------------------------------------------
 
 
 def z_line(quantity: str, measured: float, error: float, expected: float, unit: str) -> Line:
@@ -380,8 +324,7 @@ def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
     for line in lines:
         known = "-"
         if line.expected is not None:
-            digits = 4 if line.error is None else _decimals(line.error)
-            known = f"{line.expected:.{digits}f}" if line.error is not None else f"{line.expected:.{digits}g}"
+            known = f"{line.expected:.4g}" if line.error is None else f"{line.expected:.{_decimals(line.error)}f}"
         rows.append((line.quantity, number(line.measured, line.error), known, line.unit, line.verdict, line.criterion))
     widths = [max(len(row[k]) for row in rows) for k in range(6)]
     return [

@@ -18,10 +18,8 @@ from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, at_tempera
 
 # Semi-axes (nm), the axis of symmetry first; names are those of the handles.
 SHAPES = {"rods": (5.0, 2.0, 2.0), "discs": (1.0, 4.0, 4.0)}
-# pN s²/nm and s: velocities last for about 1 ns.
-MASS, TIMESTEP = 5e-17, 2e-10
-# pN/nm, and the distance of the bodies at the start, nm.
-TRAP, SPACING = 0.05, 11.0
+MASS, TIMESTEP = 5e-17, 2e-10  # pN s²/nm and s: velocities last for about 1 ns.
+TRAP, SPACING = 0.05, 11.0  # pN/nm, and the distance of the bodies at the start, nm.
 # Rods in the field for each body in the trap; field on their dipoles, kT; steps until they have turned, between looks.
 FREE, FIELD, FIELD_START, FIELD_STEPS, FIELD_LOOKS = 3, 2.0, 3000, 600, 5
 # Principal moments of tops, and how far their axes lean from the angular momentum, radians.
@@ -52,8 +50,7 @@ def run_rigid_demo(report: Report, bodies: int) -> Demo:
 def random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
     """Draw unit quaternions (n, 4), uniform over rotations."""
     q = rng.normal(size=(n, 4))
-    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
-    return turns
+    return np.asarray(q / np.linalg.norm(q, axis=1)[:, None])
 
 
 def _add(topology: mp.Topology, name: str, positions: np.ndarray, rng: np.random.Generator) -> Any:

@@ -79,8 +79,7 @@ def billiards(timestep: float) -> tuple[mp.System, mp.State]:
 def _off(x: np.ndarray) -> np.ndarray:
     """Return distances from the surface, (n,), to first order and relative as the tolerance is."""
     distance = np.abs(SURFACE.value(x)) / np.linalg.norm(SURFACE.gradient(x), axis=1)
-    off: np.ndarray = distance / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1))
-    return off
+    return np.asarray(distance / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1)))
 
 
 def _energy_error(timestep: float) -> float:

@@ -16,20 +16,16 @@ from medyanpy.demo.registry import Option, demo
 from medyanpy.demo.report import KT, TEMPERATURE, Demo, Report
 from medyanpy.demo.tube import EDGE, Tube, compared, force_expected, tension_of
 
-# nm: of edges at the start; of the tube that the tension is chosen for.
-START, TUBE = 9.5, 16.0
+START, TUBE = 9.5, 16.0  # nm: of edges at the start; of the tube that the tension is chosen for.
 # Way of the trap, and the vertices it pulls at and those that are held: nm from the pole, share of the radius.
 WAY, PATCH, FOOT = 220.0, 13.0, -0.6
-# pN/nm: so that a tube would have that radius.
-TENSION = BENDING_MODULUS / (2.0 * TUBE**2)
-# pN/nm: of the trap, all vertices together, and of each vertex that is held.
-STIFFNESS, HELD = 1.24, 0.02
+TENSION = BENDING_MODULUS / (2.0 * TUBE**2)  # pN/nm: so that a tube would have that radius.
+STIFFNESS, HELD = 1.24, 0.02  # pN/nm: of the trap, all vertices together, and of each vertex that is held.
 # pN/nm², and by how much of the start the volume is to be larger: about as much as the tension presses it together.
 VOLUME_MODULUS, SWOLLEN = 0.083, 0.02
 # Walls of edges, in units of EDGE, and the least angle of triangles that flips make.
 SHORTEST, LONGEST, MIN_ANGLE = 0.67, 1.36, 0.3
-# In a step of each edge.
-FLIPS = 0.1
+FLIPS = 0.1  # In a step of each edge.
 # pN s²/nm, pN s/nm and s.
 MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 2.8e-8
 PROTEIN_MASS, PROTEIN_FRICTION = 2e-13, 1e-8

@@ -15,29 +15,19 @@ from medyanpy.analysis.estimates import mean_of
 from medyanpy.demo.membrane import BENDING_MODULUS
 from medyanpy.demo.report import LARGEST_Z, Line, not_measured
 
-# nm: of edges where nothing pulls or pushes.
-EDGE = 10.0
+EDGE = 10.0  # nm: of edges where nothing pulls or pushes.
 # The tube that is looked at, from its end, nm: its cap is left out, and the neck is farther off.
 CAP, LONG = 30.0, 60.0
-# Part of it where the neck is not felt: the radius is measured there.
-EVEN = 40.0
-# Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
-STIFFER = 0.104
+EVEN = 40.0  # Part of it where the neck is not felt: the radius is measured there.
+STIFFER = 0.104  # Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
 # Share of the steps until looks count; below so many steps the tube is not at rest, and there is no verdict.
 COUNT, FEWEST_STEPS = 0.5, 20_000
 WITHIN = 0.15
 
 
 class Tube:
-    """Force of the trap, shape of the tube and of the body, and where proteins are; look by look.
-
-    Parameters
-    ----------
-    mesh : TriangleMesh
-        At the start.
-    modulus, volume : float, pN/nm², nm³
-        Of `MembraneVolume`.
-    """
+    """Force of the trap, shape of the tube and of the body, and where proteins are, look by look; of the mesh at the
+    start and the modulus (pN/nm²) and volume (nm³) of its `MembraneVolume`."""
 
     #: Columns of a row: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
     #: (nm), and proteins; of the tube area, proteins and radius (nm).
@@ -60,8 +50,7 @@ class Tube:
         now = mp.TriangleMesh(x, faces)
         middles, area = x[faces].mean(axis=1), now.face_areas
         height, high = middles[:, 2], float(x[:, 2].max()) - CAP
-        # Not the foot, nor the neck.
-        body = np.abs(height) < 0.4 * self._radius
+        body = np.abs(height) < 0.4 * self._radius  # Not the foot, nor the neck.
         tube = (height > high - LONG) & (height < high)
         H = now.mean_curvatures[faces].mean(axis=1)
         there = state.intriangle.triangles
@@ -87,8 +76,7 @@ def compared(tube: Tube, steps: int) -> tuple[list[Line], dict[str, Any]]:
         why = f"the tether is at rest after some {FEWEST_STEPS} steps: more --steps"
         return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
     tension = tension_of(t)
-    # Lines without an error warn of it themselves.
-    force = mean_of(t["force"], warn=False)
+    force = mean_of(t["force"], warn=False)  # Lines without an error warn of it themselves.
     radius = mean_of(t["radius"], warn=False)
     # Errors of ratios of means to first order, sample by sample.
     parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}

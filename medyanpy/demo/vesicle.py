@@ -16,31 +16,24 @@ from medyanpy.demo.membrane import add_membrane_forces
 from medyanpy.demo.report import KT, TEMPERATURE, Line, Report, bound_line, sampling_interval
 
 ACTIN = mp.presets.actin()
-# Links of 27.5 nm: 0.33 µm, filaments of the cortex.
-N_LINKS = 12
-# nm, and 5120 triangles with edges of 38 nm.
-RADIUS, SUBDIVISIONS = 500.0, 4
-# Half the thickness of a bilayer, nm.
-MEMBRANE_RADIUS = 2.0
+N_LINKS = 12  # Links of 27.5 nm: 0.33 µm, filaments of the cortex.
+RADIUS, SUBDIVISIONS = 500.0, 4  # nm, and 5120 triangles with edges of 38 nm.
+MEMBRANE_RADIUS = 2.0  # Half the thickness of a bilayer, nm.
 # pN s/nm²; s; and ω dt of two shapes of equal mass that collide.
 VISCOSITY, TIMESTEP, LARGEST_PHASE = 100.0 * mp.presets.WATER, 2e-7, 0.35
 # nm²/s: a membrane protein that diffuses freely; and γ dt / 2m, a mass with which ties have ω dt = 0.28.
 PROTEIN_DIFFUSION, PROTEIN_X = 1e6, 0.1
 # pN/nm and nm: the stiffness that models of actin give to proteins that link filaments, the length of a small one.
 TIE_STIFFNESS, TIE_LENGTH = 8.0, 10.0
-# Room (nm) that is left to the membrane at the start.
-MARGIN = 15.0
-# Links keep their lengths as well as that, relative.
-LENGTH_TOLERANCE = 1e-10
+MARGIN = 15.0  # Room (nm) that is left to the membrane at the start.
+LENGTH_TOLERANCE = 1e-10  # Links keep their lengths as well as that, relative.
 
 
 def with_actin(
     mesh: mp.TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held: bool = False
 ) -> mp.System:
-    """Build a vesicle with proteins, the first of which hold the first filaments by their first nodes.
-
-    Without proteins, without ties. In a vesicle that is held filaments meet neither it nor each other.
-    """
+    """Build a vesicle with proteins, the first of which hold the first filaments by their first nodes; without
+    proteins, no ties. In a vesicle that is held filaments meet neither it nor each other."""
     # Two shapes of mass m that collide, each with the stiffness K: ω² = (K/2) (2/m).
     mass = ACTIN.collision_stiffness * (TIMESTEP / LARGEST_PHASE) ** 2
     topology = mp.Topology()

@@ -9,37 +9,31 @@ from medyanpy.errors import ParameterError, shown
 
 
 def positive_number(owner: str, name: str, value: float) -> float:
-    """Return ``value`` as a float if it is a finite number above 0."""
-    number = real_number(owner, name, value)
-    if number <= 0:
-        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be > 0")
-    return number
-
-
-def real_number(owner: str, name: str, value: float) -> float:
-    """Return ``value`` as a float if it is one finite real number; a bool is refused as a mistake."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be one number")
+    """Return a finite number above 0; a bool is refused as a mistake."""
+    what = f"{owner}: {name} = {shown(value)}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{what} but must be one number")
     try:
         number = float(value)
     except OverflowError:  # Whole numbers beyond the largest double.
         number = math.inf
     if not math.isfinite(number):
-        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be finite")
+        raise ParameterError(f"{what} but must be finite")
+    if number <= 0:
+        raise ParameterError(f"{what} but must be > 0")
     return number
 
 
 def whole_number(owner: str, name: str, value: int, low: int, high: int) -> int:
-    """Return ``value`` as an int if it is an integer with low <= value <= high."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be an integer from {low} to {high}")
-    if not low <= value <= high:
+    """Return an integer with low <= value <= high."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    if not whole or not low <= value <= high:
         raise ParameterError(f"{owner}: {name} = {shown(value)} but must be an integer from {low} to {high}")
     return int(value)
 
 
 def finite_vectors(owner: str, name: str, value: object, n_rows: int | None = None) -> np.ndarray:
-    """Return ``value`` as a finite (n, 3) float64 array."""
+    """Return a finite (n, 3) float64 array."""
     try:
         vectors = np.asarray(value, dtype=np.float64)
     except Exception as err:  # Foreign objects may raise anything.

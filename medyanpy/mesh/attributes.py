@@ -5,15 +5,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_lengths, displacement, images_between, images_within
+from medyanpy._tools.images import Box, box_lengths, displacement, images_within
 from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError, MeshQualityWarning, ParameterError, foreign_errors, warn_outside
 from medyanpy.mesh import arguments, geometry, orientation
 from medyanpy.mesh.connectivity import Connectivity, read_only
 
-# Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to
-# 1.
+# Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to 1.
 BARYCENTRIC_TOLERANCE = 1e-12
 
 
@@ -29,14 +28,10 @@ class MeshAttributes:
     _connectivity: Connectivity
 
     def __repr__(self) -> str:
+        n, k = len(self.borders), len(self.components)
         parts = [f"{len(self.vertices)} vertices", f"{len(self.faces)} faces"]
-        n = len(self.borders)
-        parts.append("closed" if n == 0 else f"{n} border" + "s" * (n > 1))
-        if len(self.components) > 1:
-            parts.append(f"{len(self.components)} components")
-        parts.append(f"genus {self.genus}")
-        if self.box is not None:
-            parts.append("in a box")
+        parts += ["closed" if n == 0 else f"{n} border" + "s" * (n > 1), *[f"{k} components"] * (k > 1)]
+        parts += [f"genus {self.genus}", *["in a box"] * (self.box is not None)]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     @cached_property
@@ -45,15 +40,9 @@ class MeshAttributes:
 
     @cached_property
     def closes_through_the_box(self) -> bool:
-        """True if triangles lie across the sides of the box, wherever images of vertices are taken.
-
-        So does a periodic sheet, and a tube, but not a vesicle.
-        """
-        if self._lengths is None:
-            return False
-        a, b = self.edges.T
-        d = self.vertices[b] - self.vertices[a]
-        return bool((np.abs(images_between(d, self._lengths)) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
+        """True if triangles lie across the sides of the box, wherever images of vertices are taken: of a periodic sheet
+        or tube."""
+        return bool(orientation.edges_across(self.vertices, self._connectivity, self._lengths).any())
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -62,10 +51,7 @@ class MeshAttributes:
 
     @property
     def opposite_corners(self) -> np.ndarray:
-        """Number ``3 * face + i`` of the corner beyond the edge opposite each corner, (F, 3) int32, -1 at a border.
-
-        It saves a search for the common edge in the neighbour, and leads back to the corner it started from.
-        """
+        """Number ``3 * face + i`` of the corner beyond the edge opposite each corner, (F, 3) int32, -1 at a border."""
         return self._connectivity.opposite_corners
 
     @property
@@ -80,19 +66,14 @@ class MeshAttributes:
 
     @property
     def vertex_faces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets (V+1,) int32 and corners (3F,) int32, ``3 * face + i``, ascending for each vertex.
-
-        Vertex v is at ``corners[offsets[v]:offsets[v + 1]]``.
-        """
+        """Offsets (V+1,) int32 and corners (3F,) int32, ``3 * face + i``, ascending for each vertex v:
+        ``corners[offsets[v]:offsets[v + 1]]``."""
         return self._connectivity.vertex_faces
 
     @property
     def borders(self) -> list[np.ndarray]:
-        """Borders as vertex loops, (n,) int32 each, from their lowest vertex.
-
-        In the direction of the border half-edges: walking on the side of the normals, the surface is on the
-        left.
-        """
+        """Borders as vertex loops, (n,) int32 each, from their lowest vertex, with the surface on the left seen along
+        the normals."""
         return list(self._connectivity.borders)
 
     @property
@@ -149,11 +130,8 @@ class MeshAttributes:
 
     @cached_property
     def inside_out(self) -> list[int]:
-        """Closed components with normals inward, which `repaired` or `flipped` turns.
-
-        Without those inside another closed component, where an inner membrane may face its cavity on purpose, and those
-        that close through the sides of a box.
-        """
+        """Closed components with normals inward, which `repaired` or `flipped` turns, without those inside another
+        closed component, where that may be meant, and those that close through a box."""
         return orientation.inside_out(self.vertices, self._connectivity, self._lengths)
 
     @cached_property
@@ -168,19 +146,13 @@ class MeshAttributes:
 
     @cached_property
     def volume(self) -> float:
-        """Enclosed volume, nm^3: sum of the components, negative where normals look inward.
-
-        By the divergence theorem. MeshError for a mesh with borders, or one that closes through a box, which encloses
-        nothing; `MeshQualityWarning` where some components are turned inside out and others are not.
-        """
+        """Enclosed volume, nm^3: sum of the components, negative where normals look inward. MeshError for a mesh that
+        encloses nothing; `MeshQualityWarning` where some components are turned inside out and others are not."""
         self._expect_closed("volume")
         wrong = self.inside_out
         if wrong and len(wrong) < len(self.components) - len(self._nested):
-            warn_outside(
-                f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside "
-                f"out; {self._remedy(wrong)}",
-                MeshQualityWarning,
-            )
+            what = f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative"
+            warn_outside(f"{what}: it is turned inside out; {self._remedy(wrong)}", MeshQualityWarning)
         return total(geometry.signed_volumes(self.vertices, self.faces))
 
     @cached_property
@@ -245,20 +217,13 @@ class MeshAttributes:
         barycentric : (n, 3) float64
             Weights of the face's vertices, each >= 0, their sum 1 to rounding.
 
-        Raises
-        ------
-        ParameterError
-            If n is not a whole number >= 0, or rng neither a Generator nor a seed.
-
         Notes
         -----
         The same generator state gives the same points on the same version of NumPy.
         """
         n = arguments.whole_number("TriangleMesh.sample", "n", n, 0, 2**31 - 1)
         if not isinstance(rng, np.random.Generator):
-            rng = np.random.default_rng(
-                arguments.whole_number("TriangleMesh.sample", "rng", rng, 0, 2**128 - 1)
-            )
+            rng = np.random.default_rng(arguments.whole_number("TriangleMesh.sample", "rng", rng, 0, 2**128 - 1))
         cumulative = np.cumsum(self.face_areas)
         drawn = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
         # random() * total can round up to the total itself.
@@ -282,39 +247,29 @@ class MeshAttributes:
         Returns
         -------
         (n, 3) float64, nm
-
-        Raises
-        ------
-        ParameterError
-            For a triangle that does not exist or a point outside its triangle.
         """
         owner = "TriangleMesh.positions"
         with foreign_errors(f"{owner}: triangles must be (n,) integers"):
             f = np.asarray(triangles)
         if f.ndim != 1 or (f.dtype.kind not in "iu" and f.size):
-            raise ParameterError(
-                f"{owner}: triangles have shape {f.shape} and type {f.dtype} but must be (n,) integers"
-            )
+            what = f"{owner}: triangles have shape {f.shape} and type {f.dtype}"
+            raise ParameterError(f"{what} but must be (n,) integers")
         f = f.astype(np.int64)
         if f.size == 0 and not np.size(cast(Any, barycentric)):
             barycentric = np.zeros((0, 3))  # An empty list has lost its shape.
         weights = arguments.finite_vectors(owner, "barycentric", barycentric, len(f))
         bad = np.flatnonzero((f < 0) | (f >= len(self.faces)))
         if len(bad):
-            raise ParameterError(
-                f"{owner}: triangles[{bad[0]}] = {f[bad[0]]} but must be from 0 to {len(self.faces) - 1}"
-            )
+            last = len(self.faces) - 1
+            raise ParameterError(f"{owner}: triangles[{bad[0]}] = {f[bad[0]]} but must be from 0 to {last}")
         outside = (weights < -BARYCENTRIC_TOLERANCE).any(axis=1)
         outside |= np.abs(weights.sum(axis=1) - 1.0) > BARYCENTRIC_TOLERANCE
         if outside.any():
             i = int(np.argmax(outside))
-            raise ParameterError(
-                f"{owner}: barycentric[{i}] = {weights[i].tolist()} "
-                "but must be >= 0 with sum 1 (inside its triangle)"
-            )
+            wanted = "but must be >= 0 with sum 1 (inside its triangle)"
+            raise ParameterError(f"{owner}: barycentric[{i}] = {weights[i].tolist()} {wanted}")
         corners = geometry.corners_of(self.vertices, self.faces[f], self._lengths)
-        places: np.ndarray = np.einsum("ij,ijk->ik", weights, corners)
-        return places
+        return np.asarray(np.einsum("ij,ijk->ik", weights, corners))
 
     def contains(self, points: Numbers) -> np.ndarray:
         """Tell which points are inside a closed mesh.
@@ -332,9 +287,7 @@ class MeshAttributes:
         Raises
         ------
         MeshError
-            For a mesh with borders, which encloses nothing.
-        ParameterError
-            For a wrong shape or a coordinate that is not finite.
+            For a mesh with borders, or one that closes through its box, which encloses nothing.
 
         Notes
         -----
@@ -358,14 +311,8 @@ class MeshAttributes:
         return f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
 
     def _expect_closed(self, what: str) -> None:
-        if not self.is_closed:
-            n = len(self.borders)
-            raise MeshError(
-                f"TriangleMesh: {what} is not defined: "
-                f"the mesh has {n} border{'s' * (n > 1)}, so it encloses nothing"
-            )
-        if self.closes_through_the_box:
-            raise MeshError(
-                f"TriangleMesh: {what} is not defined: the mesh closes through the sides of its box, so it encloses "
-                "nothing"
-            )
+        n = len(self.borders)
+        why = "" if self.is_closed else f"has {n} border{'s' * (n > 1)}"
+        why = why or ("closes through the sides of its box" if self.closes_through_the_box else "")
+        if why:
+            raise MeshError(f"TriangleMesh: {what} is not defined: the mesh {why}, so it encloses nothing")

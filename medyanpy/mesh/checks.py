@@ -1,5 +1,6 @@
 """Checks that triangles carry a surface: every kind of defect is found, counted and named."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,10 +12,8 @@ from medyanpy.errors import MeshError
 from medyanpy.mesh.connectivity import MAX_FACES, Connectivity, first_appearance
 from medyanpy.mesh.geometry import corner_positions, has_no_area, squared_lengths
 
-# Named places per kind of defect: enough to find the spot in a viewer, few enough to read.
-MAX_PLACES = 3
-# The fourth power of a length (squared area) must not overflow.
-MAX_COORDINATE = 1e70
+MAX_PLACES = 3  # Named places per kind of defect: enough to find the spot in a viewer, few enough to read.
+MAX_COORDINATE = 1e70  # The fourth power of a length (squared area) must not overflow.
 
 REMEDY = (
     "Remedy: TriangleMesh.from_file(path, repair=True) or TriangleMesh.repair(vertices, faces) "
@@ -22,71 +21,39 @@ REMEDY = (
 )
 NO_REMEDY = "This cannot be mended automatically: correct the data where the mesh was made."
 
-# kind: (one, several, mendable)
+# Of each kind the words for [one|several], and whether it can be mended.
 _WORDS = {
-    "vertex index out of range": (
-        "face uses a vertex that does not exist",
-        "faces use vertices that do not exist",
-        False,
-    ),
+    "vertex index out of range": ("[face uses a vertex that does|faces use vertices that do] not exist", False),
     "non-finite coordinates": (
-        "vertex has a coordinate that is not a finite number below 1e70",
-        "vertices have coordinates that are not finite numbers below 1e70",
-        False,
+        "[vertex has a coordinate that is not a finite number|vertices have coordinates that are not finite numbers] "
+        "below 1e70", False,
     ),
     "repeated vertex in a face": (
-        "face names the same vertex twice, so it is a line or a point",
-        "faces name the same vertex twice, so they are lines or points",
-        True,
+        "[face names|faces name] the same vertex twice, so [it is a line or a point|they are lines or points]", True,
     ),
-    "zero-area face": (
-        "face has zero area (its corners lie on one line or on one spot)",
-        "faces have zero area (their corners lie on one line or on one spot)",
-        True,
-    ),
+    "zero-area face": ("[face has|faces have] zero area ([its|their] corners lie on one line or on one spot)", True),
     "duplicate face": (
-        "face is a duplicate: another face has the same three vertices",
-        "faces are duplicates: other faces have the same three vertices",
-        True,
+        "[face is a duplicate: another face has|faces are duplicates: other faces have] the same three vertices", True,
     ),
     "too large": (
-        "face is wider than half the box, so that its corners are not the nearest images of each other",
-        "faces are wider than half the box, so that their corners are not the nearest images of each other",
-        False,
+        "[face is|faces are] wider than half the box, so that [its|their] corners are not the nearest images of each "
+        "other", False,
     ),
     "open seam": (
-        "vertex on a border lies where an image of another one does, so that the mesh does not close through the side "
-        "of the box: make them one vertex",
-        "vertices on borders lie where images of others do, so that the mesh does not close through the sides of the "
-        "box: make two such vertices one",
-        False,
+        "[vertex on a border lies where an image of another one does|vertices on borders lie where images of others "
+        "do], so that the mesh does not close through the [side|sides] of the box: make [them|two such vertices] one"
+        "[ vertex|]", False,
     ),
-    "unused vertex": ("vertex belongs to no face", "vertices belong to no face", True),
-    "edge with more than two faces": (
-        "edge with more than two faces, where the sheet branches",
-        "edges with more than two faces, where the sheet branches",
-        True,
-    ),
-    "bow-tie vertex": (
-        "bow-tie vertex, where separate sheets touch in a single point",
-        "bow-tie vertices, where separate sheets touch in a single point",
-        True,
-    ),
+    "unused vertex": ("[vertex belongs|vertices belong] to no face", True),
+    "edge with more than two faces": ("[edge|edges] with more than two faces, where the sheet branches", True),
+    "bow-tie vertex": ("bow-tie [vertex|vertices], where separate sheets touch in a single point", True),
     "inconsistent orientation": (
-        "edge between faces of opposite orientation "
-        "(one face is listed clockwise, its neighbour anticlockwise), "
-        "so inside and outside are mixed up",
-        "edges between faces of opposite orientation "
-        "(one face is listed clockwise, its neighbour anticlockwise), "
-        "so inside and outside are mixed up",
-        True,
+        "[edge|edges] between faces of opposite orientation (one face is listed clockwise, its neighbour "
+        "anticlockwise), so inside and outside are mixed up", True,
     ),
     "not orientable": (
-        "connected part is one-sided like a Möbius band: it has no inside and outside, "
-        "so it is not orientable",
-        "connected parts are one-sided like a Möbius band: they have no inside and outside, "
-        "so they are not orientable",
-        False,
+        "connected [part is|parts are] one-sided like a Möbius band: [it has|they have] no inside and outside, so "
+        "[it is|they are] not orientable", False,
     ),
 }
 
@@ -97,12 +64,10 @@ class DefectPlace:
 
     Attributes
     ----------
-    vertices : tuple of int
-        Vertices concerned.
-    faces : tuple of int
-        Faces concerned; at most the first four.
-    position : tuple of 3 float, or None
-        Its place, in the units of the vertices (nm); None where there is no place.
+    vertices, faces : tuple of int
+        Those concerned; of faces at most the first four.
+    position : tuple of 3 float, nm, or None
+        Its place, if there is one.
     """
 
     vertices: tuple[int, ...]
@@ -110,13 +75,8 @@ class DefectPlace:
     position: tuple[float, float, float] | None
 
     def __str__(self) -> str:
-        words = []
-        if self.faces:
-            words.append(("face " if len(self.faces) == 1 else "faces ") + ", ".join(map(str, self.faces)))
-        if self.vertices:
-            words.append(
-                ("vertex " if len(self.vertices) == 1 else "vertices ") + ", ".join(map(str, self.vertices))
-            )
+        named = ("face ", "faces ", self.faces), ("vertex ", "vertices ", self.vertices)
+        words = [(one if len(of) == 1 else several) + ", ".join(map(str, of)) for one, several, of in named if of]
         text = " with ".join(words)
         if self.position is not None:
             text += " at ({:.6g}, {:.6g}, {:.6g})".format(*self.position)
@@ -131,10 +91,9 @@ class MeshDefect:
     ----------
     kind : str
         ``"vertex index out of range"``, ``"non-finite coordinates"``, ``"repeated vertex in a face"``,
-        ``"zero-area face"``, ``"duplicate face"``, ``"unused vertex"``, ``"edge with more than two faces"``,
-        ``"bow-tie vertex"``, ``"inconsistent orientation"`` or ``"not orientable"``.
+        ``"zero-area face"``, ``"duplicate face"``, ``"too large"``, ``"open seam"``, ``"unused vertex"``, ``"edge with
+        more than two faces"``, ``"bow-tie vertex"``, ``"inconsistent orientation"`` or ``"not orientable"``.
     count : int
-        Number of occurrences.
     places : tuple of DefectPlace
         The first places, at most three.
     """
@@ -146,14 +105,17 @@ class MeshDefect:
     @property
     def mendable(self) -> bool:
         """True if TriangleMesh.repair can mend it."""
-        return _WORDS[self.kind][2]
+        return _WORDS[self.kind][1]
 
     def __str__(self) -> str:
-        one, several, _ = _WORDS[self.kind]
-        more = "" if self.count <= len(self.places) else "; ..."
-        return (
-            f"{self.count} {one if self.count == 1 else several}: " + "; ".join(map(str, self.places)) + more
-        )
+        words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if self.count == 1 else r"\2", _WORDS[self.kind][0])
+        more = ["..."] * (self.count > len(self.places))
+        return f"{self.count} {words}: " + "; ".join([*map(str, self.places), *more])
+
+
+def _defect(kind: str, bad: np.ndarray, place: Callable[[int], DefectPlace]) -> list[MeshDefect]:
+    """Return the defect of the numbers `bad`, with the first of its places; nothing if there are none."""
+    return [MeshDefect(kind, len(bad), tuple(map(place, bad[:MAX_PLACES].tolist())))] if len(bad) else []
 
 
 def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray]:
@@ -179,9 +141,7 @@ def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray
     if f.ndim != 2 or f.shape[1] != 3:
         raise MeshError(f"TriangleMesh: faces have shape {f.shape} but must be triangles, shape (F, 3)")
     if f.dtype.kind not in "iu":
-        raise MeshError(
-            f"TriangleMesh: faces have type {f.dtype} but must be integers (vertex numbers from 0)"
-        )
+        raise MeshError(f"TriangleMesh: faces have type {f.dtype} but must be integers (vertex numbers from 0)")
     if len(f) > MAX_FACES:
         raise MeshError(f"TriangleMesh: {len(f)} faces but at most {MAX_FACES} can be numbered")
     return x, f
@@ -189,24 +149,19 @@ def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray
 
 def index_and_coordinate_defects(vertices: np.ndarray, faces: np.ndarray) -> list[MeshDefect]:
     """Find defects after which nothing else can be computed: indices out of range, non-finite coordinates."""
-    defects = []
     # The comparison with MAX_COORDINATE is false for nan and inf alike.
     bad = np.flatnonzero(~(np.abs(vertices) < MAX_COORDINATE).all(axis=1))
-    if len(bad):
-        places = tuple(DefectPlace((int(v),), (), tuple(vertices[v].tolist())) for v in bad[:MAX_PLACES])
-        defects.append(MeshDefect("non-finite coordinates", len(bad), places))
+    defects = _defect("non-finite coordinates", bad, lambda v: DefectPlace((v,), (), tuple(vertices[v].tolist())))
     bad = np.flatnonzero(((faces < 0) | (faces >= len(vertices))).any(axis=1))
-    if len(bad):
-        places = tuple(DefectPlace(tuple(faces[f].tolist()), (int(f),), None) for f in bad[:MAX_PLACES])
-        defects.append(MeshDefect("vertex index out of range", len(bad), places))
-    return defects
+    return defects + _defect(
+        "vertex index out of range", bad, lambda f: DefectPlace(tuple(faces[f].tolist()), (f,), None)
+    )
 
 
 def repeats_a_vertex(faces: np.ndarray) -> np.ndarray:
     """Mark faces that name a vertex more than once, (F,) bool."""
     a, b, c = faces.T
-    repeats: np.ndarray = (a == b) | (b == c) | (c == a)
-    return repeats
+    return np.asarray((a == b) | (b == c) | (c == a))
 
 
 def is_duplicate(faces: np.ndarray, n_vertices: int) -> np.ndarray:
@@ -229,30 +184,21 @@ def position_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | 
 
 def face_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> list[MeshDefect]:
     """Find defects of single faces and vertices."""
-    defects = []
 
-    def add(kind: str, found: np.ndarray) -> None:
-        if found.any():
-            bad = np.flatnonzero(found)
-            places = tuple(
-                DefectPlace(tuple(faces[f].tolist()), (int(f),), _point(vertices[faces[f]]))
-                for f in bad[:MAX_PLACES]
-            )
-            defects.append(MeshDefect(kind, len(bad), places))
+    def found(kind: str, bad: np.ndarray) -> list[MeshDefect]:
+        return _defect(
+            kind, np.flatnonzero(bad), lambda f: DefectPlace(tuple(faces[f].tolist()), (f,), _point(vertices[faces[f]]))
+        )
 
     repeated = repeats_a_vertex(faces)
-    add("repeated vertex in a face", repeated)
-    add("zero-area face", has_no_area(vertices, faces, box) & ~repeated)
+    defects = found("repeated vertex in a face", repeated)
+    defects += found("zero-area face", has_no_area(vertices, faces, box) & ~repeated)
     if box is not None:
-        add("too large", _wider_than_half(vertices, faces, box))
-    add("duplicate face", is_duplicate(faces, len(vertices)) & ~repeated)
+        defects += found("too large", _wider_than_half(vertices, faces, box))
+    defects += found("duplicate face", is_duplicate(faces, len(vertices)) & ~repeated)
     unused = np.ones(len(vertices), dtype=bool)
     unused[faces.ravel()] = False
-    if unused.any():
-        bad = np.flatnonzero(unused)
-        places = tuple(DefectPlace((int(v),), (), _point(vertices[[v]])) for v in bad[:MAX_PLACES])
-        defects.append(MeshDefect("unused vertex", len(bad), places))
-    return defects
+    return defects + _defect("unused vertex", np.flatnonzero(unused), lambda v: _at_vertex(vertices, v))
 
 
 def _wider_than_half(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -275,98 +221,60 @@ def _seam_defects(vertices: np.ndarray, c: Connectivity, box: np.ndarray) -> lis
     pairs = cKDTree(wrapped(vertices[rim], box), boxsize=box).query_pairs(near, output_type="ndarray")
     if not len(pairs):
         return []
-    bad = np.unique(rim[pairs])
-    places = tuple(DefectPlace((int(v),), (), _point(vertices[[v]])) for v in bad[:MAX_PLACES])
-    return [MeshDefect("open seam", len(bad), places)]
+    return _defect("open seam", np.unique(rim[pairs]), lambda v: _at_vertex(vertices, v))
 
 
 def surface_defects(
     vertices: np.ndarray, connectivity: Connectivity, face_numbers: np.ndarray | None = None
 ) -> list[MeshDefect]:
-    """Find defects in the way faces are joined.
-
-    Parameters
-    ----------
-    vertices : (V, 3) float64
-        Positions, to name places.
-    connectivity : Connectivity
-        Of faces without repeated vertices.
-    face_numbers : (F,) int, optional
-        Numbers of these faces in the user's list, where some were left out.
-    """
+    """Find defects in the way faces without repeated vertices are joined; `face_numbers` (F,) are theirs in the user's
+    list, where some were left out."""
     c = connectivity
-    defects = []
 
     def name(faces: np.ndarray) -> tuple[int, ...]:
-        faces = faces if face_numbers is None else face_numbers[faces]
-        return tuple(int(f) for f in faces[:4])
+        return tuple((faces if face_numbers is None else face_numbers[faces])[:4].tolist())
 
-    bad = np.flatnonzero(c.edge_counts > 2)
-    if len(bad):
-        places = []
-        for e in bad[:MAX_PLACES]:
-            ring = c.half_edges_by_edge[c.edge_starts[e] : c.edge_starts[e + 1]] // 3
-            places.append(DefectPlace(tuple(c.edges[e].tolist()), name(ring), _point(vertices[c.edges[e]])))
-        defects.append(MeshDefect("edge with more than two faces", len(bad), tuple(places)))
+    def at_edge(e: int) -> DefectPlace:
+        return DefectPlace(tuple(c.edges[e].tolist()), name(c.around(e) // 3), _point(vertices[c.edges[e]]))
 
+    def at_bow_tie(v: int) -> DefectPlace:
+        corners = np.flatnonzero(c.faces.ravel() == v)
+        first = np.unique(fan_of_corner[corners], return_index=True)[1]
+        return _at_vertex(vertices, v, name(np.sort(corners[first]) // 3))
+
+    defects = _defect("edge with more than two faces", np.flatnonzero(c.edge_counts > 2), at_edge)
     fan_of_corner = c.fan_of_corner()
     vertex_of_fan = np.empty(fan_of_corner.max() + 1, dtype=np.int32)
     vertex_of_fan[fan_of_corner] = c.faces.ravel()
     bad = np.flatnonzero(np.bincount(vertex_of_fan, minlength=c.n_vertices) > 1)
-    if len(bad):
-        places = []
-        for v in bad[:MAX_PLACES]:
-            corners = np.flatnonzero(c.faces.ravel() == v)
-            _, first = np.unique(fan_of_corner[corners], return_index=True)
-            places.append(DefectPlace((int(v),), name(np.sort(corners[first]) // 3), _point(vertices[[v]])))
-        defects.append(MeshDefect("bow-tie vertex", len(bad), tuple(places)))
-
+    defects += _defect("bow-tie vertex", bad, at_bow_tie)
     # Most meshes are oriented throughout; the two-sheeted cover is built only for those that are not.
-    if c.same_direction.any():
-        defects += _orientation_defects(vertices, c, name)
-    return defects
+    return defects + (_orientation_defects(vertices, c, name) if c.same_direction.any() else [])
 
 
 def _orientation_defects(
     vertices: np.ndarray, c: Connectivity, name: Callable[[np.ndarray], tuple[int, ...]]
 ) -> list[MeshDefect]:
-    defects = []
     one_sided = c.side_of_face[:, 0] == c.side_of_face[:, 1]
-    a, b = c._pairs
-    a, b = a[c.same_direction], b[c.same_direction]
-    two_sided = ~one_sided[a // 3]
-    if two_sided.any():
-        places = tuple(
-            DefectPlace(
-                tuple(sorted((int(c.tails[h]), int(c.heads[h])))),
-                name(np.array([h // 3, g // 3])),
-                _point(vertices[[c.tails[h], c.heads[h]]]),
-            )
-            for h, g in zip(a[two_sided][:MAX_PLACES], b[two_sided][:MAX_PLACES], strict=True)
-        )
-        defects.append(MeshDefect("inconsistent orientation", int(two_sided.sum()), places))
-    if one_sided.any():
-        parts, first = np.unique(c.component_of_face[one_sided], return_index=True)
-        faces = np.flatnonzero(one_sided)[first][:MAX_PLACES]
-        places = tuple(DefectPlace((), name(np.array([f])), _point(vertices[c.faces[f]])) for f in faces)
-        defects.append(MeshDefect("not orientable", len(parts), places))
-    return defects
+    a, b = (of[c.same_direction] for of in c._pairs)
+
+    def at_edge(k: int) -> DefectPlace:
+        ends = sorted((int(c.tails[a[k]]), int(c.heads[a[k]])))
+        return DefectPlace(tuple(ends), name(np.array([a[k] // 3, b[k] // 3])), _point(vertices[ends]))
+
+    def at_part(f: int) -> DefectPlace:
+        return DefectPlace((), name(np.array([f])), _point(vertices[c.faces[f]]))
+
+    defects = _defect("inconsistent orientation", np.flatnonzero(~one_sided[a // 3]), at_edge)
+    first = np.unique(c.component_of_face[one_sided], return_index=True)[1]
+    return defects + _defect("not orientable", np.flatnonzero(one_sided)[first], at_part)
 
 
 def check_surface(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> Connectivity:
-    """Raise MeshError naming every kind of defect; return the connectivity of a sound surface.
-
-    Parameters
-    ----------
-    vertices : (V, 3) float64
-    faces : (F, 3) int
-        As from `as_arrays`.
-    box : (3,) float, nm, optional
-        Of a mesh that may close through its sides.
-    """
+    """Raise MeshError naming every kind of defect; return the connectivity of a sound surface. Arrays are as from
+    `as_arrays`."""
     defects = index_and_coordinate_defects(vertices, faces)
-    if defects:
-        raise MeshError(explain(defects, len(vertices), len(faces)), defects)
+    refuse(defects, vertices, faces)
     faces = faces.astype(np.int32)
     defects = face_defects(vertices, faces, box)
     connectivity = Connectivity(faces, len(vertices))
@@ -378,28 +286,22 @@ def check_surface(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | Non
         defects += surface_defects(vertices, connectivity)
     if box is not None and not defects:
         defects += _seam_defects(vertices, connectivity, box)
-    if defects:
-        raise MeshError(explain(defects, len(vertices), len(faces)), defects)
+    refuse(defects, vertices, faces)
     return connectivity
 
 
 def check_joined_alike(faces: np.ndarray, vertices: np.ndarray, like: Connectivity) -> None:
-    """Raise MeshError unless faces (F, 3) int64 join vertices (V, 3) to a surface like another one.
-
-    Like means the same borders, the same vertices in each part and as many faces there; triangles may be without area.
-    """
+    """Raise MeshError unless faces (F, 3) int64 join vertices (V, 3) as another surface: with the same borders,
+    vertices and numbers of faces in each part. Triangles may be without area."""
     defects = index_and_coordinate_defects(vertices, faces)
     if not defects:
         connectivity = Connectivity(faces.astype(np.int32), len(vertices))
         defects = [d for d in face_defects(vertices, connectivity.faces) if d.kind != "zero-area face"]
         defects = defects or surface_defects(vertices, connectivity)
-    if defects:
-        raise MeshError(explain(defects, len(vertices), len(faces)), defects)
+    refuse(defects, vertices, faces)
     if (parts_of_vertices(connectivity) != parts_of_vertices(like)).any():
         raise MeshError("connected parts have other vertices than before")
-    there, here = (
-        {(int(c.tails[h]), int(c.heads[h])) for h in c.border_half_edges} for c in (like, connectivity)
-    )
+    there, here = ({(int(c.tails[h]), int(c.heads[h])) for h in c.border_half_edges} for c in (like, connectivity))
     if there != here:
         raise MeshError(f"{len(there ^ here)} edges are on a border here or there only")
 
@@ -412,12 +314,17 @@ def parts_of_vertices(c: Connectivity) -> np.ndarray:
     return np.column_stack([first_appearance(parts), np.bincount(c.component_of_face)[parts]])
 
 
-def explain(defects: list[MeshDefect], n_vertices: int, n_faces: int) -> str:
-    """Return the message of the MeshError: what, how often, where, and what to do."""
-    lines = [f"TriangleMesh: these {n_faces} faces on {n_vertices} vertices cannot carry a surface:"]
-    lines += [f"  - {defect}" for defect in defects]
-    lines.append(REMEDY if all(defect.mendable for defect in defects) else NO_REMEDY)
-    return "\n".join(lines)
+def refuse(defects: list[MeshDefect], vertices: np.ndarray, faces: np.ndarray) -> None:
+    """Raise the MeshError of defects, if there are any: what, how often, where, and what to do."""
+    if defects:
+        lines = [f"TriangleMesh: these {len(faces)} faces on {len(vertices)} vertices cannot carry a surface:"]
+        lines += [f"  - {defect}" for defect in defects]
+        lines.append(REMEDY if all(defect.mendable for defect in defects) else NO_REMEDY)
+        raise MeshError("\n".join(lines), defects)
+
+
+def _at_vertex(vertices: np.ndarray, v: int, faces: tuple[int, ...] = ()) -> DefectPlace:
+    return DefectPlace((v,), faces, _point(vertices[[v]]))
 
 
 def _point(positions: np.ndarray) -> tuple[float, float, float]:

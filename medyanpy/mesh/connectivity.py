@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-# Corner numbers are int32 everywhere (kernels included): 3 * faces must stay below 2^31.
-MAX_FACES = (2**31 - 1) // 3
+MAX_FACES = (2**31 - 1) // 3  # Corner numbers are int32 everywhere (kernels included): 3 * faces must stay below 2^31.
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -19,27 +18,14 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 class Connectivity:
-    """Tables of a triangulation that do not depend on coordinates, each built when first asked for.
-
-    Any faces whose indices are in range and whose three vertices differ are accepted, manifold or not;
-    ``opposite_corners`` and quantities from it leave out edges that do not have exactly two faces.
-
-    Parameters
-    ----------
-    faces : (F, 3) int32
-        Vertex indices; the caller has checked that they are in range and differ within a face.
-    n_vertices : int
-        Number of vertices.
-    """
+    """Tables of a triangulation that do not depend on coordinates, each built when first asked for. Faces (F, 3) int32
+    may be manifold or not; indices are in range and differ within a face. ``opposite_corners`` and quantities from it
+    leave out edges that do not have exactly two faces."""
 
     def __init__(self, faces: np.ndarray, n_vertices: int) -> None:
         self.faces = faces
         self.n_vertices: int = int(n_vertices)
-
-    @property
-    def n_faces(self) -> int:
-        """Number of faces."""
-        return len(self.faces)
+        self.n_faces: int = len(faces)
 
     @cached_property
     def tails(self) -> np.ndarray:
@@ -65,14 +51,12 @@ class Connectivity:
             order = (key & ((1 << bits) - 1)).astype(np.int32)
             key >>= bits
         else:
-            order = np.argsort(key, kind="stable")
+            order = np.argsort(key, kind="stable").astype(np.int32)
             key = key[order]
-            order = order.astype(np.int32)
         first = np.flatnonzero(np.diff(key, prepend=-1))
         edges = np.empty((len(first), 2), dtype=np.int32)
         edges[:, 0], edges[:, 1] = np.divmod(key[first], self.n_vertices)
-        starts = np.append(first, len(key))
-        return order, starts, edges
+        return order, np.append(first, len(key)), edges
 
     @property
     def half_edges_by_edge(self) -> np.ndarray:
@@ -83,6 +67,10 @@ class Connectivity:
     def edge_starts(self) -> np.ndarray:
         """Starts of edges, (E+1,) int64: edge e has ``half_edges_by_edge[edge_starts[e]:edge_starts[e + 1]]``."""
         return self._groups[1]
+
+    def around(self, edge: int) -> np.ndarray:
+        """Return the half-edges of an edge."""
+        return self.half_edges_by_edge[self.edge_starts[edge] : self.edge_starts[edge + 1]]
 
     @cached_property
     def edges(self) -> np.ndarray:
@@ -105,8 +93,7 @@ class Connectivity:
         """Corner opposite the same edge in the face beyond it, (F, 3) int32, -1 where there is none."""
         opposite = np.full(3 * self.n_faces, -1, dtype=np.int32)
         a, b = self._pairs
-        opposite[a] = b
-        opposite[b] = a
+        opposite[a], opposite[b] = b, a
         return read_only(opposite.reshape(-1, 3))
 
     @cached_property
@@ -137,8 +124,7 @@ class Connectivity:
     def same_direction(self) -> np.ndarray:
         """Mask (P,) of two-faced edges that both faces run through in the same direction."""
         a, b = self._pairs
-        same: np.ndarray = self.tails[a] == self.tails[b]
-        return same
+        return np.asarray(self.tails[a] == self.tails[b])
 
     @cached_property
     def component_of_face(self) -> np.ndarray:
@@ -155,29 +141,19 @@ class Connectivity:
 
     @cached_property
     def side_of_face(self) -> np.ndarray:
-        """Component of each face as given and reversed, in the two-sheeted cover, (F, 2) int32.
-
-        Faces of one surface component whose first columns agree are oriented alike; where both columns of a
-        face agree, its component is one-sided (not orientable).
-        """
+        """Component of each face as given and reversed, in the two-sheeted cover, (F, 2) int32. Faces of a component
+        whose first columns agree are oriented alike; where both columns agree, it is one-sided."""
         a, b = self._pairs
         fa, fb = a // 3, b // 3
         flip = np.where(self.same_direction, 1, 0)
         labels = connected(
-            2 * self.n_faces,
-            np.concatenate([2 * fa, 2 * fa + 1]),
-            np.concatenate([2 * fb + flip, 2 * fb + 1 - flip]),
+            2 * self.n_faces, np.concatenate([2 * fa, 2 * fa + 1]), np.concatenate([2 * fb + flip, 2 * fb + 1 - flip]),
         )
         return first_appearance(labels).reshape(-1, 2)
 
     def fan_of_corner(self, left: np.ndarray | None = None, right: np.ndarray | None = None) -> np.ndarray:
-        """Find the fan of each corner, (3F,) int32; corners of one vertex joined through common edges form a fan.
-
-        Parameters
-        ----------
-        left, right : (P,) int, optional
-            Pairs of half-edges to walk through; by default all faces at every edge are joined.
-        """
+        """Find the fan of each corner, (3F,) int32: corners of one vertex joined through common edges, or through pairs
+        (P,) of half-edges."""
         if left is None or right is None:
             order, starts = self.half_edges_by_edge, self.edge_starts
             inner = np.ones(len(order), dtype=bool)
@@ -201,14 +177,20 @@ class Connectivity:
 
     @cached_property
     def borders(self) -> list[np.ndarray]:
-        """Vertex loops of the borders, each from its lowest vertex in the direction of the border half-edges.
-
-        For a checked surface: every border vertex then has one half-edge in and one out.
-        """
-        from medyanpy.mesh.borders import border_loops
-
+        """Vertex loops of the borders of a checked surface, each from its lowest vertex in the direction of the border
+        half-edges, sorted by that vertex."""
         border = self.border_half_edges
-        return [read_only(loop) for loop in border_loops(self.tails[border], self.heads[border])]
+        if not len(border):
+            return []
+        import networkx as nx
+
+        # Borders are short even where meshes are large.
+        graph = nx.DiGraph()
+        graph.add_edges_from(zip(self.tails[border].tolist(), self.heads[border].tolist(), strict=True))
+        starts = sorted(min(loop) for loop in nx.weakly_connected_components(graph))
+        # On a directed cycle a depth-first walk visits the vertices in the order of the cycle.
+        walks = (nx.dfs_preorder_nodes(graph, start) for start in starts)
+        return [read_only(np.fromiter(walk, dtype=np.int32)) for walk in walks]
 
 
 def _next_corner(corner: np.ndarray) -> np.ndarray:
@@ -225,16 +207,13 @@ def sides_of(faces: np.ndarray) -> np.ndarray:
 
 
 def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the component number of each of n nodes joined by the pairs (left, right).
-
-    SciPy rather than networkx, which takes minutes and gigabytes for the millions of corners of a large mesh.
-    """
+    """Return the component of each of n nodes joined by pairs; networkx takes minutes and gigabytes for large
+    meshes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n)).tocsr()
-    component: np.ndarray = connected_components(graph, directed=False)[1]
-    return component
+    return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def first_appearance(labels: np.ndarray) -> np.ndarray:

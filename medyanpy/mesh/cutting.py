@@ -1,9 +1,8 @@
 """Separation of sheets that share an edge or a vertex although a surface cannot.
 
-After the cutting operation of A. Guéziec, G. Taubin, F. Lazarus, W. Horn, "Cutting and stitching: converting
-sets of polygons to manifold surfaces", IEEE Trans. Vis. Comput. Graph. 7, 136 (2001): no face is moved or
-dropped; the faces at an edge are joined in pairs, and a vertex is copied once for every fan of faces that the
-joins leave.
+After the cutting operation of A. Guéziec, G. Taubin, F. Lazarus, W. Horn, "Cutting and stitching: converting sets of
+polygons to manifold surfaces", IEEE Trans. Vis. Comput. Graph. 7, 136 (2001): no face is moved or dropped; the faces at
+an edge are joined in pairs, and a vertex is copied once for every fan of faces that the joins leave.
 """
 
 from itertools import combinations
@@ -51,18 +50,15 @@ def separate(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> tuple[np
 
 
 def _join_at_branching_edges(x: np.ndarray, c: Connectivity, branching: np.ndarray) -> list[tuple[int, int]]:
-    """Choose pairs of half-edges to join at edges with more than two faces, the flattest of like orientation first.
-
-    A pair that would make the surface one-sided is not joined: which patch lies which way round is kept in a
-    union-find over the two sides of the patches.
-    """
+    """Choose pairs of half-edges to join at edges with more than two faces, the flattest of like orientation first, but
+    none that makes the surface one-sided: a union-find keeps which patch lies which way round."""
     from networkx.utils import UnionFind
 
     normals = area_vectors(x, c.faces)
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     candidates = []
     for e in branching:
-        ring = c.half_edges_by_edge[c.edge_starts[e] : c.edge_starts[e + 1]].tolist()
+        ring = c.around(e).tolist()
         if len(ring) > MAX_FACES_AT_EDGE:
             continue
         for h, g in combinations(ring, 2):
@@ -91,13 +87,9 @@ def _subdivide_doubled_edges(
     x: np.ndarray, faces: np.ndarray, before: Connectivity, branching: np.ndarray, partner: dict[int, int],
     done: dict[str, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give different edges between the same two vertices a vertex in the middle, all but the first.
-
-    They remain where both ends of a cut edge stay connected some other way round, as on a neck of two edges.
-    """
-    half_edges = np.concatenate(
-        [before.half_edges_by_edge[before.edge_starts[e] : before.edge_starts[e + 1]] for e in branching]
-    )
+    """Give different edges between the same two vertices a vertex in the middle, all but the first. They remain where
+    both ends of a cut edge stay connected some other way round, as on a neck of two edges."""
+    half_edges = np.concatenate([before.around(e) for e in branching])
     triangles = faces.tolist()
     points: list[np.ndarray] = []
     home = {int(h): int(h) // 3 for h in half_edges}

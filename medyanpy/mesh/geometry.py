@@ -8,11 +8,10 @@ import numpy as np
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import row_products, total
 
-# 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
-# rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
-# EIGHT_EPS L (L + X) the area, the normal and the barycentric coordinates are rounding noise: such a face
-# counts as having no area. A needle with an angle of 1e-5 degrees (real meshes have them) is eight orders of
-# magnitude above it.
+# 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its rounding error
+# is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below EIGHT_EPS L (L + X) the
+# area, the normal and the barycentric coordinates are rounding noise: such a face counts as having no area. A needle
+# with an angle of 1e-5 degrees (real meshes have them) is eight orders of magnitude above it.
 EIGHT_EPS = 8 * np.finfo(np.float64).eps
 #: Triangles are needles if their height is less than so many times the thermal displacement of a vertex in a step.
 NEEDLE_STEPS = 3.0
@@ -46,9 +45,7 @@ def squared_lengths(vectors: np.ndarray) -> np.ndarray:
 def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """Mark faces with an area that is zero within double precision, (F,) bool (see EIGHT_EPS)."""
     a, b, c = corner_positions(vertices, faces, box)
-    longest = np.sqrt(
-        np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c))
-    )
+    longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
     reach = np.abs(vertices).max(axis=1)
     farthest = np.maximum(np.maximum(reach[faces[:, 0]], reach[faces[:, 1]]), reach[faces[:, 2]])
@@ -56,11 +53,8 @@ def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None 
 
 
 def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return the volume between each face and the centre of the mesh's box, (F,), positive where it looks away.
-
-    Their sum over a closed surface is its volume (divergence theorem), wherever the centre lies; a centre
-    near the mesh keeps the cancellation small.
-    """
+    """Return the volume between each face and the middle of the mesh, (F,), positive where it looks away; a middle near
+    the mesh keeps the cancellation small."""
     centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     a, b, c = corner_positions(vertices - centre, faces)
     return row_products(a, np.cross(b, c)) / 6.0
@@ -71,8 +65,7 @@ def heights(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = No
     a, b, c = corner_positions(vertices, faces, box)
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
     longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
-    height: np.ndarray = np.divide(double_area, longest, out=np.zeros_like(double_area), where=longest > 0.0)
-    return height
+    return np.asarray(np.divide(double_area, longest, out=np.zeros_like(double_area), where=longest > 0.0))
 
 
 def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
@@ -112,13 +105,8 @@ def area_gradients(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | No
 
 
 def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """Return half the sum of the principal curvatures at vertices, (V,) 1/nm.
-
-    Positive where the surface bulges along its normals; nan on borders.
-
-    From the gradients of area and volume (M. Meyer et al. 2003), as the bending energy has it
-    (_kernels/forces/membrane_bending.pyx): a.g/(2 g.g), and 0 where g = 0.
-    """
+    """Return half the sum of the principal curvatures at vertices, (V,) 1/nm, nan on borders: a.g/(2 g.g) with the
+    gradients of area and volume (M. Meyer et al. 2003), as the bending energy has it."""
     a = area_gradients(vertices, faces, box)
     vectors = area_vectors(vertices, faces, box)
     g = corner_sums(vertices, faces, np.repeat(vectors[:, None] / 6.0, 3, axis=1))
@@ -128,11 +116,8 @@ def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | N
 
 
 def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
-    """Return the product of the principal curvatures at vertices, (V,) 1/nm^2; nan on borders.
-
-    The deficit from 2 pi of the angles round a vertex, over a third of the area of its faces (M. Meyer et al. 2003).
-    Over a closed mesh, times these areas, it adds up to 2 pi times the Euler characteristic (Gauss and Bonnet).
-    """
+    """Return the product of the principal curvatures at vertices, (V,) 1/nm^2, nan on borders: the deficit from 2 pi of
+    the angles, over a third of the area of the faces (M. Meyer et al. 2003)."""
     corner = corners_of(vertices, faces, box)
     one, other = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
     double_area = np.sqrt(squared_lengths(area_vectors(vertices, faces, box)))
@@ -161,10 +146,8 @@ def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | No
 
 
 def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
-    """Return the winding number of a closed surface round a point: about 0 outside, +1 or -1 inside.
-
-    Sum of signed solid angles; A. Van Oosterom, J. Strackee, IEEE Trans. Biomed. Eng. 30, 125 (1983), eq. 8.
-    """
+    """Return the winding number of a closed surface round a point, by signed solid angles: about 0 outside, +1 or -1
+    inside. A. Van Oosterom, J. Strackee, IEEE Trans. Biomed. Eng. 30, 125 (1983), eq. 8."""
     a, b, c = corner_positions(vertices - point, faces)
     la, lb, lc = (np.sqrt(squared_lengths(side)) for side in (a, b, c))
     triple = row_products(a, np.cross(b, c))

@@ -17,21 +17,9 @@ __all__ = ["Part", "crossing", "shown_positions", "with_images"]
 
 
 class Part(NamedTuple):
-    """Beads that are shown together.
-
-    Attributes
-    ----------
-    beads : (n,) int array
-        Rows.
-    faces : (F, 3) int array, optional
-        Of a membrane, by these beads.
-    links : (k, 2) int array, optional
-        Of filaments and rods, by these beads.
-    on : (str, (n,) int array), optional
-        Of in-triangle points: the name of their membrane, and the triangle of each.
-    stays : bool
-        True if they are shown where they are, as beads on a surface without images.
-    """
+    """Beads (rows) that are shown together; by these, faces (F, 3) of a membrane, and links (k, 2) of filaments and
+    rods. In-triangle points are `on` the membrane of a name, with the triangle of each. `stays`: shown where they
+    are."""
 
     beads: np.ndarray
     faces: np.ndarray | None = None
@@ -41,12 +29,8 @@ class Part(NamedTuple):
 
 
 def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -> np.ndarray:
-    """Return the image of each bead that is shown, (n, 3) nm.
-
-    Single beads are in the box; filaments, rods, and each piece of a membrane are whole, with their centre in it.
-    Vertices of membranes that close through sides of the box are between these sides. In-triangle points are in their
-    triangle as by `with_images`.
-    """
+    """Return the image of each bead that is shown, (n, 3) nm: single beads in the box; filaments, rods and pieces of
+    membranes whole, with their centre in it; vertices of membranes that close through its sides between these."""
     out: np.ndarray = np.array(x, np.float64)
     first_corners = {}
     for name, part in parts.items():
@@ -72,11 +56,8 @@ def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -
 def with_images(
     vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return vertices and triangles of which none lies across a side of the box.
-
-    Vertices (V + k, 3) and triangles (F, 3), in their order, and the vertex that each vertex is or is an image of, (V +
-    k,). Triangles across sides get vertices of their own, at the far ends.
-    """
+    """Return vertices (V + k, 3) and triangles (F, 3) of which none lies across a side of the box, and the vertex that
+    each is or is an image of, (V + k,). Images are behind all others."""
     whole = np.arange(len(vertices))
     if box is None or not len(faces):
         return vertices, faces, whole
@@ -116,10 +97,7 @@ def _sheet(x: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 def _into_the_box(x: np.ndarray, group: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Return the lengths of the box, (k, 3) whole numbers, that bring the centre of each group into it.
-
-    Groups (n,) are numbered from 0.
-    """
+    """Return the lengths of the box, (k, 3), that bring the centre of each group (n,) into it."""
     lengths = box_lengths(box)
     inverse = np.divide(1.0, lengths, out=np.zeros(3), where=lengths > 0.0)
     count = np.bincount(group)

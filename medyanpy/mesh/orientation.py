@@ -8,28 +8,20 @@ from medyanpy.mesh.geometry import area_vectors, signed_volumes, winding_number
 
 
 def oriented(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
-    """Return faces oriented consistently; counts go to ``done``.
-
-    An inconsistent component is turned outward (positive volume) where it is closed, and to the side that
-    most of its area had where it is open. A consistent closed component with negative volume is turned
-    outward too, unless it lies inside another closed component: an inner membrane may face its cavity on
-    purpose. The caller guarantees a surface without branching edges, bow-ties and one-sided components.
-    """
+    """Return faces oriented consistently; counts go to ``done``. An inconsistent component is turned outward where it
+    is closed, and to the side that most of its area had where it is open. A consistent closed one turned inward is
+    turned outward, unless it lies inside another. There are no branching edges, bow-ties and one-sided components."""
     c = Connectivity(faces, len(x))
     component = c.component_of_face
-    n = int(component.max()) + 1
     # Faces on the other side than the lowest face of their component.
     _, lowest = np.unique(component, return_index=True)
     other = c.side_of_face[:, 0] != c.side_of_face[lowest, 0][component]
-    mixed = np.zeros(n, dtype=bool)
-    mixed[component[other]] = True
+    mixed = np.bincount(component, other) > 0
     areas = np.linalg.norm(area_vectors(x, faces), axis=1)
-    majority = np.bincount(component, np.where(other, areas, -areas), n) > 0
+    majority = np.bincount(component, np.where(other, areas, -areas)) > 0
     reverse = other ^ majority[component]
-
-    closed = np.ones(n, dtype=bool)
-    closed[component[c.border_half_edges // 3]] = False
-    volumes = np.bincount(component, signed_volumes(x, reversed_faces(faces, reverse)), n)
+    closed = _closed(c)
+    volumes = np.bincount(component, signed_volumes(x, reversed_faces(faces, reverse)))
     for k in np.flatnonzero(closed & (volumes < 0)).tolist():
         if mixed[k] or not _lies_inside_another(x, faces, c, k, closed, None):
             reverse ^= component == k
@@ -39,32 +31,35 @@ def oriented(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarr
 
 
 def inside_out(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
-    """Return closed components with normals inward that lie inside no other one.
-
-    Inside another one an inward normal may be meant, for the space between the two. Without components that close
-    through the sides of the box.
-    """
-    n = int(c.component_of_face.max()) + 1
-    encloses = np.ones(n, dtype=bool)
-    encloses[c.component_of_face[c.border_half_edges // 3]] = False
-    if box is not None:
-        a, b = c.edges.T
-        d = x[b] - x[a]
-        across = (np.abs(images_between(d, box)) > 0.25 * box)[:, box > 0.0].any(axis=1)
-        encloses[c.component_of_face[c.edge_faces[across, 0]]] = False
-    volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces), n)
+    """Return closed components with normals inward that lie inside no other one, where that may be meant for the space
+    between the two; without those that close through the sides of the box."""
+    encloses = _closed(c)
+    encloses[c.component_of_face[c.edge_faces[edges_across(x, c, box), 0]]] = False
+    volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces))
     found = np.flatnonzero(encloses & (volumes < 0.0)).tolist()
     return [k for k in found if not _lies_inside_another(x, c.faces, c, k, encloses, box)]
 
 
 def nested(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> list[int]:
     """Return closed components with normals outward inside another one, whose volume a sum over all counts twice."""
-    n = int(c.component_of_face.max()) + 1
-    closed = np.ones(n, dtype=bool)
-    closed[c.component_of_face[c.border_half_edges // 3]] = False
-    volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces), n)
+    closed = _closed(c)
+    volumes = np.bincount(c.component_of_face, signed_volumes(x, c.faces))
     found = np.flatnonzero(closed & (volumes > 0.0)).tolist() if closed.sum() > 1 else []
     return [k for k in found if _lies_inside_another(x, c.faces, c, k, closed, box)]
+
+
+def edges_across(x: np.ndarray, c: Connectivity, box: np.ndarray | None) -> np.ndarray:
+    """Mark edges across sides of a box, (E,) bool."""
+    if box is None:
+        return np.zeros(len(c.edges), dtype=bool)
+    a, b = c.edges.T
+    return np.asarray((np.abs(images_between(x[b] - x[a], box)) > 0.25 * box)[:, box > 0.0].any(axis=1))
+
+
+def _closed(c: Connectivity) -> np.ndarray:
+    """Mark components without a border."""
+    of = c.component_of_face
+    return np.asarray(np.bincount(of[c.border_half_edges // 3], minlength=int(of.max()) + 1) == 0)
 
 
 def reversed_faces(faces: np.ndarray, which: np.ndarray) -> np.ndarray:

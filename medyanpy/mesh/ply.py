@@ -26,24 +26,14 @@ _TYPES = {
 _COUNTS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q"}
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _FACE_LISTS = ("vertex_indices", "vertex_index")
-# What may stand behind the end of a file: padding of blocks, and the end of texts in CP/M.
-PADDING = b"\0\x1a \t\r\n"
-# The longest header that is read, in bytes.
-_LONGEST_HEADER = 2**16
-# Bytes of text that are converted to numbers at once.
-_LONGEST_ROW = 2**16
+PADDING = b"\0\x1a \t\r\n"  # What may stand behind the end of a file: padding of blocks, and the end of texts in CP/M.
+_LONGEST_HEADER = 2**16  # The longest header that is read, in bytes.
+_LONGEST_ROW = 2**16  # Bytes of text that are converted to numbers at once.
 
 
 def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return vertices (V, 3), the corners of all polygons one after another, and how many each polygon has (F,).
-
-    Other elements and properties are skipped.
-
-    Raises
-    ------
-    ValueError
-        The data do not match the header.
-    """
+    """Return vertices (V, 3), the corners of all polygons one after another, and how many each has (F,); ValueError
+    where data do not match the header. Other elements and properties are skipped."""
     order, elements, body = _read_header(data)
     if order:
         return _read_elements(elements, _Bytes(body, order))
@@ -57,9 +47,7 @@ def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise
 
 
-def _read_elements(
-    elements: list[_Element], source: "_Words | _Bytes"
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read_elements(elements: list[_Element], source: "_Words | _Bytes") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     vertices, corners, lengths = None, np.empty(0, np.int64), np.empty(0, np.int64)
     for name, count, properties in elements:
         scalars = [key for key, length, _ in properties if not length]
@@ -131,9 +119,7 @@ def _read_header(data: bytes) -> tuple[str, list[_Element], bytes]:
     return order, elements, data[line_end + 1 :]
 
 
-def _columns(
-    values: dict[str, Any], lengths: dict[str, Any], properties: list[_Property]
-) -> dict[str, Any]:
+def _columns(values: dict[str, Any], lengths: dict[str, Any], properties: list[_Property]) -> dict[str, Any]:
     """Return the columns of `_Bytes.take`, from the arrays found for each."""
     lists = {key for key, length, _ in properties if length}
     return {
@@ -153,21 +139,19 @@ class _Bytes:
         self.body, self.order, self.at = body, order, 0
 
     def take(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
-        """Return the wanted columns of an element.
-
-        For a list property, all entries one after another, and how many each list has.
-        """
+        """Return the wanted columns of an element: of a list, all entries one after another, and how many each list
+        has."""
         if count == 0 or not properties:
             return _nothing(properties, wanted)
         # First try: every list as long as in the first row, true of scalars and pure triangle meshes.
         lengths = {}
         at = self.at
         for key, length, kind in properties:
+            n = 1
             if length:
-                lengths[key] = self._number(length, at, name)
-                at += np.dtype(length).itemsize + lengths[key] * np.dtype(kind).itemsize
-            else:
-                at += np.dtype(kind).itemsize
+                n = lengths[key] = self._number(length, at, name)
+                at += np.dtype(length).itemsize
+            at += n * np.dtype(kind).itemsize
         # Before a type is made for rows that no file holds.
         if at > len(self.body):
             raise ValueError(f"it ends within its element {name!r}")
@@ -197,14 +181,10 @@ class _Bytes:
         # the file, and their making seconds.
         found = {key: bytearray() for key in wanted}
         lengths = {key: array("i") for key in wanted}
+        heads = [struct.Struct(self.order + _COUNTS[length]) if length else None for _, length, _ in properties]
         plan = [
-            (
-                found.get(key),
-                lengths.get(key),
-                struct.Struct(self.order + _COUNTS[length]) if length else None,
-                np.dtype(kind).itemsize,
-            )
-            for key, length, kind in properties
+            (found.get(key), lengths.get(key), head, np.dtype(kind).itemsize)
+            for (key, _, kind), head in zip(properties, heads, strict=True)
         ]
         body, at, end = self.body, self.at, len(self.body)
         try:
@@ -249,10 +229,8 @@ class _Bytes:
 
 
 class _Words:
-    """Text body, read element by element: a row on each line, which may continue on the next.
-
-    In files that break lines elsewhere, all numbers are one stream.
-    """
+    """Text body, read element by element: a row on each line, which may continue on the next; in files that break lines
+    elsewhere, all numbers are one stream."""
 
     def __init__(self, body: bytes, line: int, by_rows: bool) -> None:
         self.lines, self.line, self.by_rows = io.BytesIO(body), line, by_rows
@@ -283,10 +261,8 @@ class _Words:
                     values.extend(self._numbers(n, name, k, count))
             # Values beyond the announced ones have no property; but a list has its own length.
             if self.by_rows and self.at < len(self.row) and properties[-1][1]:
-                raise ValueError(
-                    f"its line {self.line} holds more values than {properties[-1][0]!r} of its element {name!r} "
-                    "announces"
-                )
+                of = f"{properties[-1][0]!r} of its element {name!r}"
+                raise ValueError(f"its line {self.line} holds more values than {of} announces")
         columns = {
             # The type of a property that is not a list does not matter.
             key: _as_kind(np.frombuffer(found[key]), kind if length else "f8", f"{name!r}, {key!r}")
@@ -343,10 +319,8 @@ class _Words:
             self.row, self.at = line.split(), 0
             if self.row:
                 return
-        raise ValueError(
-            f"it ends within its element {name!r}: after line {self.line}, with {k} of the {count} that its header "
-            "announces"
-        )
+        read = f"after line {self.line}, with {k} of the {count} that its header announces"
+        raise ValueError(f"it ends within its element {name!r}: {read}")
 
 
 def _as_kind(values: np.ndarray, kind: str, of: str) -> np.ndarray:

@@ -13,17 +13,14 @@ from medyanpy.mesh import geometry
 if TYPE_CHECKING:
     from medyanpy.mesh.triangle_mesh import TriangleMesh
 
-#: Samples of a surface are this share of the edge length apart.
-_SPACING = 0.25
+_SPACING = 0.25  #: Samples of a surface are this share of the edge length apart.
 #: Share of the promised distance that is allowed while changing: then centroids of triangles are checked, and at the
 #: end all samples of both surfaces.
 _MARGIN = 0.75
 _ROUNDS = 8
 _MOST_FACES = 5_000_000
-#: Candidates for the nearest triangle of a sample.
-_CANDIDATES = 24
-#: Below this share of the edge length a height is worth a warning.
-_LOW = 0.15
+_CANDIDATES = 24  #: Candidates for the nearest triangle of a sample.
+_LOW = 0.15  #: Below this share of the edge length a height is worth a warning.
 #: Taubin's filter: a step that shrinks, and a larger one that swells (G. Taubin, SIGGRAPH 1995).
 _SHRINK, _SWELL = 0.5, -0.53
 #: pN s²/nm, and pN nm at 300 K: of the vertices for which reports state timesteps.
@@ -37,16 +34,12 @@ class MeshFigures:
     Attributes
     ----------
     vertices, faces, components, borders, genus : int
-    area : float
-        nm².
-    volume : float
-        nm³; nan where the mesh encloses nothing.
+    area, volume : float
+        nm², and nm³; the volume is nan where the mesh encloses nothing.
     least_quality, median_quality : float
         Of `TriangleMesh.quality`.
-    least_edge, median_edge, longest_edge : float
-        nm.
-    least_height : float
-        nm: of all triangles, the smallest of the three heights.
+    least_edge, median_edge, longest_edge, least_height : float
+        nm; the height is the smallest of the three heights of all triangles.
     """
 
     vertices: int
@@ -75,11 +68,8 @@ class MeshFigures:
         )
 
     def longest_timestep(self, vertex_mass: float = _MASS, kT: float = _KT) -> float:
-        """Return the timestep above which thermal motion turns the flattest triangle over, s.
-
-        For vertices of this mass (pN s²/nm) at kT (pN nm): a third of its height over their speed, as `TimestepWarning`
-        has it. Stiff forces may need less.
-        """
+        """Return the timestep above which heat turns the flattest triangle over, s, for vertices of this mass (pN
+        s²/nm) at kT (pN nm): a third of its height over their speed, as `TimestepWarning` has it."""
         return self.least_height / (geometry.NEEDLE_STEPS * math.sqrt(kT / vertex_mass))
 
 
@@ -93,8 +83,8 @@ class RemeshReport:
         nm; as asked.
     before, after : MeshFigures
     to_old, to_new : float
-        nm: largest distance of the new surface from the old one, and of the old one from the new one, at samples a
-        quarter of the edge length apart. The larger is the Hausdorff distance. With smoothing it contains the noise.
+        nm: largest distance of samples of the new surface from the old one, and back, a quarter of the edge length
+        apart; the larger is the Hausdorff distance. With smoothing it contains the noise.
     """
 
     edge_length: float
@@ -199,10 +189,8 @@ def _smoothed(mesh: "TriangleMesh", steps: int) -> np.ndarray:
 
 
 def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Sample points (n, 3) of a surface about `spacing` apart, and the face of each (n,).
-
-    They are vertices, points on edges, and at least one in each face.
-    """
+    """Sample points (n, 3) of a surface about `spacing` apart, and the face of each (n,): vertices, edges, at least one
+    in a face."""
     x, faces, edges = mesh.vertices, mesh.faces, mesh.edges
     offsets, corners = mesh.vertex_faces
     n = np.floor(mesh.edge_lengths / spacing).astype(np.int64)
@@ -223,8 +211,7 @@ def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarra
 
 def _counted(n: np.ndarray) -> np.ndarray:
     """Return 0, 1, ... for each of several counts, one after another."""
-    out: np.ndarray = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-    return out
+    return np.asarray(np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n))
 
 
 def largest_distance(a: "TriangleMesh", b: "TriangleMesh", spacing: float) -> float:

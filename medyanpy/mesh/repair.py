@@ -12,8 +12,7 @@ from medyanpy.mesh.geometry import EIGHT_EPS, has_no_area, heights, squared_leng
 
 # Every round collapses or flips at least one zero-area face; a flip can make a neighbour collinear in turn.
 MAX_ROUNDS = 20
-# A triangle with a height less than this share of the median is reported as a needle.
-NEEDLE = 0.05
+NEEDLE = 0.05  # A triangle with a height less than this share of the median is reported as a needle.
 
 
 @dataclass(frozen=True)
@@ -22,37 +21,27 @@ class RepairReport:
 
     Attributes
     ----------
-    repeated_vertex_faces_dropped : int
-        Faces that named a vertex twice.
+    repeated_vertex_faces_dropped, duplicate_faces_dropped : int
+        Faces that named a vertex twice; second and further copies of a face.
     coincident_vertices_merged : int
         Vertices on the same spot as another one with which they shared a zero-area face.
-    zero_area_faces_flipped : int
-        Collinear faces mended by turning their longest side into the other diagonal.
-    zero_area_faces_dropped : int
-        Zero-area faces that could only be left out; each may leave a slit.
-    duplicate_faces_dropped : int
-        Second and further copies of a face.
+    zero_area_faces_flipped, zero_area_faces_dropped : int
+        Collinear faces mended by turning their longest side into the other diagonal; others, which may leave a slit.
     inner_walls_dropped : int
         Faces listed twice whose three edges all join two other faces: the wall between two fused bodies.
-    branching_edges_cut : int
-        Edges with more than two faces, resolved into pairs of faces and loose faces.
-    border_edges_made : int
-        Faces left loose at such an edge, which is a border for them now.
-    edges_subdivided : int
-        Edges given a vertex in the middle, because two different edges joined the same two vertices.
-    vertices_split : int
-        Vertices added where separate sheets touched.
+    branching_edges_cut, border_edges_made : int
+        Edges with more than two faces, resolved into pairs of faces; and faces left loose there, at a border now.
+    edges_subdivided, vertices_split : int
+        Edges with a new vertex in the middle, as two edges joined the same two vertices; vertices added where separate
+        sheets touched.
     unused_vertices_dropped : int
         Vertices that belonged to no face.
-    faces_reversed : int
-        Faces listed the other way round, by orientation or by turning a component outward.
-    components_turned_outward : int
-        Closed components, consistent but inside out, turned so that their volume is positive.
+    faces_reversed, components_turned_outward : int
+        Faces listed the other way round; closed components, consistent but inside out, that were turned.
     vertices_before, vertices_after, faces_before, faces_after : int
         Sizes of the mesh.
     needles : int
-        Triangles that are left with a height of less than a twentieth of the median: sound, but runs need short
-        timesteps for them. `TriangleMesh.remesh` makes triangles uniform.
+        Triangles lower than a twentieth of the median, for which runs need short timesteps; see `TriangleMesh.remesh`.
     least_height, median_height : float
         Of the smallest heights of triangles, nm.
     """
@@ -91,10 +80,8 @@ class RepairReport:
         return bool(self.actions)
 
     def __str__(self) -> str:
-        sizes = (
-            f"{self.vertices_before} -> {self.vertices_after} vertices, "
-            f"{self.faces_before} -> {self.faces_after} faces"
-        )
+        sizes = f"{self.vertices_before} -> {self.vertices_after} vertices"
+        sizes += f", {self.faces_before} -> {self.faces_after} faces"
         if not self.changed and not self.needles:
             return f"Mesh repair: nothing to mend ({sizes})"
         lines = [f"  {name.replace('_', ' ')}: {n}" for name, n in self.actions.items()]
@@ -108,18 +95,10 @@ class RepairReport:
 
 
 def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, RepairReport]:
-    """Return vertices (V, 3) and faces (F, 3) that carry a surface, and the report.
-
-    Raises
-    ------
-    MeshError
-        For wrong shapes, indices out of range, non-finite coordinates, one-sided surfaces, and meshes of which no face
-        remains.
-    """
+    """Return vertices (V, 3) and faces (F, 3) that carry a surface, and the report; MeshError as of
+    `TriangleMesh.repair`."""
     x, f = checks.as_arrays(vertices, faces)
-    defects = checks.index_and_coordinate_defects(x, f)
-    if defects:
-        raise MeshError(checks.explain(defects, len(x), len(f)), defects)
+    checks.refuse(checks.index_and_coordinate_defects(x, f), x, f)
     done = {"vertices_before": len(x), "faces_before": len(f)}
     f = f.astype(np.int32)
     unused = np.ones(len(x), dtype=bool)
@@ -133,9 +112,7 @@ def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, Rep
         raise MeshError("TriangleMesh: nothing is left of this mesh: every face is a line, a point or a copy")
     x, f = cutting.separate(x, f, done)
     x, f = _drop_unused(x, f)
-    defects = [d for d in checks.surface_defects(x, Connectivity(f, len(x))) if not d.mendable]
-    if defects:
-        raise MeshError(checks.explain(defects, len(x), len(f)), defects)
+    checks.refuse([d for d in checks.surface_defects(x, Connectivity(f, len(x))) if not d.mendable], x, f)
     f = orientation.oriented(x, f, done)
     done |= {"vertices_after": len(x), "faces_after": len(f)}
     height = heights(x, f)
@@ -151,16 +128,12 @@ def _add(done: dict[str, int], name: str, n: int) -> None:
 def _drop_repeated(faces: np.ndarray, done: dict[str, int], name: str = "repeated_vertex_faces_dropped") -> np.ndarray:
     bad = checks.repeats_a_vertex(faces)
     _add(done, name, bad.sum())
-    kept: np.ndarray = faces[~bad]
-    return kept
+    return np.asarray(faces[~bad])
 
 
 def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
-    """Collapse needles without length across, flip collinear faces, drop the others.
-
-    Dropping such a face would open a slit without area, at which in-triangle points are reflected; hence the
-    collapse and the flip, which keep a closed surface closed.
-    """
+    """Collapse needles without length across, flip collinear faces, drop the others. Dropping opens a slit without
+    area, at which in-triangle points are reflected."""
     for _ in range(MAX_ROUNDS):
         flat = has_no_area(x, faces) if len(faces) else np.zeros(0, dtype=bool)
         if not flat.any():
@@ -176,8 +149,7 @@ def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> n
         _add(done, "zero_area_faces_flipped", n)
     flat = has_no_area(x, faces)
     _add(done, "zero_area_faces_dropped", flat.sum())
-    kept: np.ndarray = faces[~flat]
-    return kept
+    return np.asarray(faces[~flat])
 
 
 def _collapse_needles(x: np.ndarray, faces: np.ndarray, flat: np.ndarray, done: dict[str, int]) -> np.ndarray | None:
@@ -196,11 +168,8 @@ def _collapse_needles(x: np.ndarray, faces: np.ndarray, flat: np.ndarray, done: 
 
 
 def _flip_collinear(x: np.ndarray, faces: np.ndarray, flat: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """Replace the longest side of zero-area faces by the other diagonal with the neighbour there.
-
-    Not done where the neighbour has no area either, where the new edge exists already, or where the new faces
-    would have no area. None if nothing could be flipped.
-    """
+    """Replace the longest side of zero-area faces by the other diagonal, unless the neighbour has no area, the edge
+    exists, or the new faces would have no area; None if nothing could be flipped."""
     c = Connectivity(faces, len(x))
     known = {tuple(edge) for edge in c.edges[np.isin(c.edges, np.unique(faces[flat])).any(axis=1)].tolist()}
     new, n = faces.copy(), 0
@@ -240,8 +209,7 @@ def _drop_duplicates(faces: np.ndarray, n_vertices: int, done: dict[str, int]) -
     branching = (count.reshape(-1, 3) > 2).all(axis=1)
     wall = np.array([tuple(face) in several for face in np.sort(kept, axis=1).tolist()]) & branching
     _add(done, "inner_walls_dropped", wall.sum())
-    kept = kept[~wall]
-    return kept
+    return kept[~wall]
 
 
 def _drop_unused(x: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,7 @@ import numpy as np
 
 from medyanpy.mesh.connectivity import Connectivity
 
-# Evans & Fung (1972), table of average human red cells at 300 mosm/kg: C0, C2, C4 over the radius R0 = 3.91
-# um.
+# Evans & Fung (1972), table of average human red cells at 300 mosm/kg: C0, C2, C4 over the radius R0 = 3.91 um.
 RED_CELL_RADIUS = 3910.0
 RED_CELL_THICKNESS = (810.0 / RED_CELL_RADIUS, 7830.0 / RED_CELL_RADIUS, -4390.0 / RED_CELL_RADIUS)
 # Points on the profile of the red cell and on the meridian of the sphere, interpolated between: the mesh
@@ -27,14 +26,8 @@ def icosahedron() -> tuple[np.ndarray, np.ndarray]:
     vertices.append([0.0, 0.0, -1.0])
     up, next_up, low, next_low = 1 + k, 1 + (k + 1) % 5, 6 + k, 6 + (k + 1) % 5
     top, bottom = np.zeros(5, dtype=int), np.full(5, 11)
-    faces = np.concatenate(
-        [
-            np.stack([top, up, next_up], axis=1),
-            np.stack([up, low, next_up], axis=1),
-            np.stack([low, next_low, next_up], axis=1),
-            np.stack([bottom, next_low, low], axis=1),
-        ]
-    )
+    fans = [(top, up, next_up), (up, low, next_up), (low, next_low, next_up), (bottom, next_low, low)]
+    faces = np.concatenate([np.stack(corners, axis=1) for corners in fans])
     return np.array(vertices), faces.astype(np.int32)
 
 
@@ -45,31 +38,19 @@ def unit_icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
         c = Connectivity(faces, len(x))
         middle = x[c.edges].sum(axis=1)
         middle /= np.linalg.norm(middle, axis=1)[:, None]
-        edge_of_half_edge = np.empty(3 * len(faces), dtype=np.int32)
-        edge_of_half_edge[c.half_edges_by_edge] = np.repeat(
-            np.arange(len(c.edges), dtype=np.int32), np.diff(c.edge_starts)
-        )
-        m = (len(x) + edge_of_half_edge).astype(np.int32).reshape(-1, 3)
-        faces = np.stack(
-            [
-                np.stack([faces[:, 0], m[:, 2], m[:, 1]], axis=1),
-                np.stack([m[:, 2], faces[:, 1], m[:, 0]], axis=1),
-                np.stack([m[:, 1], m[:, 0], faces[:, 2]], axis=1),
-                m,
-            ],
-            axis=1,
-        ).reshape(-1, 3)
+        m = np.empty(3 * len(faces), dtype=np.int32)
+        m[c.half_edges_by_edge] = len(x) + np.repeat(np.arange(len(c.edges), dtype=np.int32), np.diff(c.edge_starts))
+        (a, b, d), (ab, bd, da) = faces.T, m.reshape(-1, 3)[:, [2, 0, 1]].T
+        parts = [(a, ab, da), (ab, b, bd), (da, bd, d), (bd, da, ab)]
+        faces = np.stack([np.stack(corners, axis=1) for corners in parts], axis=1).reshape(-1, 3)
         x = np.concatenate([x, middle])
     return x, faces
 
 
 def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return an icosahedron with every edge cut in ``frequency`` equal arcs: 20 frequency^2 triangles.
-
-    A point with barycentric weights w on a face is pushed out along the sum of sin(w_i t) v_i, t the angle of an edge.
-    Along the edges this is the great-circle interpolation with equal steps. It spreads the points inside more evenly
-    than projecting flat triangles. Neighbouring faces agree on their edge to the bit, since an edge is computed once.
-    """
+    """Return an icosahedron with every edge cut in ``frequency`` equal arcs. A point with barycentric weights w on a
+    face is pushed out along the sum of sin(w_i t) v_i, t the angle of an edge, which spreads points more evenly than
+    projection. Edges are computed once, so that neighbouring faces agree to the bit."""
     n = frequency
     corners, base = icosahedron()
     c = Connectivity(base, 12)
@@ -110,14 +91,9 @@ def unit_geosphere(frequency: int) -> tuple[np.ndarray, np.ndarray]:
     return x / np.linalg.norm(x, axis=1)[:, None], np.concatenate(all_faces).astype(np.int32)
 
 
-def torus(
-    major_radius: float, minor_radius: float, n_major: int, n_minor: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a torus round the z axis, rings of ``n_minor`` vertices, each ring turned by about half a step.
-
-    The turn is (n_major // 2) / n_major of a step, so that after all rings it is a whole number of steps and
-    the last ring meets the first without a seam.
-    """
+def torus(major_radius: float, minor_radius: float, n_major: int, n_minor: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a torus round the z axis of rings of ``n_minor`` vertices, each turned by (n_major // 2) / n_major of a
+    step: the last ring meets the first without a seam."""
     i, j = np.meshgrid(np.arange(n_major), np.arange(n_minor), indexing="ij")
     half = n_major // 2
     u = 2 * np.pi * i / n_major
@@ -126,8 +102,7 @@ def torus(
     x = np.stack([rho * np.cos(u), rho * np.sin(u), minor_radius * np.sin(v)], axis=-1).reshape(-1, 3)
 
     def number(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        numbers: np.ndarray = (i % n_major) * n_minor + (j + (i // n_major) * half) % n_minor
-        return numbers
+        return np.asarray((i % n_major) * n_minor + (j + (i // n_major) * half) % n_minor)
 
     # The vertex j of the next ring lies between j and j + 1 of this one.
     first = np.stack([number(i, j), number(i + 1, j), number(i, j + 1)], axis=-1)
@@ -138,10 +113,8 @@ def torus(
 def cylinder(
     radius: float, length: float, n_around: int, n_along: int, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return an open tube round the z axis, ``n_along + 1`` rings of ``n_around`` vertices, every other ring turned.
-
-    Where it is periodic, the last ring is the first.
-    """
+    """Return an open tube round the z axis, ``n_along + 1`` rings of ``n_around`` vertices, every other ring turned; if
+    periodic, the last ring is the first."""
     i, j = np.meshgrid(np.arange(n_along + (not periodic)), np.arange(n_around), indexing="ij")
     angle = 2 * np.pi * (j + 0.5 * (i % 2)) / n_around
     z = length * (i / n_along - 0.5)
@@ -152,10 +125,8 @@ def cylinder(
 def flat_sheet(
     nx: int, ny: int, spacing: float, along_x: bool = False, along_y: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a sheet z = 0 of equilateral triangles, ``ny`` rows of ``nx`` vertices, every other row shifted.
-
-    It may be closed along one axis, or both.
-    """
+    """Return a sheet z = 0 of equilateral triangles, ``ny`` rows of ``nx`` vertices, every other row shifted; it may be
+    closed along axes."""
     i, j = np.meshgrid(np.arange(ny), np.arange(nx), indexing="ij")
     x = np.zeros((ny * nx, 3))
     x[:, 0] = (spacing * (j + 0.5 * (i % 2))).ravel()
@@ -165,11 +136,8 @@ def flat_sheet(
 
 
 def _staggered(n_bands: int, n_cells: int, row: int) -> np.ndarray:
-    """Return faces between rows of ``row`` vertices of which the odd ones are shifted half a step forward.
-
-    With ``n_cells == row`` the rows close on themselves. Anticlockwise for rows running in +x and stacked in
-    +y.
-    """
+    """Return faces between rows of ``row`` vertices, odd ones shifted half a step forward, closed on themselves with
+    ``n_cells == row``; anticlockwise for rows running in +x and stacked in +y."""
     i, j = np.meshgrid(np.arange(n_bands), np.arange(n_cells), indexing="ij")
     a, b = i * row + j, i * row + (j + 1) % row
     c, d = a + row, b + row
@@ -188,13 +156,9 @@ def red_cell_half_thickness(rho: np.ndarray) -> np.ndarray:
 
 
 def red_blood_cell(radius: float, sphere: np.ndarray) -> np.ndarray:
-    """Move the vertices of a unit sphere onto the discocyte.
-
-    Each vertex keeps its azimuth. Its polar angle theta goes to the arc length s along the profile with ds/dtheta = C
-    (r / sin theta)^(1/2). This is the geometric mean of the conformal map (power 1) and an even spread along the
-    meridian (power 0). The conformal map would keep the shape of triangles but make those in the dimple small. The
-    equation separates; both sides are integrated numerically.
-    """
+    """Move the vertices of a unit sphere onto the discocyte by their azimuth: the polar angle goes to the arc length s
+    along the profile with ds/dtheta = C (r / sin theta)^(1/2), the geometric mean of the conformal map, whose triangles
+    are small in the dimple, and an even spread along the meridian. The equation separates."""
     # u^2 instead of the angle takes away the inverse square root at the axis on both sides.
     u = np.linspace(0.0, np.sqrt(np.pi / 2), PROFILE_POINTS)
     phi = u**2
@@ -204,8 +168,7 @@ def red_blood_cell(radius: float, sphere: np.ndarray) -> np.ndarray:
     mid_rho = np.sin((0.5 * (u[1:] + u[:-1])) ** 2)
     left = np.concatenate([[0.0], np.cumsum(np.diff(arc) / np.sqrt(mid_rho))])
     right = np.concatenate([[0.0], np.cumsum(np.diff(phi) / np.sqrt(mid_rho))])
-    # sin(theta) and r = sin(phi) over the radius take the same values on the grid u, hence one mid_rho for
-    # both.
+    # sin(theta) and r = sin(phi) over the radius take the same values on the grid u, hence one mid_rho for both.
     height = np.abs(sphere[:, 2])
     theta = np.arctan2(np.hypot(sphere[:, 0], sphere[:, 1]), height)
     target = np.interp(np.interp(np.sqrt(theta), u, right) / right[-1], left / left[-1], u) ** 2

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from medyanpy.errors import shortened
+from medyanpy.mesh.geometry import area_vectors
 from medyanpy.mesh.ply import PADDING
 
 _Number = TypeVar("_Number", int, float)
@@ -21,15 +22,12 @@ _OBJ_NAMES = frozenset(
 )
 _OBJ_PASSED_OVER = _OBJ_NAMES | frozenset("vt vn vp p l".split())
 _OBJ_CORNER = re.compile(r"([-+]?\d+)(?:/(?:[-+]?\d+)?){0,2}")
+_FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])  # Of binary STL files.
 _OFF_HEADER = re.compile(r"((?:ST|C|N|4)*)(n?)OFF")
 
 
 def text_of(data: bytes) -> str:
-    """Decode a text file.
-
-    Numbers and keywords are ASCII in every format; names and comments are in whatever encoding their writer liked, and
-    are not used here.
-    """
+    """Decode a text file; numbers and keywords are ASCII in every format, and names and comments are not used."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
     return data.removeprefix(b"\xef\xbb\xbf").rstrip(PADDING).decode("ascii", errors="replace")
@@ -40,30 +38,15 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _read_by(kind: Callable[[str], _Number], words: list[str]) -> list[_Number]:
-    if "_" in "".join(words):  # Python reads 1_0 as 10.
-        raise ValueError
-    return [kind(word) for word in words]
-
-
-def numbers_of(words: list[str], line: int) -> list[float]:
-    """Return the decimal numbers of a row."""
+def numbers_of(words: list[str], line: int, kind: Callable[[str], _Number]) -> list[_Number]:
+    """Return the numbers of a row."""
     try:
-        return _read_by(float, words)
+        if "_" in "".join(words):  # Python reads 1_0 as 10.
+            raise ValueError
+        return [kind(word) for word in words]
     except ValueError:
-        raise ValueError(
-            f"its line {line}, {shortened(' '.join(words))!r}, holds something else than numbers"
-        ) from None
-
-
-def whole_numbers_of(words: list[str], line: int) -> list[int]:
-    """Return the whole numbers of a row."""
-    try:
-        return _read_by(int, words)
-    except ValueError:
-        raise ValueError(
-            f"its line {line} holds something else than whole numbers: {shortened(' '.join(words))!r}"
-        ) from None
+        said = f"{'whole ' if kind is int else ''}numbers: {shortened(' '.join(words))!r}"
+        raise ValueError(f"its line {line} holds something else than {said}") from None
 
 
 def _surface(vertices: "array[float]", corners: "array[int]", lengths: "array[int]") -> Surface:
@@ -71,10 +54,8 @@ def _surface(vertices: "array[float]", corners: "array[int]", lengths: "array[in
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the words of each statement of an OBJ file, and the line on which it begins.
-
-    A backslash continues rows of numbers alone: comments and names may end in one.
-    """
+    """Yield the words of each statement of an OBJ file, and the line on which it begins. A backslash continues rows of
+    numbers alone: comments and names may end in one."""
     words: list[str] = []
     begun = goes_on = 0
     for number, line in enumerate(lines_of(text), 1):
@@ -92,10 +73,8 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_obj(data: bytes) -> Surface:
-    """Read positions, and the vertices of faces.
-
-    Numbers counted from the end are negative; textures, normals, groups, points and lines are skipped.
-    """
+    """Read positions and vertices of faces, negative where counted from the end; textures, normals, groups, points and
+    lines are skipped."""
     vertices, corners, lengths = array("d"), array("q"), array("i")
     lines: list[int] = []
     unknown = ""
@@ -107,7 +86,7 @@ def read_obj(data: bytes) -> Surface:
                 raise ValueError(f"its vertex {n_vertices + 1} has {len(words) - 1} coordinates, on line {line}")
             if len(words) - 1 not in (3, 4, 6, 7):
                 raise ValueError(f"its line {line} has {len(words) - 1} numbers of one vertex")
-            vertices.extend(numbers_of(words[1:], line)[:3])
+            vertices.extend(numbers_of(words[1:], line, float)[:3])
         elif words[0] == "f":
             lengths.append(len(words) - 1)
             lines.append(line)
@@ -120,9 +99,8 @@ def read_obj(data: bytes) -> Surface:
                 number = int(corner[1])
                 place = number - 1 if number > 0 else number + n_vertices if number else -1
                 if place < 0 or place > 2**62:
-                    raise ValueError(
-                        f"its face {len(lengths)} names vertex {number}, which does not exist, on line {line}"
-                    )
+                    said = f"names vertex {number}, which does not exist, on line {line}"
+                    raise ValueError(f"its face {len(lengths)} {said}")
                 corners.append(place)
         elif words[0] not in _OBJ_PASSED_OVER:
             unknown = unknown or f"its line {line} begins with {shortened(words[0])!r}, which is not read"
@@ -147,10 +125,8 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_off(data: bytes) -> Surface:
-    """Read positions and polygons; of vertices with a fourth coordinate w, (x, y, z)/w.
-
-    Colours, normals and textures are skipped. One vertex or face on a line (Geomview, geomview.org/docs/html/OFF.html).
-    """
+    """Read positions, (x, y, z)/w of four coordinates, and polygons, one vertex or face on a line (Geomview,
+    geomview.org/docs/html/OFF.html). Colours, normals and textures are skipped."""
     if data[:64].split(b"\n", 1)[0].strip().endswith(b"BINARY"):
         raise ValueError("it is a binary OFF file, which is not read: save it as text")
     rows = _rows(text_of(data))
@@ -168,7 +144,7 @@ def read_off(data: bytes) -> Surface:
     # The number of edges is left out by some writers, and wrong by others.
     if len(words) not in (2, 3):
         raise ValueError(f"its line {first} does not hold how many vertices, faces and edges there are")
-    n_vertices, n_faces = whole_numbers_of(words, first)[:2]
+    n_vertices, n_faces = numbers_of(words, first, int)[:2]
     if n_vertices < 0 or n_faces < 0:
         raise ValueError(f"its line {first} announces {n_vertices} vertices and {n_faces} faces")
     announced = f"that line {first} announces"
@@ -178,38 +154,41 @@ def read_off(data: bytes) -> Surface:
     widths = {own + more + colour for colour in ((3, 4) if "C" in kinds else (0, 3, 4))}
     vertices, corners, lengths = array("d"), array("q"), array("i")
     last = first
-    for k in range(n_vertices):
+
+    def next_row(k: int, count: int, what: str) -> tuple[int, list[str]]:
+        """Return the next row and its line; `k` of `count` have been read."""
+        nonlocal last
         line, words = next(rows, (0, []))
         if not line:
-            raise ValueError(f"it ends after line {last}, with {k} of the {n_vertices} vertices {announced}")
+            raise ValueError(f"it ends after line {last}, with {k} of the {count} {what} {announced}")
         last = line
+        return line, words
+
+    for k in range(n_vertices):
+        line, words = next_row(k, n_vertices, "vertices")
         if len(words) not in widths:
             raise ValueError(
                 f"its line {line} has {len(words)} numbers, but vertex {k} of {n_vertices} has "
                 f"{' or '.join(map(str, sorted(widths)))}: is it one of the vertices {announced}?"
             )
-        row = numbers_of(words, line)
+        row = numbers_of(words, line, float)
         if own == 4:
             if row[3] == 0.0:
                 raise ValueError(f"its line {line} has a vertex with the fourth coordinate 0, infinitely far away")
             row = [x / row[3] for x in row[:3]]
         vertices.extend(row[:3])
     for k in range(n_faces):
-        line, words = next(rows, (0, []))
-        if not line:
-            raise ValueError(f"it ends after line {last}, with {k} of the {n_faces} faces {announced}")
-        last = line
-        (n,) = whole_numbers_of(words[:1], line)
+        line, words = next_row(k, n_faces, "faces")
+        (n,) = numbers_of(words[:1], line, int)
         if n < 3:
             raise ValueError(f"it has a face with {n} vertices, on line {line}")
         if len(words) - 1 - n not in (0, 1, 3, 4):
             raise ValueError(f"its line {line} has {len(words) - 1} numbers for a face of {n} vertices and its colour")
-        face = whole_numbers_of(words[1 : n + 1], line)
-        if not all(0 <= v < n_vertices for v in face):
-            wrong = next(v for v in face if not 0 <= v < n_vertices)
-            raise ValueError(
-                f"its line {line} uses a vertex that does not exist: {wrong}; there are 0 to {n_vertices - 1}"
-            )
+        face = numbers_of(words[1 : n + 1], line, int)
+        wrong = [v for v in face if not 0 <= v < n_vertices]
+        if wrong:
+            there = f"there are 0 to {n_vertices - 1}"
+            raise ValueError(f"its line {line} uses a vertex that does not exist: {wrong[0]}; {there}")
         corners.extend(face)
         lengths.append(n)
     line, words = next(rows, (0, []))
@@ -222,10 +201,8 @@ def read_off(data: bytes) -> Surface:
 
 
 def _sorted_by_size(vertices: np.ndarray, corners: np.ndarray, lengths: np.ndarray) -> Surface:
-    """Sort triangles first, then both halves of quadrilaterals, then larger polygons.
-
-    Faces of OFF files are numbered in this order, and with them the beads of runs.
-    """
+    """Sort triangles first, then both halves of quadrilaterals, then larger polygons: the order in which faces of OFF
+    files are numbered."""
     if (lengths == 3).all():
         return vertices, corners, lengths
     start = np.cumsum(lengths) - lengths
@@ -238,10 +215,8 @@ def _sorted_by_size(vertices: np.ndarray, corners: np.ndarray, lengths: np.ndarr
 
 
 def read_stl(data: bytes) -> Surface:
-    """Read facets as loose triangles.
-
-    Corners with exactly equal coordinates become one vertex, numbered in the order of the file.
-    """
+    """Read facets as loose triangles; corners with exactly equal coordinates become one vertex, in the order of the
+    file."""
     size = len(data)
     count = int.from_bytes(data[80:84], "little") if size >= 84 else 0
     body = data.rstrip(PADDING)
@@ -272,8 +247,7 @@ def _binary_facets(data: bytes, count: int) -> np.ndarray:
             f"its header announces {count} triangles, which are {end} bytes, but it has {size}: "
             f"{'it is cut short' if size < end else f'{size - end} bytes follow the last triangle'}"
         )
-    rows = np.frombuffer(data, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")]), count, 84)
-    return rows["corners"].astype(np.float64).reshape(-1, 3)
+    return np.frombuffer(data, _FACET, count, 84)["corners"].astype(np.float64).reshape(-1, 3)
 
 
 def _text_facets(text: str) -> np.ndarray:
@@ -290,7 +264,7 @@ def _text_facets(text: str) -> np.ndarray:
         if keyword == "vertex" and loop and n < 3:
             if len(words) != 4:
                 raise ValueError(f"its line {line} has {len(words) - 1} coordinates of one vertex")
-            corners.extend(numbers_of(words[1:], line))
+            corners.extend(numbers_of(words[1:], line, float))
             n += 1
         elif keyword == "facet" and solid and not facet:
             facet, n = line, 0
@@ -320,11 +294,11 @@ def _text_facets(text: str) -> np.ndarray:
     return np.frombuffer(corners).reshape(-1, 3)
 
 
-def write_stl(corners: np.ndarray) -> bytes:
-    """Return a binary STL file of triangles (F, 3, 3), with their normals."""
-    rows = np.zeros(len(corners), np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")]))
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+def write_stl(vertices: np.ndarray, faces: np.ndarray) -> bytes:
+    """Return a binary STL file of triangles, with their normals."""
+    rows = np.zeros(len(faces), _FACET)
+    normals = area_vectors(vertices, faces)
     length = np.sqrt(np.einsum("ij,ij->i", normals, normals))
     rows["normal"] = normals / np.where(length > 0.0, length, 1.0)[:, None]
-    rows["corners"] = corners
-    return b"written by medyanpy, lengths in nm".ljust(80) + len(corners).to_bytes(4, "little") + rows.tobytes()
+    rows["corners"] = vertices[faces]
+    return b"written by medyanpy, lengths in nm".ljust(80) + len(faces).to_bytes(4, "little") + rows.tobytes()

@@ -39,7 +39,7 @@ class TriangleMesh(MeshAttributes):
     Raises
     ------
     ParameterError
-        If the box is outside its domain.
+        If the box is outside its domain; methods raise it for arguments outside of theirs.
     MeshError
         If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and in its
         ``defects`` (a tuple of `MeshDefect`). Of numbers: indices out of range, non-finite coordinates. Of faces: a
@@ -50,10 +50,9 @@ class TriangleMesh(MeshAttributes):
 
     Notes
     -----
-    Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to it. A face counts as
-    having no area below ``8 eps L (L + X)`` for twice its area, L its longest side, X its largest coordinate, eps the
-    double-precision spacing: below that its normal is rounding noise. Needles far thinner than visible are accepted.
-    All other quantities are computed when first asked for, then kept.
+    Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to it. A face has no
+    area if twice it is below ``8 eps L (L + X)``, L its longest side, X its largest coordinate, eps the spacing of
+    double precision: its normal is rounding noise then. All others are computed when first asked for.
 
     Examples
     --------
@@ -64,9 +63,7 @@ class TriangleMesh(MeshAttributes):
     (5120, 3)
     """
 
-    def __init__(
-        self, vertices: Numbers, faces: Numbers, box: Sequence[float | None] | None = None
-    ) -> None:
+    def __init__(self, vertices: Numbers, faces: Numbers, box: Sequence[float | None] | None = None) -> None:
         x, f = checks.as_arrays(vertices, faces)
         box = checked_box("TriangleMesh", box)
         connectivity = checks.check_surface(x, f, None if box is None else box_lengths(box))
@@ -81,17 +78,13 @@ class TriangleMesh(MeshAttributes):
         self.__dict__["_connectivity"] = connectivity
 
     @classmethod
-    def _from_checked(
-        cls, vertices: np.ndarray, connectivity: Connectivity, box: Box | None = None
-    ) -> "TriangleMesh":
+    def _from_checked(cls, vertices: np.ndarray, connectivity: Connectivity, box: Box | None = None) -> "TriangleMesh":
         mesh = cls.__new__(cls)
         mesh._fill(vertices, connectivity, box)
         return mesh
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(
-            f"TriangleMesh is immutable: {name} cannot be set; see with_vertices, scaled, translated"
-        )
+        raise AttributeError(f"TriangleMesh is immutable: {name} cannot be set; see with_vertices, scaled, translated")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"TriangleMesh is immutable: {name} cannot be deleted")
@@ -145,16 +138,13 @@ class TriangleMesh(MeshAttributes):
         ------
         MeshError
             If the file cannot be read or its triangles cannot carry a surface.
-        ParameterError
-            If ``scale`` is not a finite number above 0, or ``path`` is not a path.
 
         Notes
         -----
         Vertices keep the order of the file, and so do triangles (in OFF files triangles come first, then
-        quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex. Counts that a file
-        announces are compared with its contents; one that is cut short, or holds more, is refused with the line. STL
-        files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that differ in the
-        last digit do not. Colours, normals, textures and groups are ignored.
+        quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex. A file that is cut
+        short, or holds more than it announces, is refused with the line. STL files hold loose triangles: corners with
+        exactly equal coordinates become one vertex. Colours, normals, textures and groups are ignored.
         """
         scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
         vertices, faces = files.read(path)
@@ -174,12 +164,9 @@ class TriangleMesh(MeshAttributes):
 
         Raises
         ------
-        ParameterError
-            If the file exists and ``overwrite`` is False, or ``path`` is not a path.
-        MeshError
-            For another ending, or if vertices would fuse in an STL file.
-        OutputError
-            The file cannot be written; an earlier file is unchanged.
+        ParameterError, MeshError, OutputError
+            The file exists and ``overwrite`` is False; another ending, or vertices that would fuse in an STL file; the
+            file cannot be written, and an earlier one is unchanged.
         """
         files.write(path, self.vertices, self.faces, overwrite)
 
@@ -206,14 +193,13 @@ class TriangleMesh(MeshAttributes):
 
         Notes
         -----
-        The steps, in this order. Faces that repeat a vertex are dropped. Zero-area faces are collapsed where two
-        corners coincide, turned over the longest side where the corners lie on a line, and dropped otherwise. Of
-        duplicate faces one is kept, or none where the face is an inner wall whose three edges all have two other faces.
-        At edges with more than two faces, the faces are joined in pairs and the others cut loose. Pairs are those of
-        like orientation first, flattest first, never so that the surface becomes one-sided. Vertices are copied so that
-        each has one fan of faces. Edges that still join the same two vertices get a vertex in the middle. Unused
-        vertices are dropped. Faces are turned consistently, closed components outward; a consistent component inside
-        another closed one keeps its side. Existing vertices never move.
+        In this order. Faces that repeat a vertex are dropped. Zero-area faces are collapsed where two corners coincide,
+        turned over the longest side where the corners lie on a line, and dropped otherwise. Of duplicate faces one is
+        kept, or none of an inner wall whose three edges all have two other faces. At edges with more than two faces,
+        these are joined in pairs and the others cut loose: like orientation first, flattest first, never to a one-sided
+        surface. Vertices are copied so that each has one fan of faces. Edges that still join the same two vertices get
+        a vertex in the middle. Unused vertices are dropped. Faces are turned consistently, closed components outward
+        (one inside another keeps its side). Existing vertices never move.
         """
         x, f, report = mend(vertices, faces)
         return cls(x, f), report
@@ -247,10 +233,8 @@ class TriangleMesh(MeshAttributes):
 
         Raises
         ------
-        ParameterError
-            A number outside its domain, more than five million faces, or a mesh in a box.
-        MeshError
-            If the surface would move by more than `distance`.
+        ParameterError, MeshError
+            More than five million faces, or a mesh in a box; the surface would move by more than `distance`.
 
         Warns
         -----
@@ -259,13 +243,10 @@ class TriangleMesh(MeshAttributes):
 
         Notes
         -----
-        Edges are split, collapsed and flipped, and vertices moved along the surface. Distances are measured at samples
-        a quarter of the edge length apart. Vertices and faces get new numbers. The result is the same on any machine; a
-        hundred thousand faces take a minute or two.
-
-        References
-        ----------
-        M. Botsch, L. Kobbelt, "A remeshing approach to multiresolution modeling", Symp. Geometry Processing (2004).
+        Edges are split, collapsed and flipped, and vertices moved along the surface; all get new numbers. Distances are
+        measured at samples a quarter of the edge length apart. The result is the same on any machine; a hundred
+        thousand faces take a minute or two. Source: M. Botsch, L. Kobbelt, "A remeshing approach to multiresolution
+        modeling", Symp. Geometry Processing (2004).
 
         Examples
         --------
@@ -286,11 +267,6 @@ class TriangleMesh(MeshAttributes):
         ----------
         parts : sequence of int, optional
             Numbers of `components`; all by default.
-
-        Raises
-        ------
-        ParameterError
-            For a component that does not exist.
         """
         n = len(self.components)
         turned = range(n) if parts is None else parts
@@ -308,18 +284,12 @@ class TriangleMesh(MeshAttributes):
 
         Raises
         ------
-        ParameterError
-            If the shape differs or a coordinate is not finite.
         MeshError
             If a face has no area, or a coordinate is 1e70 or larger.
         """
-        x = np.array(
-            arguments.finite_vectors("TriangleMesh.with_vertices", "vertices", vertices, len(self.vertices)),
-            order="C",
-        )
-        defects = checks.position_defects(x, self.faces, self._lengths)
-        if defects:
-            raise MeshError(checks.explain(defects, len(x), len(self.faces)), defects)
+        x = arguments.finite_vectors("TriangleMesh.with_vertices", "vertices", vertices, len(self.vertices))
+        x = np.array(x, order="C")
+        checks.refuse(checks.position_defects(x, self.faces, self._lengths), x, self.faces)
         return type(self)._from_checked(x, self._connectivity, self.box)
 
     def scaled(self, factor: float) -> "TriangleMesh":
@@ -346,13 +316,7 @@ class TriangleMesh(MeshAttributes):
         subdivisions : int, 0 to 10
             Triangles are cut in four this often: 20 * 4**subdivisions faces; 0 is the icosahedron.
         frequency : int, 1 to 1024
-            Instead of subdivisions: parts into which each edge of the icosahedron is cut: 20 * frequency**2
-            faces.
-
-        Raises
-        ------
-        ParameterError
-            For a number outside its domain, or unless exactly one of subdivisions and frequency is given.
+            Instead of subdivisions: parts into which each edge of the icosahedron is cut: 20 * frequency**2 faces.
         """
         owner = "TriangleMesh.icosphere"
         radius = arguments.positive_number(owner, "radius", radius)
@@ -361,18 +325,15 @@ class TriangleMesh(MeshAttributes):
 
     @classmethod
     def red_blood_cell(
-        cls,
-        radius: float = shapes.RED_CELL_RADIUS,
-        subdivisions: int | None = None,
-        *,
-        frequency: int | None = None,
+        cls, radius: float = shapes.RED_CELL_RADIUS, subdivisions: int | None = None, *, frequency: int | None = None,
     ) -> "TriangleMesh":
         r"""Return a biconcave discocyte, the average human red blood cell at 300 mosm/kg, axis along z.
 
         .. math:: z = \pm \tfrac12 \sqrt{1 - \rho^2}\,(C_0 + C_2 \rho^2 + C_4 \rho^4),\quad \rho = r / R_0
 
-        with C0 = 0.81, C2 = 7.83, C4 = -4.39 um at R0 = 3.91 um, all scaled by ``radius`` / 3.91 um; r is the
-        distance from the axis. Area 134 um^2 and volume 94 um^3 at the default radius.
+        with C0 = 0.81, C2 = 7.83, C4 = -4.39 um at R0 = 3.91 um, all scaled by ``radius`` / 3.91 um; r is the distance
+        from the axis. Area 134 um^2 and volume 94 um^3 at the default radius. Source: E. Evans, Y.-C. Fung, "Improved
+        measurements of the erythrocyte geometry", Microvasc. Res. 4, 335 (1972).
 
         Parameters
         ----------
@@ -382,16 +343,6 @@ class TriangleMesh(MeshAttributes):
             20 * 4**subdivisions faces; 5 (20 480 faces) if neither this nor frequency is given.
         frequency : int, 1 to 1024
             Instead of subdivisions: 20 * frequency**2 faces; 22 gives 9 680.
-
-        Raises
-        ------
-        ParameterError
-            For a number outside its domain, or if both subdivisions and frequency are given.
-
-        References
-        ----------
-        E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry",
-        Microvasc. Res. 4, 335 (1972).
         """
         owner = "TriangleMesh.red_blood_cell"
         radius = arguments.positive_number(owner, "radius", radius)
@@ -401,9 +352,7 @@ class TriangleMesh(MeshAttributes):
         return cls(shapes.red_blood_cell(radius, x), faces)
 
     @classmethod
-    def torus(
-        cls, major_radius: float, minor_radius: float, n_major: int = 64, n_minor: int = 32
-    ) -> "TriangleMesh":
+    def torus(cls, major_radius: float, minor_radius: float, n_major: int = 64, n_minor: int = 32) -> "TriangleMesh":
         """Return a torus round the z axis.
 
         Parameters
@@ -414,11 +363,6 @@ class TriangleMesh(MeshAttributes):
             Of the tube.
         n_major, n_minor : int, 4 to 32768
             Vertices the long way and the short way round; 2 * n_major * n_minor faces.
-
-        Raises
-        ------
-        ParameterError
-            For a number outside its domain.
         """
         owner = "TriangleMesh.torus"
         major = arguments.positive_number(owner, "major_radius", major_radius)
@@ -448,11 +392,6 @@ class TriangleMesh(MeshAttributes):
         periodic : bool
             Close the tube through the sides of a box of its length, ``box=(None, None, length)``, without borders;
             `n_along` is then even, and 4 or more.
-
-        Raises
-        ------
-        ParameterError
-            For a number outside its domain.
         """
         owner = "TriangleMesh.cylinder"
         radius = arguments.positive_number(owner, "radius", radius)
@@ -478,17 +417,11 @@ class TriangleMesh(MeshAttributes):
         nx, ny : int, 2 to 32768
             Vertices in a row along x, and rows along y: nx * ny vertices, 2 (nx - 1) (ny - 1) faces.
         spacing : float, nm, > 0
-            Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing /
-            2.
+            Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing / 2.
         periodic : "x", "y", "xy", or bool
             Axes along which the sheet closes through the sides of a box, which the mesh then has: nx * spacing along x,
             ny * spacing * sqrt(3) / 2 along y. True is both: 2 nx ny faces and no border. Along x `nx` is 3 or more,
             along y `ny` is even, and 4 or more.
-
-        Raises
-        ------
-        ParameterError
-            For a number outside its domain.
 
         Examples
         --------
@@ -512,16 +445,13 @@ class TriangleMesh(MeshAttributes):
         return cls(*shapes.flat_sheet(nx, ny, spacing, along_x, along_y), box=box)
 
 
-def _unit_sphere(
-    owner: str, subdivisions: int | None, frequency: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _unit_sphere(owner: str, subdivisions: int | None, frequency: int | None) -> tuple[np.ndarray, np.ndarray]:
     if (subdivisions is None) == (frequency is None):
         given = "neither" if subdivisions is None else "both"
         raise ParameterError(f"{owner}: {given} of subdivisions and frequency given but exactly one must be")
     if frequency is None:
-        return shapes.unit_icosphere(
-            arguments.whole_number(owner, "subdivisions", cast(int, subdivisions), 0, MAX_SUBDIVISIONS)
-        )
+        times = arguments.whole_number(owner, "subdivisions", cast(int, subdivisions), 0, MAX_SUBDIVISIONS)
+        return shapes.unit_icosphere(times)
     return shapes.unit_geosphere(arguments.whole_number(owner, "frequency", frequency, 1, MAX_FREQUENCY))
 
 

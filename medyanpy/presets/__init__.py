@@ -18,14 +18,6 @@ from medyanpy.presets.proteins import adenylate_kinase, transmembrane_protein
 from medyanpy.presets.water import WATER, RigidWater, tip3p
 
 __all__ = [
-    "WATER",
-    "Crosslinker",
-    "FilamentMaterial",
-    "RigidWater",
-    "actin",
-    "adenylate_kinase",
-    "alpha_actinin",
-    "microtubule",
-    "tip3p",
-    "transmembrane_protein",
+    "WATER", "Crosslinker", "FilamentMaterial", "RigidWater", "actin", "adenylate_kinase", "alpha_actinin",
+    "microtubule", "tip3p", "transmembrane_protein",
 ]

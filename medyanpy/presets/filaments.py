@@ -21,7 +21,7 @@ class FilamentMaterial:
 
     Attributes
     ----------
-    name : str
+    name, source : str
     radius : float, nm
     bending_modulus : float, pN nm²
         B = EI. The persistence length is B/kT.
@@ -32,12 +32,9 @@ class FilamentMaterial:
     mass_per_length : float, pN s²/nm²
         Of the protein alone.
     collision_stiffness : float, pN/nm
-        Of the soft repulsion between two of these. A numerical choice, not a measurement: stiff enough that filaments
-        do not pass through each other, soft enough for the timestep.
+        Of the soft repulsion between two of these: a numerical choice, not a measurement.
     link_length : float, nm
         A common choice of the distance between nodes.
-    source : str
-        Source of the numbers.
     """
 
     name: str
@@ -62,30 +59,19 @@ class FilamentMaterial:
                   \frac{\zeta_\perp}{L} = \frac{4\pi\eta}{\ln p + \nu_\perp}, \quad
                   \nu_\perp = 0.839 + \frac{0.185}{p} + \frac{0.233}{p^2}
 
-        with p = L/2r.
+        with p = L/2r and the viscosity η; ParameterError for numbers outside their domain. Source: M. M. Tirado, C.
+        López Martínez, J. García de la Torre, J. Chem. Phys. 81, 2047 (1984): cylinders with 2 <= p <= 30, to which the
+        end corrections are fitted; for longer ones they are nearly constant.
 
         Parameters
         ----------
         length : float, nm
-            L, >= 4 r. Of the whole filament; in a network the distance to the next filament, beyond which the flow
-            that a filament makes is screened. The friction of filaments of one network differs little: it depends on L
-            by the logarithm.
+            L, >= 4 r: of the whole filament; in a network the distance to the next one, which screens the flow.
         viscosity : float, pN s/nm²
-            η.
 
         Returns
         -------
         (along, across) : float, pN s/nm²
-
-        Raises
-        ------
-        ParameterError
-            A number outside its domain.
-
-        References
-        ----------
-        M. M. Tirado, C. López Martínez, J. García de la Torre, J. Chem. Phys. 81, 2047 (1984): cylinders with
-        2 <= p <= 30, to which the end corrections are fitted; for longer ones they are nearly constant.
         """
         eta = number(f"{self.name}: viscosity", viscosity, above=0.0)
         p = number(f"{self.name}: length", length, above=0.0) / (2.0 * self.radius)
@@ -104,14 +90,8 @@ class FilamentMaterial:
 
     @plainly_called
     def arguments(
-        self,
-        nodes: "Numbers",
-        *,
-        viscosity: float = WATER,
-        relaxation_time: float | None = None,
-        screening_length: float | None = None,
-        closed: bool = False,
-        directors: "Numbers | None" = None,
+        self, nodes: "Numbers", *, viscosity: float = WATER, relaxation_time: float | None = None,
+        screening_length: float | None = None, closed: bool = False, directors: "Numbers | None" = None,
     ) -> dict[str, Any]:
         """Return the arguments of ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology.
 
@@ -122,7 +102,7 @@ class FilamentMaterial:
             of end nodes half of it.
         viscosity : float, pN s/nm²
         relaxation_time : float, s, optional
-            Mass of a node divided by its friction across, instead of the mass that is real. See the notes.
+            Mass of a node divided by its friction across, instead of the real mass, see Notes.
         screening_length : float, nm, optional
             L of `friction_per_length`; the length of each filament where none is given.
         closed : bool
@@ -144,11 +124,9 @@ class FilamentMaterial:
 
         Notes
         -----
-        The velocity of the real mass of 27 nm of actin in water relaxes within picoseconds, and a timestep has to
-        resolve that of its stiffest motion. Processes of cells are much slower. A larger mass, up to a relaxation time
-        well below the times of interest, allows timesteps larger by its square root. It changes neither equilibrium
-        (with the Fixman potential; without it only the ratio of masses matters) nor processes slower than the
-        relaxation time.
+        Velocities of the real mass of 27 nm of actin in water relax within picoseconds. A larger mass, up to a
+        relaxation time well below the times of interest, allows timesteps larger by its square root. It changes neither
+        equilibrium (with the Fixman potential) nor processes slower than the relaxation time.
         """
         name = self.name
         one = not isinstance(nodes, list | tuple) or (len(nodes) > 0 and np.ndim(nodes[0]) == 1)
@@ -206,11 +184,10 @@ class Crosslinker:
 
     Attributes
     ----------
-    name : str
+    name, source : str
     stiffness : float, pN/nm
     length : float, nm
         Between the axes of the filaments, relaxed.
-    source : str
     """
 
     name: str
@@ -227,28 +204,18 @@ class Crosslinker:
 def actin() -> FilamentMaterial:
     """Return the material of an actin filament (F-actin).
 
-    Bending: 7.3e-26 N m², stabilised by phalloidin (Gittes et al. 1993): a persistence length of 17.7 µm at 298 K;
-    17 ± 2 µm in van Mameren et al. (2009). Filaments without phalloidin are about half as stiff (Isambert et al. 1995).
+    Bending: 7.3e-26 N m², stabilised by phalloidin (Gittes et al. 1993): a persistence length of 17.7 µm at 298 K; 17 ±
+    2 µm in van Mameren et al. (2009). Filaments without phalloidin are about half as stiff (Isambert et al. 1995).
     Twist: (8.0 ± 1.2)e-26 N m² (Tsuda et al. 1996). Stretching: 43.7 pN/nm of 1 µm (Kojima et al. 1994). Mass: one
     monomer of 42 kDa for every 2.75 nm. Radius and collision stiffness as in MEDYAN, radius 3 nm, 750 pN/nm. Link
-    length: ten monomers.
-
-    References
-    ----------
-    F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). H. Isambert et al., J. Biol. Chem.
-    270, 11437 (1995). H. Kojima, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA 91, 12962 (1994). J. van Mameren,
-    K. C. Vermeulen, F. Gittes, C. F. Schmidt, J. Phys. Chem. B 113, 3837 (2009). Y. Tsuda, H. Yasutake, A. Ishijima,
-    T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996).
+    length: ten monomers. Source: F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). H.
+    Isambert et al., J. Biol. Chem. 270, 11437 (1995). H. Kojima, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA
+    91, 12962 (1994). J. van Mameren, K. C. Vermeulen, F. Gittes, C. F. Schmidt, J. Phys. Chem. B 113, 3837 (2009). Y.
+    Tsuda, H. Yasutake, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996).
     """
     return FilamentMaterial(
-        name="actin",
-        radius=3.0,
-        bending_modulus=7.3e4,
-        twist_modulus=8.0e4,
-        stretching_modulus=4.37e4,
-        mass_per_length=42e3 * units.dalton / 2.75,
-        collision_stiffness=750.0,
-        link_length=27.5,
+        name="actin", radius=3.0, bending_modulus=7.3e4, twist_modulus=8.0e4, stretching_modulus=4.37e4,
+        mass_per_length=42e3 * units.dalton / 2.75, collision_stiffness=750.0, link_length=27.5,
         source="Gittes 1993, Tsuda 1996, Kojima 1994",
     )
 
@@ -258,27 +225,17 @@ def microtubule() -> FilamentMaterial:
 
     Bending: 2.2e-23 N m², stabilised by taxol (Gittes et al. 1993): a persistence length of 5.2 mm at 298 K. Short
     microtubules are softer, by more than a factor of 20 between lengths of 2.6 and 48 µm, because protofilaments shear
-    against each other (Pampaloni et al. 2006): a rod of one modulus is a model of long ones. Twist: None, not measured
-    so that its number could be relied on. Stretching: that of a homogeneous
-    tube with this bending modulus, radii 8.5 and 12.5 nm, Y = 4B/(12.5² + 8.5²); a derived number. Mass: 13 dimers of
-    110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one hundredth of a typical length of 10 µm.
-
-    References
-    ----------
-    F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). F. Pampaloni et al., Proc. Natl. Acad.
-    Sci. USA 103, 10248 (2006).
+    against each other (Pampaloni et al. 2006): a rod of one modulus is a model of long ones. Twist: None, not reliably
+    measured. Stretching: derived, of a homogeneous tube with this bending modulus, radii 8.5 and 12.5 nm, Y = 4B/(12.5²
+    + 8.5²). Mass: 13 dimers of 110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one hundredth of a
+    typical length of 10 µm. Source: F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). F.
+    Pampaloni et al., Proc. Natl. Acad. Sci. USA 103, 10248 (2006).
     """
     outer, inner, modulus = 12.5, 8.5, 2.2e7
     return FilamentMaterial(
-        name="microtubule",
-        radius=outer,
-        bending_modulus=modulus,
-        twist_modulus=None,
-        stretching_modulus=4.0 * modulus / (outer**2 + inner**2),
-        mass_per_length=13 * 110e3 * units.dalton / 8.0,
-        collision_stiffness=750.0,
-        link_length=100.0,
-        source="Gittes 1993",
+        name="microtubule", radius=outer, bending_modulus=modulus, twist_modulus=None,
+        stretching_modulus=4.0 * modulus / (outer**2 + inner**2), mass_per_length=13 * 110e3 * units.dalton / 8.0,
+        collision_stiffness=750.0, link_length=100.0, source="Gittes 1993",
     )
 
 
@@ -286,10 +243,6 @@ def alpha_actinin() -> Crosslinker:
     """Return α-actinin between two actin filaments, with the numbers used in MEDYAN: 8 pN/nm and 35 nm.
 
     The protein is a rod about 35 nm long; the stiffness is an estimate that models of actin networks share, not a
-    measurement.
-
-    References
-    ----------
-    K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016): MEDYAN.
+    measurement. Source: K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016): MEDYAN.
     """
     return Crosslinker(name="α-actinin", stiffness=8.0, length=35.0, source="MEDYAN (Popov 2016)")

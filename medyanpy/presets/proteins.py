@@ -22,22 +22,7 @@ def adenylate_kinase() -> RigidMolecule:
     Schulz, Structure 4, 147 (1996)): a network of the Cα with springs of 700 pN/nm up to 1 nm, three domains, a sphere
     of 0.484 nm for each residue in water of 20 °C. Bodies are in this order: core (120 residues), lid (49: 117 to 165),
     and the domain that binds AMP (45: 30 to 74).
-
-    Returns
-    -------
-    RigidMolecule
-        Without structure and labels.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> kinase = mp.presets.adenylate_kinase()
-    >>> topology = mp.Topology()
-    >>> bodies = topology.add_rigid_bodies(**kinase.arguments([[0, 0, 0], [20.0, 0, 0]]), name="kinases")
-    >>> system = mp.System(topology)
-    >>> linkers = system.add_force(mp.forces.Links(**kinase.links(bodies), name="linkers"))
-    >>> len(bodies), len(linkers)
-    (6, 244)
+    It has no structure and labels.
     """
     data = json.loads(Path(__file__).with_name("adenylate_kinase.json").read_text(encoding="utf-8"))
     bodies = tuple(
@@ -56,8 +41,7 @@ def adenylate_kinase() -> RigidMolecule:
     return RigidMolecule(None, bodies, friction, np.empty(0, int), linkers)
 
 
-# Partial specific volume of proteins, 0.73 cm³/g.
-_DENSITY = units.gram / 0.73 / (1e7 * units.nanometer) ** 3
+_DENSITY = units.gram / 0.73 / (1e7 * units.nanometer) ** 3  # Partial specific volume of proteins, 0.73 cm³/g.
 
 
 def transmembrane_protein(
@@ -67,7 +51,8 @@ def transmembrane_protein(
 
     `rigid.upright` turns it, `forces.Links` of length 0 tie its centre to an in-triangle point, and
     `forces.NormalLinks` hold it to the normal there. Its friction is `rigid.transmembrane_friction`; the friction of
-    the point is added to it, so give the point little.
+    the point is added to it, so give the point little. Source: P. G. Saffman, M. Delbrück, Proc. Natl. Acad. Sci. 72,
+    3111 (1975).
 
     Parameters
     ----------
@@ -76,40 +61,19 @@ def transmembrane_protein(
         without the domain inside the cell.
     height : float, nm, > 0
     surface_viscosity : float, pN s/nm, > 0
-        Of the membrane; see `rigid.transmembrane_friction`. There is no default: published values differ a
-        hundredfold.
+        Of the membrane; see `rigid.transmembrane_friction`. There is no default: published values differ a hundredfold.
     viscosity : float, pN s/nm², > 0
         Of the water.
 
     Returns
     -------
     RigidMolecule
-        Without structure and labels; the third axis of the body is its own. Its mass is that of protein of 0.73 cm³/g.
+        Without structure and labels; the third axis is its own, the mass that of protein of 0.73 cm³/g.
 
     Raises
     ------
     ParameterError
         A number outside its domain, or a body so large that water slows it more than the membrane.
-
-    References
-    ----------
-    P. G. Saffman, M. Delbrück, Proc. Natl. Acad. Sci. 72, 3111 (1975).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 3), vertex_mass=4e-12, vertex_friction=4e-6)
-    >>> lipids = topology.add_intriangle_points(vesicle, 12, mass=1e-18, friction=1e-7, seed=1)
-    >>> channel = mp.presets.transmembrane_protein(surface_viscosity=1e-6)
-    >>> places = channel.arguments(lipids.positions, mp.rigid.upright(lipids.normals))
-    >>> channels = topology.add_rigid_bodies(**places, name="channels")
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.Links(channels, lipids, stiffness=50.0))
-    Links(12: stiffness=50, length=0)
-    >>> foot, head = channels.sites([[0, 0, -5.0]]), channels.sites([[0, 0, 5.0]])
-    >>> system.add_force(mp.forces.NormalLinks(foot, head, lipids, stiffness=200.0))
-    NormalLinks(12: stiffness=200)
     """
     what = "transmembrane_protein"
     a, half = number(f"{what}: radius", radius, above=0.0), 0.5 * number(f"{what}: height", height, above=0.0)

@@ -23,7 +23,7 @@ class RigidWater:
 
     Attributes
     ----------
-    name : str
+    name, source : str
     oxygen_mass, hydrogen_mass : float, pN s²/nm
     oxygen_charge : float, elementary charges, finite
         Each hydrogen has minus half of it.
@@ -33,8 +33,6 @@ class RigidWater:
         Between the two bonds.
     epsilon, sigma : float, pN nm and nm
         Of `LennardJones`, of oxygens.
-    source : str
-        Source of the numbers.
     """
 
     name: str
@@ -64,14 +62,10 @@ class RigidWater:
 
     @property
     def molecule(self) -> np.ndarray:
-        """Positions (3, 3) of H, O, H in the plane y = 0, nm.
-
-        The centre of mass is the origin, oxygen on the z axis.
-        """
+        """Positions (3, 3) of H, O, H in the plane y = 0 about their centre of mass, oxygen on the z axis, nm."""
         across, along = self.bond * np.sin(0.5 * self.angle), self.bond * np.cos(0.5 * self.angle)
         x = np.array([[across, 0.0, along], [0.0, 0.0, 0.0], [-across, 0.0, along]])
-        out: np.ndarray = x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses)
-        return out
+        return np.asarray(x - np.array([total(self.masses * column) for column in x.T]) / total(self.masses))
 
     def arguments(self, centers: "Numbers", *, seed: int = 0, friction: float = 0.0) -> dict[str, Any]:
         """Return the arguments of ``add_filaments`` of a topology for molecules with three constrained lengths.
@@ -91,11 +85,6 @@ class RigidWater:
         -------
         dict
             ``nodes``, ``starts``, ``node_mass``, ``node_friction``, ``closed``, ``link_lengths``.
-
-        Raises
-        ------
-        ParameterError
-            Positions of wrong shape, or a negative friction.
         """
         centers = array(f"{self.name}: centers", centers, (None, 3))
         n = len(centers)
@@ -116,17 +105,13 @@ def tip3p() -> RigidWater:
 
     A = 582 000 kcal Å¹²/mol, C = 595 kcal Å⁶/mol: ε = C²/4A = 0.1521 kcal/mol, σ = (A/C)^(1/6) = 3.1506 Å, of oxygens;
     charges -0.834 and 0.417; O-H 0.9572 Å, H-O-H 104.52 degrees (Jorgensen et al. 1983). Hydrogens have no
-    Lennard-Jones energy: that of CHARMM's TIPS3P is another model.
-
-    References
-    ----------
-    W. L. Jorgensen, J. Chandrasekhar, J. D. Madura, R. W. Impey, M. L. Klein, J. Chem. Phys. 79, 926 (1983).
+    Lennard-Jones energy: that of CHARMM's TIPS3P is another model. Source: W. L. Jorgensen, J. Chandrasekhar, J. D.
+    Madura, R. W. Impey, M. L. Klein, J. Chem. Phys. 79, 926 (1983).
 
     Examples
     --------
     Two molecules, rigid by constraints, 0.28 nm apart:
 
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> water = mp.presets.tip3p()
     >>> topology = mp.Topology()
@@ -146,13 +131,7 @@ def tip3p() -> RigidWater:
     a = 582e3 * units.kilocalorie_per_mole * units.angstrom**12
     c = 595.0 * units.kilocalorie_per_mole * units.angstrom**6
     return RigidWater(
-        name="TIP3P",
-        oxygen_mass=15.999 * units.dalton,
-        hydrogen_mass=1.008 * units.dalton,
-        oxygen_charge=-0.834,
-        bond=0.9572 * units.angstrom,
-        angle=float(np.deg2rad(104.52)),
-        epsilon=c**2 / (4.0 * a),
-        sigma=(a / c) ** (1.0 / 6.0),
-        source="Jorgensen 1983",
+        name="TIP3P", oxygen_mass=15.999 * units.dalton, hydrogen_mass=1.008 * units.dalton, oxygen_charge=-0.834,
+        bond=0.9572 * units.angstrom, angle=float(np.deg2rad(104.52)), epsilon=c**2 / (4.0 * a),
+        sigma=(a / c) ** (1.0 / 6.0), source="Jorgensen 1983",
     )

@@ -20,14 +20,27 @@ def checked_size(what: str, size: Any, point_radius: Any) -> tuple[tuple[int, in
     return (width, height), point_radius
 
 
+def checked_looks(
+    what: str, opacity: Any, semi_axes: Any, spheres: Any, colors: Any
+) -> tuple[float, tuple[dict[str, np.ndarray], dict[str, list[BeadModel]]], dict[str, tuple[float, float, float]]]:
+    """Check what pictures, movies and scenes share: the opacity, semi-axes and spheres of bodies, and colours."""
+    opacity = number(f"{what}: opacity", opacity, at_least=0.0, at_most=1.0)
+    bodies = checked_axes(what, semi_axes), checked_spheres(what, spheres)
+    need_matplotlib()
+    return opacity, bodies, checked_colors(what, colors)
+
+
+def _by_name(what: str, name: str, given: Any) -> Mapping[str, Any]:
+    """Check a dict by names of handles."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(f"{what}: {name} must be a dict of names of handles, not {type(given).__name__}")
+    return given or {}
+
+
 def checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
     """Check semi-axes by names of handles; how many there must be is known later."""
-    if semi_axes is None:
-        return {}
-    if not isinstance(semi_axes, Mapping):
-        raise ParameterError(f"{what}: semi_axes must be a dict of names of handles, not {type(semi_axes).__name__}")
     checked: dict[str, np.ndarray] = {}
-    for name, given in semi_axes.items():
+    for name, given in _by_name(what, "semi_axes", semi_axes).items():
         label = f"{what}: semi_axes[{name!r}]"
         a = array(label, given, (3,) if np.ndim(given) < 2 else (None, 3))
         if not (a > 0.0).all():
@@ -38,12 +51,8 @@ def checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
 
 def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
     """Check bead models by names of handles; how many bodies there must be is known later."""
-    if spheres is None:
-        return {}
-    if not isinstance(spheres, Mapping):
-        raise ParameterError(f"{what}: spheres must be a dict of names of handles, not {type(spheres).__name__}")
     checked: dict[str, list[BeadModel]] = {}
-    for name, given in spheres.items():
+    for name, given in _by_name(what, "spheres", spheres).items():
         label = f"{what}: spheres[{name!r}]"
         models = given if isinstance(given, list) else [given]
         if not models or not all(isinstance(model, tuple) and len(model) == 2 for model in models):
@@ -59,15 +68,10 @@ def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
 
 def checked_colors(what: str, colors: Any) -> dict[str, tuple[float, float, float]]:
     """Check colours by names of handles, forces and jumps; which there are is known later."""
-    if colors is None:
-        return {}
-    if not isinstance(colors, Mapping):
-        raise ParameterError(f"{what}: colors must be a dict of names of handles, not {type(colors).__name__}")
-    need_matplotlib()
     from matplotlib.colors import to_rgb
 
     checked: dict[str, tuple[float, float, float]] = {}
-    for name, color in colors.items():
+    for name, color in _by_name(what, "colors", colors).items():
         try:
             checked[name] = to_rgb(color)
         except (ValueError, TypeError) as cause:

@@ -6,24 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.validation import array, number
+from medyanpy._tools.validation import array
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import (
-    checked_axes,
-    checked_colors,
-    checked_size,
-    checked_spheres,
-    need_matplotlib,
-)
-from medyanpy.visualize.renderer import (
-    Window,
-    bar_share,
-    legend_of_two,
-    limits_of,
-    palette_of,
-    render,
-    window_of,
-)
+from medyanpy.visualize.arguments import checked_looks, checked_size
+from medyanpy.visualize.renderer import Window, bar_share, legend_of, limits_of, render, window_of
 from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, label_of, objects_of, scene_of
 
 if TYPE_CHECKING:
@@ -33,38 +19,21 @@ if TYPE_CHECKING:
 
 @plainly_called
 def draw(
-    what: Any,
-    path: Any = None,
-    *,
-    values: Any = None,
-    label: str = "",
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    inside: bool = False,
-    trails: Any = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    edges: bool = False,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    size: tuple[int, int] = (1600, 1200),
-    unit: str = "nm",
-    title: str | None = None,
-    overwrite: bool = False,
+    what: Any, path: Any = None, *, values: Any = None, label: str = "", colormap: str = "viridis",
+    point_radius: float | None = None, inside: bool = False, trails: Any = None, opacity: float = 1.0,
+    colors: Mapping[str, Any] | None = None, edges: bool = False, semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None, view: tuple[float, float] | None = None,
+    size: tuple[int, int] = (1600, 1200), unit: str = "nm", title: str | None = None, overwrite: bool = False,
 ) -> Any:
     """Draw a simulation, frame, mesh or surface as a picture with a scale bar.
 
     Membranes are shaded; filaments and elastic rods are tubes, rigid bodies ellipsoids, other beads small spheres,
-    links and bonds thin tubes.
-
-    Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that has
-    some. Pairs of beads of other forces (`HarmonicBonds` and `CustomBonds`) are called bonds.
+    links and bonds thin tubes. Links are drawn from site to site, in a colour for each jump or force that has some.
+    Pairs of beads of other forces (`HarmonicBonds` and `CustomBonds`) are called bonds.
 
     A periodic box is drawn as thin lines, in open directions as far as beads reach. Beads and bodies are drawn by their
     images in it, filaments, rods and membranes as wholes with their centre in it; a membrane that closes through sides
-    of the box is cut there, with its triangles whole. Links go from where their first end is drawn to the nearest image
-    of the other.
+    of the box is cut there. Links go from their first end to the nearest image of the other.
 
     Parameters
     ----------
@@ -74,10 +43,9 @@ def draw(
     path : path, optional
         Write the picture there; the ending names the format (``.png``).
     values : (V,) or (F,) float, "mean_curvature" or "gaussian_curvature", optional
-        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour. Or the
-        present `TriangleMesh.mean_curvatures` or `TriangleMesh.gaussian_curvatures` of membranes. These are unknown on
-        borders, which keep the colour of membranes. Where there are two different numbers, such as 0 and 1 for two
-        phases, they are two colours in the legend, without a colour bar.
+        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour, or the
+        present `TriangleMesh.mean_curvatures` or `TriangleMesh.gaussian_curvatures`. Where it is nan, as on borders,
+        the colour is that of membranes. Two different numbers are two colours in the legend, without a colour bar.
     label : str
         Of the colour bar; of curvatures there is one by default.
     colormap : str
@@ -86,8 +54,7 @@ def draw(
         Of the spheres and, half as thick, of filaments; where none is given, by the distances between them. Elastic
         rods are as thick as a round section of their mass and inertia.
     inside : bool
-        Leave out the side of closed membranes that is turned to the viewer, and beads in it, so that their contents are
-        seen.
+        Leave out the side of closed membranes that is turned to the viewer, and beads in it.
     opacity : float, 0 to 1
         Of membranes: objects behind them are seen through those below 1.
     colors : dict of str to colour, optional
@@ -96,15 +63,15 @@ def draw(
     edges : bool
         Draw the edges of triangles.
     trails : (T, n, 3) float or sequence of (n, 3), nm, optional
-        Where all beads were, the oldest first, such as a list of ``state.positions``. Points and other beads that are
-        drawn as spheres draw a tube behind them that gets thinner towards the past; in a box by nearest images.
+        Where all beads were, the oldest first, such as a list of ``state.positions``: beads drawn as spheres have a
+        tube behind them that gets thinner towards the past; in a box by nearest images.
     semi_axes : dict of str to (3,) or (n, 3) float, nm, > 0, optional
         Of rigid bodies, by the name of their handle. Others are drawn as the solid ellipsoid of their mass and inertia,
         though none thinner than a twentieth of its length. The end of the first axis is lighter.
     spheres : dict of str to (centers, radii) or list of these, optional
         Of rigid bodies, by the name of their handle: the spheres of their bead model, (k, 3) and () or (k,) float, nm,
-        in the frame of the body. They are drawn instead of an ellipsoid. Several are those of bodies that follow each
-        other, again and again, as `RigidMolecule.spheres` gives them.
+        in the frame of the body, drawn instead of an ellipsoid. Several follow each other again and again, as
+        `RigidMolecule.spheres` gives them.
     view : (elevation, azimuth), degrees, optional
         From where to look, the z axis being up. By default from 35 degrees above the plane in which the mesh is
         widest, and in a periodic box from beside and above one of its corners.
@@ -127,49 +94,33 @@ def draw(
         that is not one, or a file that exists.
     ImportError
         A Surface itself is to be drawn, and scikit-image is not installed.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> from medyanpy.visualize import draw
-    >>> figure = draw(mp.TriangleMesh.icosphere(500.0, 2), size=(200, 200))
     """
     size, point_radius = checked_size("draw", size, point_radius)
-    opacity = number("draw: opacity", opacity, at_least=0.0, at_most=1.0)
     if path is not None:
         path = new_file("draw", path, overwrite=overwrite)
-    need_matplotlib()
-    scene = scene_of(what, checked_axes("draw", semi_axes), checked_spheres("draw", spheres))
+    opacity, bodies, painted = checked_looks("draw", opacity, semi_axes, spheres, colors)
+    scene = scene_of(what, *bodies)
     past = None
     if trails is not None and len(trails):
         # nan in rows without a bead.
         past = scene.led_here(array("draw: trails", trails, (None, len(scene.positions), 3), nan=True))
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
-    give_colors(surfaces, solids, checked_colors("draw", colors))
+    give_colors(surfaces, solids, painted)
     window = window_of("draw", surfaces, solids, view, point_radius)
     image = render(surfaces, solids, window, size, point_radius, colormap, inside, opacity=opacity, edges=edges)
-    label = label_of(values, label, unit)
-    figure, _ = framed(image, window, surfaces, solids, label, colormap, title, unit)
+    figure, _ = framed(image, window, surfaces, solids, label_of(values, label, unit), colormap, title, unit)
     if path is not None:
         figure.savefig(path, dpi=figure.dpi)
     return figure
 
 
 def framed(
-    image: np.ndarray,
-    window: Window,
-    surfaces: list[Sheet],
-    spheres: list[Solids],
-    label: str = "",
-    colormap: str = "viridis",
-    title: str | None = None,
-    unit: str = "nm",
+    image: np.ndarray, window: Window, surfaces: list[Sheet], spheres: list[Solids], label: str = "",
+    colormap: str = "viridis", title: str | None = None, unit: str = "nm",
 ) -> "tuple[Figure, AxesImage]":
-    """Return a figure of exactly the pixels of the image, and the artist that holds the image.
-
-    The figure has a scale bar, legend, colour bar and title.
-    """
+    """Return a figure of exactly the pixels of the image, with scale bar, legend, colour bar and title, and the artist
+    that holds the image."""
     from matplotlib.lines import Line2D
 
     from medyanpy.visualize.pictures import Picture
@@ -183,9 +134,7 @@ def framed(
     shown = axes.imshow(image, extent=extent, interpolation="none")
     axes.set_axis_off()
     ink = "#333333"
-    entries = [
-        (s.legend, color) for s, color in zip(spheres, palette_of(spheres), strict=True) if not s.is_box
-    ] + legend_of_two(surfaces, label, colormap)
+    entries = legend_of(surfaces, spheres, label, colormap)
     text = _letters(width, height, len(entries)) * 72.0 / dpi
 
     length = _round_length(0.18 * extent[1])
@@ -218,24 +167,18 @@ def framed(
         )
         bar.set_label(label, fontsize=1.1 * text, color=ink)
         if 8.5 * letter > 0.12:
-            # There is no room: it stands above the bar.
-            bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")
+            bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")  # There is no room: it stands above the bar.
             bar.ax.yaxis.set_label_coords(0.98, 0.73, transform=figure.transFigure)
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
         bar.outline.set_visible(False)
     if title is not None:
-        axes.text(
-            0.5 * extent[1], 0.965 * extent[3], title, color=ink, ha="center", va="top", fontsize=1.4 * text
-        )
+        axes.text(0.5 * extent[1], 0.965 * extent[3], title, color=ink, ha="center", va="top", fontsize=1.4 * text)
     return figure, shown
 
 
 def _letters(width: int, height: int, n_entries: int) -> float:
-    """Return the height of letters in pixels.
-
-    A seventieth of the width of a picture of 4:3, but large enough to be read in a small one, as far as there is room
-    for the legend.
-    """
+    """Return the height of letters in pixels: a seventieth of the width of a picture of 4:3, but large enough to be
+    read in a small one, as far as there is room for the legend."""
     wide = min(width, 4.0 * height / 3.0)
     return float(max(wide / 72.0, min(11.0, wide / 24.0, 0.6 * height / (1.6 * max(n_entries, 1)))))
 

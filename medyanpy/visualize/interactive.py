@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,27 +21,15 @@ from medyanpy._tools.validation import number, whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import checked_axes, checked_colors, checked_spheres, need_matplotlib
-from medyanpy.visualize.renderer import (
-    TIP,
-    TIP_LIGHT,
-    bar_share,
-    colors_of,
-    default_radius,
-    legend_of_two,
-    limits_of,
-    palette_of,
-    radii_of,
-    two_values,
-    window_of,
-)
+from medyanpy.visualize import renderer
+from medyanpy.visualize.arguments import checked_looks
+from medyanpy.visualize.renderer import bar_share, colors_of
 from medyanpy.visualize.scene import Sheet, Solids, give_colors, give_values, label_of, objects_of, scene_of
 
 __all__ = ["View", "export_gltf", "export_html", "show"]
 
 _EXTRA = "notebooks"
-#: The size of the picture for which default thicknesses are.
-_SIZE = (1600, 1200)
+_SIZE = (1600, 1200)  #: The size of the picture for which default thicknesses are.
 # All spheres of a kind together have no more vertices than this, nor have tubes with many sides.
 _MOST_VERTICES = 200_000
 _SIDES, _FEW_SIDES = 12, 6
@@ -49,17 +38,7 @@ _LIGHT = {"ambient": 0.25, "diffuse": 0.85, "specular": 0.15, "specular_power": 
 
 
 class Piece(NamedTuple):
-    """Triangles of one object.
-
-    Attributes
-    ----------
-    name : str
-        Name of the object.
-    vertices, normals : (n, 3) float array, nm and dimensionless
-    faces : (F, 3) int array
-    colors : (n, 3) or (3,) float array, 0 to 1
-    opacity : float
-    """
+    """Triangles (F, 3) of one object, by vertices (n, 3) with normals, and colours (n, 3) or (3,), 0 to 1."""
 
     name: str
     vertices: np.ndarray
@@ -117,20 +96,10 @@ class View(Named):
 
 @plainly_called
 def show(
-    what: Any,
-    *,
-    values: Any = None,
-    label: str = "",
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    unit: str = "nm",
-    title: str | None = None,
-    height: int = 600,
+    what: Any, *, values: Any = None, label: str = "", colormap: str = "viridis", point_radius: float | None = None,
+    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None, view: tuple[float, float] | None = None, unit: str = "nm",
+    title: str | None = None, height: int = 600,
 ) -> View:
     """Show what `draw` draws from all sides: in a notebook below the cell, else in a browser.
 
@@ -138,10 +107,8 @@ def show(
 
     Parameters
     ----------
-    what, values, label, colormap, point_radius, colors, semi_axes, spheres, view, unit, title
+    what, values, label, colormap, point_radius, opacity, colors, semi_axes, spheres, view, unit, title
         As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
-    opacity : float, 0 to 1
-        Of membranes: objects behind them are seen through those below 1.
     height : int, pixels, at least 100
         Of the frame in a notebook.
 
@@ -168,21 +135,10 @@ def show(
 
 @plainly_called
 def export_html(
-    what: Any,
-    path: Any,
-    *,
-    values: Any = None,
-    label: str = "",
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    unit: str = "nm",
-    title: str | None = None,
-    overwrite: bool = False,
+    what: Any, path: Any, *, values: Any = None, label: str = "", colormap: str = "viridis",
+    point_radius: float | None = None, opacity: float = 1.0, colors: Mapping[str, Any] | None = None,
+    semi_axes: Mapping[str, Any] | None = None, spheres: Mapping[str, Any] | None = None,
+    view: tuple[float, float] | None = None, unit: str = "nm", title: str | None = None, overwrite: bool = False,
 ) -> None:
     """Write what `draw` draws as a page that turns in any browser, with all that it needs inside.
 
@@ -199,12 +155,8 @@ def export_html(
 
     Raises
     ------
-    ParameterError
-        Another ending, a file that exists, and as `draw`.
-    ImportError
-        PyVista, or what it writes HTML with, is not installed.
-    OutputError
-        The file cannot be written.
+    ParameterError, ImportError, OutputError
+        Another ending, a file that exists, and as `show`; the file cannot be written.
     """
     path = _checked_path("export_html", path, ".html", overwrite)
     scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title, colors)
@@ -214,17 +166,9 @@ def export_html(
 
 @plainly_called
 def export_gltf(
-    what: Any,
-    path: Any,
-    *,
-    values: Any = None,
-    colormap: str = "viridis",
-    point_radius: float | None = None,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    overwrite: bool = False,
+    what: Any, path: Any, *, values: Any = None, colormap: str = "viridis", point_radius: float | None = None,
+    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None, overwrite: bool = False,
 ) -> None:
     """Write what `draw` draws as glTF, for Blender, slides, viewers and headsets: triangles with their colours.
 
@@ -234,20 +178,11 @@ def export_gltf(
     Parameters
     ----------
     what, values, colormap, point_radius, opacity, colors, semi_axes, spheres
-        As of `show`.
+        As of `show`, and so are errors.
     path : path
         ``.gltf``; the one file holds all.
     overwrite : bool
         Replace an existing file.
-
-    Raises
-    ------
-    ParameterError
-        Another ending, a file that exists, and as `draw`.
-    ImportError
-        PyVista is not installed.
-    OutputError
-        The file cannot be written.
     """
     import tempfile
 
@@ -275,44 +210,28 @@ def _checked_path(what: str, path: Any, ending: str, overwrite: bool) -> Path:
     return checked
 
 
-# From what there is to triangles -------------------------------------------------------------------------------------
-
-
 def _scene(
-    what: Any,
-    values: Any,
-    label: str,
-    colormap: str,
-    point_radius: float | None,
-    opacity: float,
-    semi_axes: Any,
-    spheres: Any,
-    view: Any,
-    unit: str,
-    title: str | None,
-    colors: Any = None,
+    what: Any, values: Any, label: str, colormap: str, point_radius: float | None, opacity: float, semi_axes: Any,
+    spheres: Any, view: Any, unit: str, title: str | None, colors: Any = None,
 ) -> Scene3D:
     if point_radius is not None:
         point_radius = number("show: point_radius", point_radius, above=0.0)
-    opacity = number("show: opacity", opacity, at_least=0.0, at_most=1.0)
-    _need_pyvista()
-    need_matplotlib()  # for colours
-    surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes), checked_spheres("show", spheres)))
+    with needed("a scene that turns", "PyVista", _EXTRA):
+        import pyvista  # noqa: F401
+    opacity, bodies, painted = checked_looks("show", opacity, semi_axes, spheres, colors)
+    surfaces, solids = objects_of(scene_of(what, *bodies))
     give_values([s for s in surfaces if s.is_membrane], values)
-    give_colors(surfaces, solids, checked_colors("show", colors))
-    window = window_of("show", surfaces, solids, view, point_radius)
+    give_colors(surfaces, solids, painted)
+    window = renderer.window_of("show", surfaces, solids, view, point_radius)
     if point_radius is None:
-        point_radius = default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)
-    limits = limits_of(surfaces)
+        point_radius = renderer.default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)
+    limits = renderer.limits_of(surfaces)
     pieces = [_piece_of_sheet(s, limits, colormap, opacity if s.is_membrane else 1.0) for s in surfaces]
-    legend = []
-    for s, color in zip(solids, palette_of(solids), strict=True):
-        if not s.is_box:
-            legend.append((s.legend, color))
+    for s, color in zip(solids, renderer.palette_of(solids), strict=True):
         pieces += _pieces_of_solids(s, point_radius, color)
-    legend += legend_of_two(surfaces, label_of(values, label, unit), colormap)
-    has_bar = any(s.values is not None for s in surfaces) and two_values(surfaces) is None
-    bar = (label_of(values, label, unit), limits, colormap) if has_bar else None
+    label = label_of(values, label, unit)
+    legend = renderer.legend_of(surfaces, solids, label, colormap)
+    bar = (label, limits, colormap) if bar_share(surfaces) else None
     middle = 0.5 * (window.low + window.high) @ window.camera
     return Scene3D([p for p in pieces if len(p.faces)], window.camera, middle, legend, bar, title or "")
 
@@ -321,29 +240,24 @@ def _piece_of_sheet(s: Sheet, limits: tuple[float, float], colormap: str, opacit
     normals = s.smooth_normals()
     if s.values is None:
         return Piece(s.name, s.vertices, normals, s.faces, np.array(s.color), opacity)
-    of_vertices = np.full(len(s.vertices), np.nan)
+    own, faces, of_vertices = np.arange(len(s.vertices)), s.faces, np.full(len(s.vertices), np.nan)
     of_vertices[s.faces] = s.values
-    if np.array_equal(of_vertices[s.faces], s.values, equal_nan=True):
-        colors = colors_of(of_vertices, limits, colormap, s.color)
-        return Piece(s.name, s.vertices, normals, s.faces, colors, opacity)
-    # One for each face: these share no corners then.
-    corners = s.faces.ravel()
-    faces = np.arange(len(corners)).reshape(-1, 3)
-    colors = colors_of(s.values.ravel(), limits, colormap, s.color)
-    return Piece(s.name, s.vertices[corners], normals[corners], faces, colors, opacity)
+    if not np.array_equal(of_vertices[s.faces], s.values, equal_nan=True):
+        # One for each face: these share no corners then.
+        own, of_vertices = s.faces.ravel(), s.values.ravel()
+        faces = np.arange(len(own)).reshape(-1, 3)
+    colors = colors_of(of_vertices, limits, colormap, s.color)
+    return Piece(s.name, s.vertices[own], normals[own], faces, colors, opacity)
 
 
 def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[Piece]:
-    radii = radii_of(s, default)
+    centers, radii = s.centers, renderer.radii_of(s, default)
     if s.instead is not None:
-        x, r = s.instead
-        yield _ellipsoids(s.name, x, r[:, None, None] * np.eye(3), color)
+        centers, radii = s.instead
+    elif s.half_axes is not None:
+        yield _ellipsoids(s.name, centers, s.half_axes, color)
         return
-    if s.half_axes is not None:
-        yield _ellipsoids(s.name, s.centers, s.half_axes, color)
-        return
-    centers = s.centers
-    if s.links is not None:
+    elif s.links is not None:
         yield _tubes(s.name, centers, radii, s.links, color)
         # Round ends, and no gaps where links meet at an angle.
         ends = np.unique(s.links)
@@ -355,14 +269,10 @@ def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[
 
 
 def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np.ndarray) -> Piece:
-    """Make ellipsoids with half axes (n, 3, 3) as columns.
-
-    Those that are not spheres are lighter where their first axis points.
-    """
+    """Make ellipsoids with half axes (n, 3, 3) as columns, lighter where the first axis points unless they are
+    spheres."""
     n = len(centers)
-    unit = next(
-        (mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0)
-    )
+    unit = next((mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0))
     u, m = unit.vertices, len(unit.vertices)
     x = centers[:, None] + np.einsum("nij,mj->nmi", half_axes, u)
     # Normals are those of the sphere, by the inverse transposed.
@@ -372,19 +282,15 @@ def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np
     faces = (unit.faces[None] + m * np.arange(n)[:, None, None]).reshape(-1, 3)
     lengths = np.linalg.norm(half_axes, axis=1)
     if n and not np.allclose(lengths, lengths[:, :1]):
-        light = np.where(u[:, :1] > TIP, TIP_LIGHT, 0.0)
+        light = np.where(u[:, :1] > renderer.TIP, renderer.TIP_LIGHT, 0.0)
         color = np.tile((1.0 - light) * color + light, (n, 1))
     return Piece(name, x.reshape(-1, 3), normals, faces, color)
 
 
+@cache
 def _sphere(subdivisions: int) -> TriangleMesh:
     """Return a mesh of a sphere of radius 1."""
-    if subdivisions not in _spheres:
-        _spheres[subdivisions] = TriangleMesh.icosphere(1.0, subdivisions)
-    return _spheres[subdivisions]
-
-
-_spheres: dict[int, TriangleMesh] = {}
+    return TriangleMesh.icosphere(1.0, subdivisions)
 
 
 def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color: np.ndarray) -> Piece:
@@ -410,14 +316,6 @@ def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color
     faces = (quads[None] + 2 * sides * np.arange(n)[:, None, None]).reshape(-1, 3)
     vertices = np.stack(ends, axis=1).reshape(-1, 3)
     return Piece(name, vertices, np.stack([around, around], axis=1).reshape(-1, 3), faces, color)
-
-
-# From triangles to files ---------------------------------------------------------------------------------------------
-
-
-def _need_pyvista() -> None:
-    with needed("a scene that turns", "PyVista", _EXTRA):
-        import pyvista  # noqa: F401
 
 
 @contextmanager
@@ -483,10 +381,7 @@ def _page(scene: Scene3D) -> str:
 
 
 def _written(plotter: Any) -> str:
-    """Return HTML of the viewer with the scene in it.
-
-    Without the server that PyVista's own method starts, which downloads things.
-    """
+    """Return HTML of the viewer with the scene in it, without the server that PyVista's own method starts."""
     import zipfile
 
     from trame_vtk.modules.vtk import serializers

@@ -9,18 +9,12 @@ import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.progress import Bar
-from medyanpy._tools.validation import number, whole_number
+from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.reporters._base import new_file
 from medyanpy.surfaces import Surface
-from medyanpy.visualize.arguments import (
-    checked_axes,
-    checked_colors,
-    checked_size,
-    checked_spheres,
-    need_matplotlib,
-)
+from medyanpy.visualize.arguments import checked_looks, checked_size
 from medyanpy.visualize.figures import framed
 from medyanpy.visualize.renderer import backdrop_of, render, window_of
 from medyanpy.visualize.scene import Scene, give_colors, objects_of, regions_of, scene_of
@@ -28,24 +22,11 @@ from medyanpy.visualize.scene import Scene, give_colors, objects_of, regions_of,
 
 @plainly_called
 def movie(
-    frames: Any,
-    path: Any,
-    *,
-    trail: int = 0,
-    fps: int = 25,
-    point_radius: float | None = None,
-    inside: bool = False,
-    opacity: float = 1.0,
-    colors: Mapping[str, Any] | None = None,
-    edges: bool = False,
-    semi_axes: Mapping[str, Any] | None = None,
-    spheres: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    size: tuple[int, int] = (640, 480),
-    unit: str = "nm",
-    title: str | None = None,
-    overwrite: bool = False,
-    progress: bool | None = None,
+    frames: Any, path: Any, *, trail: int = 0, fps: int = 25, point_radius: float | None = None, inside: bool = False,
+    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, edges: bool = False,
+    semi_axes: Mapping[str, Any] | None = None, spheres: Mapping[str, Any] | None = None,
+    view: tuple[float, float] | None = None, size: tuple[int, int] = (640, 480), unit: str = "nm",
+    title: str | None = None, overwrite: bool = False, progress: bool | None = None,
 ) -> None:
     """Write a movie: what `draw` draws of each frame, seen from the same place.
 
@@ -70,28 +51,12 @@ def movie(
     ParameterError
         No frames, frames of different beads, another ending of the path, ``.mp4`` without ffmpeg, a file that exists,
         or what `draw` refuses.
-
-    Examples
-    --------
-    >>> import medyanpy as mp, tempfile, pathlib
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [9.0, 0, 0]], mass=1.0)
-    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-    >>> simulation.context.set_velocities([[1.0, 0, 0], [0, 1.0, 0]])
-    >>> def run():
-    ...     for _ in range(3):
-    ...         simulation.step(1)
-    ...         yield simulation
-    >>> mp.visualize.movie(run(), pathlib.Path(tempfile.mkdtemp()) / "beads.gif", size=(100, 100))
     """
     size, point_radius = checked_size("movie", size, point_radius)
     trail = whole_number("movie: trail", trail)
     fps = whole_number("movie: fps", fps, at_least=1, at_most=60)
-    opacity = number("movie: opacity", opacity, at_least=0.0, at_most=1.0)
-    painted = checked_colors("movie", colors)
-    given = checked_axes("movie", semi_axes), checked_spheres("movie", spheres)
+    opacity, given, painted = checked_looks("movie", opacity, semi_axes, spheres, colors)
     path = new_file("movie", path, overwrite=overwrite)
-    need_matplotlib()
     writer = _writer(path, fps)
     if isinstance(frames, Trajectory):
         # Read again whenever needed: it may be larger than the memory.
@@ -108,9 +73,8 @@ def movie(
     numbers: dict[tuple[bool, str], set[int]] = {}
     for k, scene in enumerate(scenes()):
         if scene.positions.shape != first.positions.shape and scene.ids is None:
-            raise ParameterError(
-                f"movie: frame {k} has {len(scene.positions)} beads, the first has {len(first.positions)}"
-            )
+            has, had = len(scene.positions), len(first.positions)
+            raise ParameterError(f"movie: frame {k} has {has} beads, the first has {had}")
         for key, n in scene.numbers().items():
             numbers.setdefault(key, set()).add(n)
         for surface, box in regions_of(scene).items():
@@ -131,8 +95,7 @@ def movie(
             # Joined beads may reach out of it.
             window = window.around(np.concatenate([scene.corners, *(e.reshape(-1, 3) for e in scene.links.values())]))
 
-    # Objects that do not move are drawn once.
-    backdrop = None
+    backdrop = None  # Objects that do not move are drawn once.
     if not any(s.is_membrane for s in surfaces):
         backdrop = backdrop_of(surfaces, window, size, "viridis", inside)
 

@@ -33,14 +33,8 @@ _DPI, _WIDTH, _PANEL, _BELOW = 200.0, 7.0, 1.7, 0.5
 
 @plainly_called
 def plot(
-    what: Any,
-    columns: Any = None,
-    path: Any = None,
-    *,
-    against: str | None = None,
-    size: tuple[int, int] | None = None,
-    title: str | None = None,
-    overwrite: bool = False,
+    what: Any, columns: Any = None, path: Any = None, *, against: str | None = None,
+    size: tuple[int, int] | None = None, title: str | None = None, overwrite: bool = False,
 ) -> "Figure":
     """Plot the table of a reporter: its columns over time or steps, a panel for each unit.
 
@@ -72,20 +66,6 @@ def plot(
     ParameterError
         Not a table of a reporter, a reporter that writes to a stream, a column that is not there or holds texts, or a
         file that exists.
-
-    Examples
-    --------
-    >>> import medyanpy as mp, tempfile, pathlib
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0]], mass=1.0)
-    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-    >>> table = mp.reporters.StateDataReporter(
-    ...     pathlib.Path(tempfile.mkdtemp()) / "state.csv", 2, step=True, time=True, kinetic_energy=True
-    ... )
-    >>> simulation.reporters.append(table)
-    >>> simulation.step(10)
-    >>> figure = mp.plot(table)
-    >>> simulation.close()
     """
     name = "plot"
     if path is not None:
@@ -230,8 +210,7 @@ def _drawn(
     name, unit = ("Row", "") if abscissa is None else _parts(abscissa)
     all_axes[-1].set_xlabel(name if unit in ("", "s") else f"{name} ({unit})", color=_INK, fontsize=8.0)
     if unit == "s":
-        # From nanoseconds to hours.
-        all_axes[-1].xaxis.set_major_formatter(EngFormatter(unit="s"))
+        all_axes[-1].xaxis.set_major_formatter(EngFormatter(unit="s"))  # From nanoseconds to hours.
     figure.align_ylabels()
     return figure
 

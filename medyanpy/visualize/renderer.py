@@ -12,37 +12,23 @@ from medyanpy.visualize.scene import BOX_COLOR, MEMBRANE_COLOR, Sheet, Solids, u
 
 #: Twelve, in CIELAB at least 9 apart from each other, also for eyes without red, green or blue cones (a test).
 POINT_COLORS = (
-    (0.13, 0.44, 0.66),
-    (0.95, 0.71, 0.18),
-    (0.27, 0.52, 0.26),
-    (0.45, 0.27, 0.56),
-    (0.16, 0.16, 0.20),
-    (0.45, 0.95, 0.95),
-    (0.75, 0.25, 0.95),
-    (0.65, 0.95, 0.55),
-    (0.35, 0.15, 0.05),
-    (0.65, 0.65, 0.95),
-    (0.65, 0.55, 0.65),
-    (0.25, 0.15, 0.65),
+    (0.13, 0.44, 0.66), (0.95, 0.71, 0.18), (0.27, 0.52, 0.26), (0.45, 0.27, 0.56), (0.16, 0.16, 0.20),
+    (0.45, 0.95, 0.95), (0.75, 0.25, 0.95), (0.65, 0.95, 0.55), (0.35, 0.15, 0.05), (0.65, 0.65, 0.95),
+    (0.65, 0.55, 0.65), (0.25, 0.15, 0.65),
 )
-# By default a periodic box is seen from beside and above one of its corners (degrees).
-CORNER = 22.0, 28.0
-# Edges of triangles: half their width in pixels, and how dark they are.
-EDGE, EDGE_SHADE = 0.45, 0.45
+CORNER = 22.0, 28.0  # By default a periodic box is seen from beside and above one of its corners (degrees).
+EDGE, EDGE_SHADE = 0.45, 0.45  # Edges of triangles: half their width in pixels, and how dark they are.
 # Towards the lights, as (right, up, towards the viewer).
 KEY_LIGHT = np.array([-0.45, 0.70, 0.62])
 FILL_LIGHT = np.array([0.75, 0.05, 0.55])
 # Corners whose face leans from the mean normal of the vertex by more than this are sharp: they keep their own.
 CREASE = np.cos(np.radians(40.0))
-# Pixels are computed so many times finer in each direction, and averaged.
-SUPERSAMPLING = 2
-# Trails: thickness where beads are now and at the far end, relative to the beads.
-TRAIL, TRAIL_END = 0.55, 0.12
+SUPERSAMPLING = 2  # Pixels are computed so many times finer in each direction, and averaged.
+TRAIL, TRAIL_END = 0.55, 0.12  # Trails: thickness where beads are now and at the far end, relative to the beads.
 # Where their first axis points, rigid bodies are lighter, from this height of the unit sphere on,
 # by this share of white.
 TIP, TIP_LIGHT = 0.75, 0.6
-# Candidate pixels that are processed together.
-BATCH = 1_000_000
+BATCH = 1_000_000  # Candidate pixels that are processed together.
 
 
 class Window(NamedTuple):
@@ -54,8 +40,7 @@ class Window(NamedTuple):
 
     def around(self, points: np.ndarray, radius: Any = None) -> "Window":
         """Return a window widened to hold points, or balls."""
-        # Beads that were not there yet have no places.
-        x = points[np.isfinite(points).all(axis=1)] @ self.camera.T
+        x = points[np.isfinite(points).all(axis=1)] @ self.camera.T  # Beads that were not there yet have no places.
         room = 0.0 if radius is None else float(np.max(radius, initial=0.0))
         return self._replace(
             low=np.minimum(self.low, (x - room).min(axis=0, initial=np.inf)),
@@ -87,8 +72,7 @@ def _camera(surfaces: list[Sheet], spheres: list[Solids], view: Any) -> np.ndarr
             up = axes[:, 0] * (1.0 if axes[np.argmax(np.abs(axes[:, 0])), 0] > 0.0 else -1.0)
             ahead = axes[:, 1] if spread[2] - spread[1] > 0.05 * spread[2] else np.roll(up, 1)
         elif spread[2] - spread[1] > 0.05 * spread[2]:
-            # Long and round: lying.
-            up, ahead = axes[:, 0], axes[:, 1]
+            up, ahead = axes[:, 0], axes[:, 1]  # Long and round: lying.
         if any(s.is_box for s in spheres):
             # Along its sides, of which none is to hide the others.
             elevation, azimuth = CORNER
@@ -146,9 +130,7 @@ class Buffer:
         self.item[pixel] = item[order]
 
 
-def _boxes(
-    low: np.ndarray, high: np.ndarray, buffer: Buffer
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _boxes(low: np.ndarray, high: np.ndarray, buffer: Buffer) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield batches of (item, column, row) for all pixels in the boxes of the items, cut to the picture."""
     limit = np.array([buffer.width, buffer.height]) - 1
     low = np.clip(np.floor(low).astype(np.int64), 0, limit + 1)
@@ -180,23 +162,11 @@ class _Backdrop(NamedTuple):
 
 
 def render(
-    surfaces: list[Sheet],
-    spheres: list[Solids],
-    window: Window,
-    size: tuple[int, int],
-    point_radius: float | None,
-    colormap: str,
-    inside: bool,
-    backdrop: _Backdrop | None = None,
-    *,
-    opacity: float = 1.0,
-    edges: bool = False,
+    surfaces: list[Sheet], spheres: list[Solids], window: Window, size: tuple[int, int], point_radius: float | None,
+    colormap: str, inside: bool, backdrop: _Backdrop | None = None, *, opacity: float = 1.0, edges: bool = False,
 ) -> np.ndarray:
-    """Render a picture, RGB (height, width, 3).
-
-    A backdrop given is not changed. Through membranes of an opacity below 1 everything else is seen, not their other
-    side.
-    """
+    """Render a picture, RGB (height, width, 3); a backdrop given is not changed. Through membranes of an opacity below
+    1 everything else is seen, not their other side."""
     if opacity < 1.0:
         scale = window.scale(size, bar_share(surfaces))
         radius = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
@@ -218,9 +188,7 @@ def render(
     return _reduce(rgb, alpha, buffer)
 
 
-def backdrop_of(
-    surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool
-) -> _Backdrop:
+def backdrop_of(surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool) -> _Backdrop:
     buffer = Buffer(SUPERSAMPLING * size[0], SUPERSAMPLING * size[1])
     triangles, normals, colors = _triangles(surfaces, window, size, colormap, inside)
     return _Backdrop(buffer, triangles, _put_triangles(buffer, triangles), normals, colors)
@@ -228,9 +196,7 @@ def backdrop_of(
 
 def palette_of(solids: list[Solids]) -> np.ndarray:
     """Return the colour of each solid, (k, 3)."""
-    colors = [
-        s.color or (BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)]) for k, s in enumerate(solids)
-    ]
+    colors = [s.color or (BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)]) for k, s in enumerate(solids)]
     return np.array(colors).reshape(-1, 3)
 
 
@@ -247,19 +213,18 @@ def two_values(surfaces: list[Sheet]) -> tuple[float, float] | None:
     return float(found.min()), float(found.max())
 
 
-def legend_of_two(surfaces: list[Sheet], label: str, colormap: str) -> list[tuple[str, np.ndarray]]:
-    """Return the texts and colours of the legend for values that are two; empty for others."""
-    both = two_values(surfaces)
-    if both is None:
-        return []
+def legend_of(surfaces: list[Sheet], solids: list[Solids], label: str, colormap: str) -> list[tuple[str, np.ndarray]]:
+    """Return the texts and colours of the legend: of solids, and of values that are two."""
+    entries = [(s.legend, color) for s, color in zip(solids, palette_of(solids), strict=True) if not s.is_box]
+    if (both := two_values(surfaces)) is None:
+        return entries
     colors = colors_of(np.array(both), both, colormap, MEMBRANE_COLOR)
-    return [(f"{label or 'value'}: {x:g}", color) for x, color in zip(both, colors, strict=True)]
+    return entries + [(f"{label or 'value'}: {x:g}", color) for x, color in zip(both, colors, strict=True)]
 
 
 def _known_values(surfaces: list[Sheet]) -> np.ndarray:
     values = np.concatenate([np.empty(0), *(s.values.ravel() for s in surfaces if s.values is not None)])
-    known: np.ndarray = values[np.isfinite(values)]
-    return known
+    return np.asarray(values[np.isfinite(values)])
 
 
 def _triangles(
@@ -345,9 +310,7 @@ def default_radius(
 ) -> float:
     """Return the default radius of points, nm, in a picture of so many nm per pixel."""
     n = sum(len(s.centers) for s in spheres if s.are_beads)
-    area = sum(
-        0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces
-    )
+    area = sum(0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces)
     # A quarter of the mean distance of neighbours, but neither too small to be seen nor too large.
     if area:
         return float(np.clip(0.25 * np.sqrt(area / max(n, 1)), 3.0 * scale, 9.0 * scale))
@@ -375,13 +338,8 @@ _Balls = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _balls(
-    surfaces: list[Sheet],
-    spheres: list[Solids],
-    point_radius: float | None,
-    scale: float,
-    window: Window,
-    size: tuple[int, int],
-    inside: bool,
+    surfaces: list[Sheet], spheres: list[Solids], point_radius: float | None, scale: float, window: Window,
+    size: tuple[int, int], inside: bool,
 ) -> _Balls:
     """Return centres in pixels, radii in pixels, and the number of the colour of every sphere."""
     default = default_radius(surfaces, spheres, scale, size) if point_radius is None else point_radius
@@ -411,10 +369,8 @@ def _balls(
 
 class _Ellipsoids(NamedTuple):
     centers: np.ndarray
-    #: (n, 3, 3) from the unit sphere to column, row and depth from the centre.
-    matrix: np.ndarray
-    #: Number of the colour.
-    which: np.ndarray
+    matrix: np.ndarray  #: (n, 3, 3) from the unit sphere to column, row and depth from the centre.
+    which: np.ndarray  #: Number of the colour.
 
 
 def _bodies(
@@ -427,8 +383,7 @@ def _bodies(
     half_axes = np.concatenate([axes for *_, axes in found])
     # Not thinner than a pixel, as tubes.
     half_axes = half_axes * np.maximum(1.0, 0.75 * scale / SUPERSAMPLING / np.linalg.norm(half_axes, axis=1))[:, None]
-    # Rows count downwards.
-    turn = np.diag([1.0, -1.0, 1.0]) @ window.camera * (SUPERSAMPLING / scale)
+    turn = np.diag([1.0, -1.0, 1.0]) @ window.camera * (SUPERSAMPLING / scale)  # Rows count downwards.
     return _Ellipsoids(
         window.to_pixels(np.concatenate([s.centers for _, s, _ in found]), size, bar_share(surfaces)),
         turn @ half_axes,
@@ -439,11 +394,8 @@ def _bodies(
 def _lifted(
     x: np.ndarray, r: np.ndarray, normals: np.ndarray | None, of: Solids, camera: np.ndarray, inside: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places of spheres with radii r, and which are shown.
-
-    They sit on a surface rather than in it, or half of each would be hidden; on the side that is seen where the surface
-    is open.
-    """
+    """Return places of spheres with radii r, and which are shown: on a surface rather than in it, or half of each would
+    be hidden, and where it is open on the side that is seen."""
     shown = np.ones(len(x), bool)
     if normals is None:
         return x, shown
@@ -456,13 +408,7 @@ def _lifted(
 
 
 def _trails(
-    s: Solids,
-    past: np.ndarray,
-    x: np.ndarray,
-    r: np.ndarray,
-    shown: np.ndarray,
-    camera: np.ndarray,
-    fine: float,
+    s: Solids, past: np.ndarray, x: np.ndarray, r: np.ndarray, shown: np.ndarray, camera: np.ndarray, fine: float,
     inside: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return tubes from where spheres were to where they are drawn now, x."""
@@ -476,10 +422,8 @@ def _trails(
 
 
 def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return centres and radii of spheres so close along links that they look like tubes.
-
-    Tubes have at least the thickness of a pixel, `fine`.
-    """
+    """Return centres and radii of spheres so close along links that they look like tubes, at least as thick as a pixel,
+    `fine`."""
     radius = np.maximum(radius, 0.75 * fine)
     a, b = links.T
     thinner = np.minimum(radius[a], radius[b])
@@ -497,8 +441,7 @@ def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) ->
 
 def _put_spheres(buffer: Buffer, balls: _Balls, first: int) -> None:
     centers, radii, _ = balls
-    low, high = centers[:, :2] - radii[:, None], centers[:, :2] + radii[:, None]
-    for item, column, row in _boxes(low, high, buffer):
+    for item, column, row in _boxes(centers[:, :2] - radii[:, None], centers[:, :2] + radii[:, None], buffer):
         dx, dy = column - centers[item, 0], row - centers[item, 1]
         rest = radii[item] ** 2 - dx**2 - dy**2
         inside = rest > 0.0
@@ -528,16 +471,8 @@ def _put_ellipsoids(buffer: Buffer, bodies: _Ellipsoids, first: int) -> None:
 
 
 def _shade(
-    buffer: Buffer,
-    triangles: np.ndarray,
-    inverse: np.ndarray,
-    normals: np.ndarray,
-    colors: np.ndarray,
-    balls: _Balls,
-    bodies: _Ellipsoids,
-    palette: np.ndarray,
-    edges: bool,
-    crisp: bool,
+    buffer: Buffer, triangles: np.ndarray, inverse: np.ndarray, normals: np.ndarray, colors: np.ndarray, balls: _Balls,
+    bodies: _Ellipsoids, palette: np.ndarray, edges: bool, crisp: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return colours (n pixels, 3) and where anything is there."""
     alpha = buffer.item >= 0
@@ -574,8 +509,7 @@ def _shade(
     offset = np.column_stack([column[body], row[body], buffer.depth[pixel[body]]]) - bodies.centers[b]
     back = np.linalg.inv(bodies.matrix) if len(bodies.matrix) else bodies.matrix
     unit = np.einsum("nij,nj->ni", back[b], offset)
-    # The gradient of |A⁻¹ x|², up again.
-    normal[body] = np.einsum("nji,nj->ni", back[b], unit) * [1.0, -1.0, 1.0]
+    normal[body] = np.einsum("nji,nj->ni", back[b], unit) * [1.0, -1.0, 1.0]  # The gradient of |A⁻¹ x|², up again.
     tip = np.where(unit[:, :1] > TIP, TIP_LIGHT, 0.0)
     color[body] = (1.0 - tip) * palette[bodies.which[b]] + tip
 
@@ -630,8 +564,7 @@ def _finer(coarse: np.ndarray, step: int, length: int) -> np.ndarray:
     before = np.minimum(place.astype(np.int64), len(coarse) - 1)
     after = np.minimum(before + 1, len(coarse) - 1)
     share = (place - before)[:, None]
-    finer: np.ndarray = (1.0 - share) * coarse[before] + share * coarse[after]
-    return finer
+    return np.asarray((1.0 - share) * coarse[before] + share * coarse[after])
 
 
 def _reduce(rgb: np.ndarray, alpha: np.ndarray, buffer: Buffer) -> np.ndarray:

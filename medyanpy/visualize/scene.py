@@ -1,6 +1,6 @@
 """Objects to be drawn: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,31 +12,27 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
 from medyanpy.context import Context
-from medyanpy.core.sites import joined_beads
+from medyanpy.core.sites import Sites, joined_beads
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
-from medyanpy.forces import Links
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.mesh.images import Part, shown_positions, with_images
 from medyanpy.simulation import Simulation
 from medyanpy.surfaces import Surface
 
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
-# The side that the normals do not point to, seen on open surfaces.
-INSIDE_COLOR = (0.62, 0.50, 0.58)
+INSIDE_COLOR = (0.62, 0.50, 0.58)  # The side that the normals do not point to, seen on open surfaces.
 # Surfaces that beads are held to: drawn, but not part of the simulation.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
-#: Of the lines of a periodic box.
-BOX_COLOR = (0.45, 0.45, 0.48)
+BOX_COLOR = (0.45, 0.45, 0.48)  #: Of the lines of a periodic box.
 # The corners of a box, and its edges.
 _CORNERS = np.stack(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij"), -1).reshape(-1, 3)
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1])
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
-#: Name in legends of pairs that are joined by forces other than links.
-BONDS = "bonds"
+BONDS = "bonds"  #: Name in legends of pairs that are joined by forces other than links.
 _NO_PAIRS = np.empty((0, 2), np.int64)
 # The last mesh of each surface, and the box it was made in.
 _meshes: WeakKeyDictionary[Surface, tuple[bytes, tuple[TriangleMesh, float] | None]] = WeakKeyDictionary()
@@ -47,14 +43,11 @@ class Sheet:
     vertices: np.ndarray
     faces: np.ndarray
     closed: bool
-    #: (F, 3) of each corner of each face; nan where there is none.
-    values: np.ndarray | None = None
+    values: np.ndarray | None = None  #: (F, 3) of each corner of each face; nan where there is none.
     color: tuple[float, float, float] = MEMBRANE_COLOR
     inside_color: tuple[float, float, float] = INSIDE_COLOR
-    #: Of vertices, where they are known better than from the triangles.
-    normals: np.ndarray | None = None
-    #: True if it is simulated and can have values.
-    is_membrane: bool = True
+    normals: np.ndarray | None = None  #: Of vertices, where they are known better than from the triangles.
+    is_membrane: bool = True  #: True if it is simulated and can have values.
     name: str = "surface"
     #: (V,) of a membrane that closes through the sides of a box: which vertex each is, or is an image of, the images
     #: behind all others; and the lengths of the box.
@@ -86,26 +79,21 @@ class Solids:
     name: str
     centers: np.ndarray
     radius: np.ndarray | None
-    #: Pairs of them with a tube between: filaments.
-    links: np.ndarray | None
-    #: Normals of the surface they are on; and True if it shows its other side too.
-    normals: np.ndarray | None = None
+    links: np.ndarray | None  #: Pairs of them with a tube between: filaments.
+    normals: np.ndarray | None = None  #: Normals of the surface they are on; and True if it shows its other side too.
     two_sided: bool = False
     #: (T, n, 3) where they were, the oldest first; and the normals of their surface there.
     past: np.ndarray | None = None
     past_normals: np.ndarray | None = None
-    #: Links that jumps have bound are lines between places that are not beads.
-    are_beads: bool = True
+    are_beads: bool = True  #: Links that jumps have bound are lines between places that are not beads.
     #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
     half_axes: np.ndarray | None = None
     #: Spheres that are drawn instead of these ellipsoids: centres (k, 3) in space, and radii (k,).
     instead: tuple[np.ndarray, np.ndarray] | None = None
-    #: True if there are as many of them in every frame of a movie.
-    is_constant: bool = True
+    is_constant: bool = True  #: True if there are as many of them in every frame of a movie.
     #: True if these are the lines of a periodic box, which have their own colour and are not in the legend.
     is_box: bool = False
-    #: A colour other than that of its number.
-    color: tuple[float, float, float] | None = None
+    color: tuple[float, float, float] | None = None  #: A colour other than that of its number.
 
     @property
     def legend(self) -> str:
@@ -119,10 +107,8 @@ class Solids:
 class BeadModel(NamedTuple):
     """Spheres of one body, in its frame."""
 
-    #: (k, 3), nm
-    centers: np.ndarray
-    #: (k,), nm
-    radii: np.ndarray
+    centers: np.ndarray  #: (k, 3), nm
+    radii: np.ndarray  #: (k,), nm
 
     @property
     def reach(self) -> float:
@@ -136,8 +122,7 @@ class _Part(NamedTuple):
     name: str
     beads: np.ndarray
     faces: np.ndarray | None = None
-    # Of in-triangle points: the membrane, and their faces.
-    on: tuple[str, np.ndarray] | None = None
+    on: tuple[str, np.ndarray] | None = None  # Of in-triangle points: the membrane, and their faces.
     radius: np.ndarray | None = None
     links: np.ndarray | None = None
     surface: Surface | None = None
@@ -162,17 +147,15 @@ class Scene(NamedTuple):
     #: (k, 2, 3) both ends of each link, by the name of the jump that has bound it or the force that has it; and bonds
     #: of other forces.
     links: dict[str, np.ndarray]
-    #: Permanent ids of beads, -1 in rows without a bead; None where all rows have beads.
-    ids: np.ndarray | None = None
-    #: (3,) lengths of the periodic box (nm), 0 in open directions; None without one.
-    box: np.ndarray | None = None
+    ids: np.ndarray | None = None  #: Permanent ids of beads, -1 in rows without a bead; None where all rows have beads.
+    box: np.ndarray | None = None  #: (3,) lengths of the periodic box (nm), 0 in open directions; None without one.
 
     def sheet(self, part: "_Part") -> Sheet:
         """Return a membrane, its triangles whole."""
         assert part.faces is not None
         x, faces, source = with_images(self.positions[part.beads], part.faces, self.box)
         cut = source if len(x) > len(part.beads) else None
-        return Sheet(x, faces, _is_closed(faces), name=part.name, source=cut, box=self.box)
+        return Sheet(x, faces, not geometry.unpaired(faces).any(), name=part.name, source=cut, box=self.box)
 
     @property
     def corners(self) -> np.ndarray:
@@ -226,9 +209,8 @@ def scene_of(
     for name, models in (spheres or {}).items():
         n = len(bodies[name].beads)
         if n % len(models):
-            raise ParameterError(
-                f"draw: spheres[{name!r}] has {len(models)} bead models, of which {n} bodies are not copies"
-            )
+            said = f"has {len(models)} bead models, of which {n} bodies are not copies"
+            raise ParameterError(f"draw: spheres[{name!r}] {said}")
         bodies[name] = bodies[name]._replace(spheres=models)
     for name, a in semi_axes.items():
         n = len(bodies[name].beads)
@@ -239,18 +221,11 @@ def scene_of(
 
 
 def _part(
-    name: str,
-    rows: np.ndarray,
-    alive: np.ndarray,
-    own: slice | np.ndarray | None,
-    beside: Mapping[str, Any],
-    drawn: Mapping[str, str],
-    column: Any,
+    name: str, rows: np.ndarray, alive: np.ndarray, own: slice | np.ndarray | None, beside: Mapping[str, Any],
+    drawn: Mapping[str, str], column: Any,
 ) -> _Part:
-    """Return the beads of one handle that are there, from a trajectory's data beside its frames.
-
-    `column` reads the data in frames, where its rows are `own`.
-    """
+    """Return the beads of one handle that are there, from data beside frames; `column` reads those in frames, where
+    rows are `own`."""
     there = alive[rows]
 
     def of(key: str) -> Any:
@@ -263,16 +238,9 @@ def _part(
         number = np.where(there, np.cumsum(there) - 1, -1)[links]
         links = number[(number >= 0).all(axis=1)]
     radius = next((column(key)[own][there] for key, as_what in drawn.items() if as_what == "radius"), of("radius"))
-    return _Part(
-        name,
-        rows[there],
-        of("faces"),
-        (of("membrane"), column("triangles")[own][there]) if "membrane" in beside else None,
-        radius,
-        links,
-        of("surface"),
-        *((of("semi_axes"), column("orientations")[own][there]) if "semi_axes" in beside else ()),
-    )
+    on = (of("membrane"), column("triangles")[own][there]) if "membrane" in beside else None
+    body = (of("semi_axes"), column("orientations")[own][there]) if "semi_axes" in beside else ()
+    return _Part(name, rows[there], of("faces"), on, radius, links, of("surface"), *body)
 
 
 def _found(what: Any) -> Scene:
@@ -281,7 +249,6 @@ def _found(what: Any) -> Scene:
     if isinstance(what, Context):
         state = what.get_state(positions=True)
         parts, shown = [], []
-        beads: dict[str, np.ndarray] = {}
         topology = what.system.topology
         for h in topology.handles:
             beside = h.kind.beside_rows()
@@ -292,36 +259,33 @@ def _found(what: Any) -> Scene:
                 own = topology.rows_in(h.kind.rows_of, rows)
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
                 shown += [rows[beside["links"]]] if "links" in beside else []
-        system, links = what.system, {}
+        system: Any = what.system
+        ends: dict[str, Sequence[Sites]] = {}
         for name, jump in zip(system.jump_names, system.jumps, strict=True):
             if (held := jump.in_frames()) is not None:
                 rows = state.jumps[name][held[0]]
-                sides = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
-                links[name] = np.stack([sites.positions(state) for sites in sides], axis=1)
-                beads[name] = np.column_stack([sites.main_beads for sites in sides])
-                shown.append(joined_beads(*sides))
+                ends[name] = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
+                shown.append(joined_beads(*ends[name]))
         pairs = [_NO_PAIRS]
         for name, force in zip(system.force_names, system.forces, strict=True):
-            if isinstance(force, Links):
-                ends = force.sites_in(state)
-                shown.append(joined_beads(*ends))
-                if len(ends[0]):
-                    links[name] = np.stack([sites.positions(state) for sites in ends], axis=1)
-                    beads[name] = np.column_stack([sites.main_beads for sites in ends])
+            if force.has_links:
+                sides = force.sites_in(state)
+                shown.append(joined_beads(*sides))
+                ends |= {name: sides} if len(sides[0]) else {}
             else:
                 pairs.append(force.joined)
+        links = {name: np.stack([sites.positions(state) for sites in sides], axis=1) for name, sides in ends.items()}
+        beads = {name: np.column_stack([sites.main_beads for sites in sides]) for name, sides in ends.items()}
         beads |= _bonds(state.positions, np.concatenate(pairs), shown, links)
         return _in_its_box(Scene(state.positions, parts, links, state.ids), beads, state.box)
     if isinstance(what, Frame):
-        alive = what.alive
+        handles = [(h, what.beside(h)) for h in what.handles.values()]
         parts = [
-            _part(h.name, h.beads, alive, h.rows, what.beside(h), what.drawn_of(h), what.column)
-            for h in what.handles.values()
-            if h.in_space
-        ]
+            _part(h.name, h.beads, what.alive, h.rows, beside, what.drawn_of(h), what.column)
+            for h, beside in handles if h.in_space
+        ]  # fmt: skip
         x = np.asarray(what.positions, float)
-        besides = ((h, what.beside(h)) for h in what.handles.values())
-        shown = [h.beads[beside["links"]] for h, beside in besides if "links" in beside]
+        shown = [h.beads[beside["links"]] for h, beside in handles if "links" in beside]
         links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
         beads = {}
         for name in what.jumps:
@@ -344,26 +308,20 @@ def _found(what: Any) -> Scene:
     if isinstance(what, TriangleMesh):
         scene = Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)], {})
         return _in_its_box(scene, {}, what.box)
-    raise ParameterError(
-        f"draw: cannot draw {type(what).__name__}: "
-        "give a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
-    )
+    things = "a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
+    raise ParameterError(f"draw: cannot draw {type(what).__name__}: give {things}")
 
 
 def _bonds(
     positions: np.ndarray, pairs: np.ndarray, shown: list[np.ndarray], links: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them.
-
-    Of `pairs` of beads, those are left out that are drawn by another name: links of filaments, rods, jumps and forces
-    with links.
-    """
+    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them; pairs that are `shown` by
+    another name are left out."""
     key = np.array([len(positions), 1])
     numbers, others = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *shown])))
     numbers = np.setdiff1d(numbers, others)
     beads = np.column_stack([numbers // len(positions), numbers % len(positions)])
-    # Rows without a bead have no places.
-    beads = beads[np.isfinite(positions[beads]).all(axis=(1, 2))]
+    beads = beads[np.isfinite(positions[beads]).all(axis=(1, 2))]  # Rows without a bead have no places.
     if not len(beads):
         return {}
     name = BONDS if BONDS not in links else f"other {BONDS}"
@@ -393,16 +351,11 @@ def _in_its_box(scene: Scene, beads: Mapping[str, np.ndarray], box: Any) -> Scen
 
 
 def objects_of(
-    scene: Scene,
-    past: np.ndarray | None = None,
-    boxes: dict[Surface, np.ndarray] | None = None,
+    scene: Scene, past: np.ndarray | None = None, boxes: dict[Surface, np.ndarray] | None = None,
     constant: Mapping[tuple[bool, str], bool] | None = None,
 ) -> tuple[list[Sheet], list[Solids]]:
-    """Return the sheets and solids of a scene.
-
-    In a movie these are all of its solids, by their names in `Scene.numbers`, and whether their numbers are constant:
-    each keeps its colour.
-    """
+    """Return the sheets and solids of a scene. In a movie these are all of its solids, by their names in
+    `Scene.numbers`, and whether their numbers are constant: each keeps its colour."""
     x, parts, links = scene.positions, scene.parts, scene.links
     membranes = {p.name: scene.sheet(p) for p in parts if p.faces is not None}
     meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
@@ -449,16 +402,11 @@ def objects_of(
         spheres.append(Solids("box", scene.corners, None, _EDGES, are_beads=False, is_box=True))
     backdrops = [
         Sheet(
-            mesh.vertices,
-            mesh.faces,
-            mesh.is_closed,
-            color=SURFACE_COLOR,
-            inside_color=SURFACE_INSIDE_COLOR,
-            normals=sign * unit(surface.gradient(mesh.vertices)),
-            is_membrane=False,
+            mesh.vertices, mesh.faces, mesh.is_closed, color=SURFACE_COLOR, inside_color=SURFACE_INSIDE_COLOR,
+            normals=sign * unit(surface.gradient(mesh.vertices)), is_membrane=False,
         )
-        for surface, (mesh, sign) in ((surface, found) for surface, found in meshes.items() if found is not None)
-    ]
+        for surface, found in meshes.items() if found is not None for mesh, sign in [found]
+    ]  # fmt: skip
     return [*membranes.values(), *backdrops], spheres
 
 
@@ -493,8 +441,7 @@ def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
                 continue
             low, high = x.min(axis=0), x.max(axis=0)
             room = max(0.15 * float((high - low).max()), 1e-3 * part.surface.length)
-            # Not cut where it has bounds.
-            known = np.isfinite(box)
+            known = np.isfinite(box)  # Not cut where it has bounds.
             box = np.where(known, box, [low, high]) + [[-room] * 3, [room] * 3]
             if part.surface in boxes:
                 low, high = boxes[part.surface]
@@ -522,11 +469,6 @@ def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, flo
     if mesh.is_closed and mesh.volume < 0.0:
         return TriangleMesh(mesh.vertices, mesh.faces[:, ::-1]), -1.0
     return mesh, 1.0
-
-
-def _is_closed(faces: np.ndarray) -> bool:
-    """Tell whether every edge has its opposite half."""
-    return not geometry.unpaired(faces).any()
 
 
 #: Values by name: of vertices, from positions and faces; and the label of their colour bar.
@@ -573,13 +515,11 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
     else:
         v = array("draw: values", values, (None,))
         if len(v) not in (of_vertices, of_faces):
-            raise ParameterError(
-                f"draw: values has {len(v)} numbers, but there are {of_vertices} vertices and {of_faces} faces"
-            )
+            there = f"there are {of_vertices} vertices and {of_faces} faces"
+            raise ParameterError(f"draw: values has {len(v)} numbers, but {there}")
     start = 0
     for s in surfaces:
-        # To each corner of each face.
-        vertices, faces = s.own
+        vertices, faces = s.own  # To each corner of each face.
         n = len(vertices) if len(v) == of_vertices else len(faces)
         own = v[start : start + n]
         s.values = own[faces] if len(v) == of_vertices else np.repeat(own[:, None], 3, axis=1)

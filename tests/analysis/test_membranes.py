@@ -196,7 +196,7 @@ def waves(x, box, orders, h):
 
 def test_waves_that_are_fitted_are_found_exactly(rng):
     x, faces, box = disordered(rng)
-    orders = spectra._orders(box[:2], 1.5 * np.pi / 3.0)
+    orders = spectra.wave_orders(box[:2], 1.5 * np.pi / 3.0)
     h = rng.normal(size=len(orders)) + 1j * rng.normal(size=len(orders))
     x[:, 2] = 40.0 + waves(x, box, orders, h)
     # Wherever vertices have gone through the sides.
@@ -226,7 +226,7 @@ def test_bias_of_a_spectrum_with_all_waves(rng):
     orders, found, true = None, 0.0, 0.0
     for _ in range(6):
         x, faces, box = disordered(rng)
-        orders = spectra._orders(box[:2], np.pi)
+        orders = spectra.wave_orders(box[:2], np.pi)
         q = np.linalg.norm(2.0 * np.pi * orders / box[:2], axis=1)
         h = q**-2 * (rng.normal(size=len(q)) + 1j * rng.normal(size=len(q)))
         x[:, 2] = waves(x, box, orders, h)
@@ -284,7 +284,7 @@ def patch_of(power, q, area=400.0, spacing=1.0):
 
 def some_waves(area=400.0, longest=np.pi / 3.0):
     side = np.sqrt(area)
-    return 2.0 * np.pi * spectra._orders(np.array([side, side]), longest) / side
+    return 2.0 * np.pi * spectra.wave_orders(np.array([side, side]), longest) / side
 
 
 @pytest.mark.filterwarnings("ignore:fit_spectrum. the error of:medyanpy.errors.StatisticsWarning")

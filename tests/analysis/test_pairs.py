@@ -313,7 +313,7 @@ def test_contact_times_without_ends_and_refused():
     assert found.lifetime.value == 0.0
     assert np.isnan(found.lifetime.error)
     assert len(analysis.contact_times(x[1:], cutoff=1.0, interval=2.0).start) == 0
-    with pytest.raises(mp.ParameterError, match="one frame has no time between"):
+    with pytest.raises(mp.ParameterError, match="one frame shows no motion"):
         analysis.contact_times(x[0], cutoff=1.0)
     with pytest.raises(mp.ParameterError, match=r"give interval= \(s\)"):
         analysis.contact_times(x, cutoff=1.0)

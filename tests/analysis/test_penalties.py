@@ -53,10 +53,10 @@ def test_filaments_tell_the_multipliers_of_their_links(closed):
 def test_multipliers_that_are_not_there():
     topology = mp.Topology()
     held = topology.add_filament(NODES, node_mass=1.0, fixed_nodes=[0, 4])
-    assert held.multipliers(NODES, 0.0 * NODES, 0.0 * NODES + 1.0).shape == (4,)
+    assert held.kind.multipliers(NODES, 0.0 * NODES, 0.0 * NODES + 1.0).shape == (4,)
     taut = np.outer(np.arange(5), [0.3, 0.1, -0.7])
     with pytest.raises(mp.SimulationError, match="multipliers of its links are not determined") as caught:
-        held.multipliers(taut, 0.0 * taut, 0.0 * taut + 1.0)
+        held.kind.multipliers(taut, 0.0 * taut, 0.0 * taut + 1.0)
     assert caught.value.object == held.name
     topology = mp.Topology()
     topology.add_filament(NODES, node_mass=1.0, directors="parallel", director_mass=1.0)
