@@ -64,12 +64,9 @@ class PairForce(Force):
     # Names of its groups in the constructor.
     _group_names = ("group_a", "group_b")
     exclusions: Given["Rows | None", np.ndarray] = argument(
-        "(E, 2) int, optional",
-        "As in `SoftSphere`.",
-        default=None,
-        kw_only=True,
+        "(E, 2) int, optional", "As in `SoftSphere`.", default=None, kw_only=True,
         attribute="(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites.",
-    )
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -340,9 +337,8 @@ class TwoGroups(PairForce):
         "(E, 2) int, optional", "As in `SoftSphere`.", default=None, kw_only=True
     )
     skin: float | None = number(
-        "nm", "As in `SoftSphere`; 0.4 times the cutoff where none is given.",
-        default=None, kw_only=True, at_least=0.0,
-    )  # fmt: skip
+        "nm", "As in `SoftSphere`; 0.4 times the cutoff where none is given.", default=None, kw_only=True, at_least=0.0
+    )
     along_surface: bool = argument("bool", "As in `SoftSphere`.", default=False, kw_only=True)
 
 

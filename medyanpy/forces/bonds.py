@@ -72,11 +72,9 @@ class HarmonicBonds(NamedTerms):
     noun = "bond"
     terms = "_pairs"
     pairs: Given["Rows", np.ndarray] = argument(
-        "(B, 2) int",
-        "The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may "
-        "occur more than once.",
-        attribute="(B, 2) bead numbers.",
-    )
+        "(B, 2) int", "The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a "
+        "pair may occur more than once.", attribute="(B, 2) bead numbers.",
+    )  # fmt: skip
     stiffness: Each = number("pN/nm", "The k of the energy.", at_least=0.0, per="pairs", many="(B,)")
     length: Each = number("nm", "ℓ, where the bond is relaxed.", at_least=0.0, per="pairs", many="(B,)")
 

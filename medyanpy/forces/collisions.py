@@ -116,24 +116,19 @@ class SoftCollisions(ShapeForce):
         "pN/nm", "k of the shapes of each handle. Shapes with k = 0 repel nothing.", at_least=0.0, per="handles"
     )
     radius: Given["Numbers | Sequence[float | None] | None", float | np.ndarray | None] = number(
-        "nm",
-        "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need "
-        "one.",
-        default=None, above=0.0, per="handles",
+        "nm", "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other "
+        "handles need one.", default=None, above=0.0, per="handles",
     )  # fmt: skip
     layers: InitVar["Numbers"] = argument("int or one per handle, >= 0", _LAYERS, default=1, kw_only=True)
     no_collide: InitVar["Numbers"] = argument("int or one per handle, >= 0", _LAYERS, default=0, kw_only=True)
     self_avoiding: InitVar[Any] = argument(
-        "bool or one per handle, optional",
-        "Whether the shapes of one handle collide with each other, where layers let them. By default all do but the "
-        "triangles of a membrane.",
-        default=None, kw_only=True,
+        "bool or one per handle, optional", "Whether the shapes of one handle collide with each other, where layers "
+        "let them. By default all do but the triangles of a membrane.", default=None, kw_only=True,
     )  # fmt: skip
     neighbors: InitVar[int] = argument(
-        "int, >= 1",
-        "Links of one filament do not collide if they are the same or up to `neighbors` links apart: 1 leaves out "
-        "those that share a node. A filament thicker than its links are long, R > ℓ/2, needs more: L/ℓ rounded up.",
-        default=1, kw_only=True,
+        "int, >= 1", "Links of one filament do not collide if they are the same or up to `neighbors` links apart: 1 "
+        "leaves out those that share a node. A filament thicker than its links are long, R > ℓ/2, needs more: L/ℓ "
+        "rounded up.", default=1, kw_only=True,
     )  # fmt: skip
     exclusions: Given["Rows | None", np.ndarray] = argument(
         "(E, 2) int, optional",
@@ -145,9 +140,8 @@ class SoftCollisions(ShapeForce):
         default=8.0, kw_only=True, at_least=0.0,
     )  # fmt: skip
     skin: float | None = number(
-        "nm",
-        "Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to "
-        "the bit. 0.8 times the mean radius of all beads where none is given.",
+        "nm", "Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same "
+        "to the bit. 0.8 times the mean radius of all beads where none is given.",
         default=None, kw_only=True, at_least=0.0,
     )  # fmt: skip
 

@@ -377,10 +377,9 @@ class TabulatedPair(EndingPair):
     """
 
     distances: Given["Numbers", np.ndarray] = argument(
-        "(n,) float, nm, >= 0",
-        "Of at least four rows of the table, each larger than the one before; equally far from each other or not.",
-        attribute="(n,) nm; of the table.",
-    )
+        "(n,) float, nm, >= 0", "Of at least four rows of the table, each larger than the one before; equally far from "
+        "each other or not.", attribute="(n,) nm; of the table.",
+    )  # fmt: skip
     energies: Given["Numbers", np.ndarray] = argument(
         "(n,) float, pN nm, finite", "u there.", attribute="(n,) pN nm; of the table."
     )

@@ -103,30 +103,24 @@ class EllipsoidCollisions(ShapeForce):
         at_least=0.0,
     )  # fmt: skip
     semi_axes: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the order of "
-        "the handles.",
-        above=0.0, per="_body_numbers", size=3, many="(m,)",
+        "nm", "Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the "
+        "order of the handles.", above=0.0, per="_body_numbers", size=3, many="(m,)",
     )  # fmt: skip
     radius: Given["Numbers | None", float | np.ndarray | None] = number(
-        "nm",
-        "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need "
-        "one.",
-        default=None, at_least=0.0, per="shapes",
+        "nm", "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other "
+        "handles need one.", default=None, at_least=0.0, per="shapes",
     )  # fmt: skip
     form: Given[Literal["WCA", "soft"], str] = argument(
         '"WCA" or "soft"', default="WCA", kw_only=True, attribute="The form of the energy."
     )
     exclusions: Given["Rows | None", np.ndarray] = argument(
-        "(E, 2) int, optional",
-        "Pairs of bead numbers, a body and a bead in each. The body and the shapes of which that bead is a corner do "
-        "not collide; for bodies tied to a node of a filament or a vertex.",
+        "(E, 2) int, optional", "Pairs of bead numbers, a body and a bead in each. The body and the shapes of which "
+        "that bead is a corner do not collide; for bodies tied to a node of a filament or a vertex.",
         default=None, kw_only=True, attribute="Pairs (E, 2) of bead numbers with shapes that do not collide.",
     )  # fmt: skip
     skin: float | None = number(
-        "nm",
-        "Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to "
-        "the bit. 0.4 times the mean of the largest semi-axes where none is given.",
+        "nm", "Distance beyond the range up to which neighbours are listed. It affects speed only; results are the "
+        "same to the bit. 0.4 times the mean of the largest semi-axes where none is given.",
         default=None, kw_only=True, at_least=0.0,
     )  # fmt: skip
 

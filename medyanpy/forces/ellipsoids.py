@@ -86,19 +86,15 @@ class EllipsoidRepulsion(PairForce):
     group_a: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)
     group_b: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)
     epsilon: float = number(
-        "pN nm",
-        "ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.",
+        "pN nm", "ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.",
         at_least=0.0,
-    )
+    )  # fmt: skip
     semi_axes: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the order "
-        "of the group. Of beads that do not turn all three must be equal.",
-        above=0.0, per="_beads_a", size=3,
+        "nm", "Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the "
+        "order of the group. Of beads that do not turn all three must be equal.", above=0.0, per="_beads_a", size=3,
     )  # fmt: skip
     semi_axes_b: Given["Numbers | None", np.ndarray | None] = number(
-        "nm",
-        "Of the beads of `group_b`; `semi_axes` where none are given.",
+        "nm", "Of the beads of `group_b`; `semi_axes` where none are given.",
         default=None, above=0.0, per="_beads_b", size=3,
     )  # fmt: skip
     form: Given[Literal["WCA", "soft"], str] = argument(

@@ -169,8 +169,7 @@ class UniformField(_SingleBeadForce):
 
     beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
     force: Given["Numbers", np.ndarray] = number(
-        "pN",
-        "F: the same for all, or one row for each bead, in the order in which the beads are given.",
+        "pN", "F: the same for all, or one row for each bead, in the order in which the beads are given.",
         per="beads", size=3,
     )  # fmt: skip
 
@@ -207,13 +206,11 @@ class HarmonicTrap(_SingleBeadForce):
 
     beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
     stiffness: Given["Numbers", np.ndarray] = number(
-        "pN/nm",
-        "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
+        "pN/nm", "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
         at_least=0.0, size=3, or_number=True,
     )  # fmt: skip
     center: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "o: the same for all, or one row for each bead, in the order in which the beads are given.",
+        "nm", "o: the same for all, or one row for each bead, in the order in which the beads are given.",
         per="beads", size=3,
     )  # fmt: skip
 

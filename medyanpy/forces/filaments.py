@@ -117,13 +117,10 @@ class FilamentBending(_JointForce):
     """
 
     bending_modulus: Each = number(
-        "pN nm²",
-        "B = EI; for actin about 17 µm · kT = 7e4 pN nm².",
-        at_least=0.0, per="joints", many="(J,)",
-    )  # fmt: skip
+        "pN nm²", "B = EI; for actin about 17 µm · kT = 7e4 pN nm².", at_least=0.0, per="joints", many="(J,)"
+    )
     rest_angle: Each = number(
-        "radians",
-        "θ0. An angle and no direction: a filament with rest angles coils either way.",
+        "radians", "θ0. An angle and no direction: a filament with rest angles coils either way.",
         default=0.0, at_least=0.0, below=np.pi, per="joints", many="(J,)",
     )  # fmt: skip
 
@@ -190,10 +187,8 @@ class FilamentStretching(_FilamentForce):
     """
 
     stretching_modulus: Each = number(
-        "pN",
-        "Y, Young's modulus times the area of the cross-section, in the order of ``filaments.links``. For actin "
-        "about 4e4 pN.",
-        at_least=0.0, per="filaments.links", many="(L,)",
+        "pN", "Y, Young's modulus times the area of the cross-section, in the order of ``filaments.links``. For actin "
+        "about 4e4 pN.", at_least=0.0, per="filaments.links", many="(L,)",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -268,15 +263,11 @@ class FilamentTwisting(_JointForce):
     """
 
     twist_modulus: Each = number(
-        "pN nm²",
-        "C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).",
-        at_least=0.0, per="joints", many="(J,)",
-    )  # fmt: skip
+        "pN nm²", "C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).", at_least=0.0, per="joints", many="(J,)"
+    )
     rest_twist: Each = number(
-        "radians",
-        "φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° times "
-        "n.",
-        default=0.0, per="joints", many="(J,)",
+        "radians", "φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° "
+        "times n.", default=0.0, per="joints", many="(J,)",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:

@@ -35,13 +35,9 @@ if TYPE_CHECKING:
     from medyanpy.engine.worksheet import Look, Remark
 
 __all__ = [
-    "MembraneArea",
-    "MembraneBending",
-    "MembraneOsmoticPressure",
-    "MembranePressure",
-    "MembraneTension",
+    "MembraneArea", "MembraneBending", "MembraneOsmoticPressure", "MembranePressure", "MembraneTension",
     "MembraneVolume",
-]
+]  # fmt: skip
 
 # Stars are folded where their area vectors add up to less than this share of their area: above it the second
 # derivatives of a flat star are right to some 5 % (measured on real meshes), below it they differ soon.
@@ -255,9 +251,7 @@ class MembraneBending(_OfCurvature):
         "pN nm", "κ; about 20 kT = 82 pN nm for lipid bilayers. Values at border vertices are not used.",
         at_least=0.0, per="membrane.beads", many="(V,)",
     )  # fmt: skip
-    spontaneous_curvature: Each = number(
-        "1/nm", "c, in the sign of H.", default=0.0, per="membrane.beads", many="(V,)"
-    )
+    spontaneous_curvature: Each = number("1/nm", "c, in the sign of H.", default=0.0, per="membrane.beads", many="(V,)")
     discretization: Given[Literal["vertex", "dihedral"], str] = argument(
         '"vertex" or "dihedral"', "The form of the energy on triangles; see Notes.", default="vertex",
         attribute='``"vertex"`` or ``"dihedral"``.',
@@ -423,9 +417,8 @@ class MembraneArea(_MembraneForce):
         "nm²", "A0; the area the mesh starts with where none is given.", default=None, above=0.0
     )
     per_triangle: bool = argument(
-        "bool",
-        "Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area does not.",
-        default=False, attribute="True if each triangle keeps its own area.",
+        "bool", "Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area "
+        "does not.", default=False, attribute="True if each triangle keeps its own area.",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -543,10 +536,8 @@ class MembraneVolume(_MembraneForce):
 
     volume_modulus: float = number("pN/nm²", "k; the pressure inside is :math:`-k (V - V_0)/V_0`.", at_least=0.0)
     volume: float | None = number(
-        "nm³",
-        "V0; the volume the mesh starts with where none is given.",
-        default=None, above=0.0,
-    )  # fmt: skip
+        "nm³", "V0; the volume the mesh starts with where none is given.", default=None, above=0.0
+    )
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -603,8 +594,7 @@ class MembranePressure(_MembraneForce):
     """
 
     pressure: float = number(
-        "pN/nm²",
-        "p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3.",
+        "pN/nm²", "p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3."
     )
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -626,12 +616,9 @@ class _InSolution(_MembraneForce):
 
     particles: float = number(
         "", "N, number of enclosed particles: molecules or ions of all kinds together. Of V in nm³ at c mM there are "
-        "6.022e-4 c V.",
-        above=0.0,
+        "6.022e-4 c V.", above=0.0,
     )  # fmt: skip
-    concentration: float = number(
-        "1/nm³", "c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.", above=0.0
-    )
+    concentration: float = number("1/nm³", "c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.", above=0.0)
 
 
 @declared

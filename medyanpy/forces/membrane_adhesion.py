@@ -84,9 +84,8 @@ class MembraneAdhesion(_MembraneForce):
     to: "Boundary | Sphere | Handle" = argument(
         "boundaries.Plane, boundaries.Sphere, boundaries.Capsule, surfaces.Sphere, or handle of beads",
         "The target: a wall, from the side where beads are to be; a sphere, from outside; or all beads of a handle, by "
-        "their radius if they are balls, which receive the opposite force.",
-        attribute="The object that it adheres to.",
-    )
+        "their radius if they are balls, which receive the opposite force.", attribute="The object that it adheres to.",
+    )  # fmt: skip
     strength: Each = number(
         "pN/nm", "w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.",
         per="membrane.beads", many="(V,)",

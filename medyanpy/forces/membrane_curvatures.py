@@ -63,8 +63,7 @@ class MembraneGaussianCurvature(_MembraneForce):
     """
 
     modulus: Each = number(
-        "pN nm",
-        "κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border "
+        "pN nm", "κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border "
         "vertices are not used. One for each vertex where the membrane has several phases.",
         per="membrane.beads", many="(V,)",
     )  # fmt: skip
@@ -119,23 +118,19 @@ class MembraneAreaDifference(_OfCurvature):
     """
 
     modulus: float = number(
-        "pN nm",
-        "κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 to 3).",
-        at_least=0.0,
-    )
+        "pN nm", "κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 "
+        "to 3).", at_least=0.0,
+    )  # fmt: skip
     thickness: float = number(
-        "nm",
-        "D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a "
-        "bilayer.",
-        above=0.0,
-    )
+        "nm", "D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a "
+        "bilayer.", above=0.0,
+    )  # fmt: skip
     area_difference: float | None = number(
         "nm²", "ΔA0, the excess area of the relaxed outer leaflet; by default that of the mesh at the start.",
         default=None,
     )  # fmt: skip
     area: float | None = number(
-        "nm²",
-        "A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.",
+        "nm²", "A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.",
         default=None, above=0.0,
     )  # fmt: skip
     discretization: Given[Literal["vertex", "dihedral"], str] = argument(

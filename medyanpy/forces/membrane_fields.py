@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
 
-__all__ = [
-    "CustomMembraneField", "DirectedPointCurvature", "MembraneField", "PointCurvature", "PythonMembraneField",
-]  # fmt: skip
+__all__ = ["CustomMembraneField", "DirectedPointCurvature", "MembraneField", "PointCurvature", "PythonMembraneField"]
 
 #: The mesh cannot resolve a radius of curvature below so many edges: see docs/forces/point_curvature.md.
 _EDGES = 2.0
@@ -109,10 +107,8 @@ class MembraneField(_OnMembrane):
     """
 
     values: Each = number(
-        "pN nm",
-        "u, the energy of a point at each vertex of the membrane.",
-        per="points.membrane.beads", many="(V,)",
-    )  # fmt: skip
+        "pN nm", "u, the energy of a point at each vertex of the membrane.", per="points.membrane.beads", many="(V,)"
+    )
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Linear in the weights: no curvature but at edges.
@@ -302,16 +298,14 @@ class PointCurvature(_CurvedPoints):
     """
 
     bending_modulus: float = number(
-        "pN nm",
-        "κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.",
+        "pN nm", "κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.",
         at_least=0.0,
-    )
+    )  # fmt: skip
     curvature: float = number(
-        "1/nm",
-        "c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half the "
-        "sum of the principal curvatures, half of what is called C0 where energies are written :math:`(\\kappa/2)(2H "
-        "- C_0)^2`.",
-    )
+        "1/nm", "c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half "
+        "the sum of the principal curvatures, half of what is called C0 where energies are written "
+        ":math:`(\\kappa/2)(2H - C_0)^2`.",
+    )  # fmt: skip
     area: float = number("nm²", "a, of the patch: 20 to 300 nm² for proteins with curved domains.", above=0.0)
 
 
@@ -370,10 +364,9 @@ class DirectedPointCurvature(_CurvedPoints):
 
     bending_modulus: float = number("pN nm", "κ, how stiff the point is along its direction.", at_least=0.0)
     curvature: float = number(
-        "1/nm",
-        "c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the membrane "
-        "is to bulge along its normals.",
-    )
+        "1/nm", "c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the "
+        "membrane is to bulge along its normals.",
+    )  # fmt: skip
     area: float = number("nm²", "a, of the patch.", above=0.0)
     kT: float = number("pN nm", "Of the thermostat.", above=0.0)  # noqa: N815
 

@@ -60,13 +60,10 @@ class MembraneFoldRepulsion(_MembraneForce):
     """
 
     strength: float = number(
-        "pN nm",
-        "b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.",
-        above=0.0,
+        "pN nm", "b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.", above=0.0
     )
     onset: float = number(
-        "radians",
-        "φ0; 120° is the limit that programs with a hard one have.",
+        "radians", "φ0; 120° is the limit that programs with a hard one have.",
         default=2.0 * np.pi / 3.0, above=0.0, below=np.pi,
     )  # fmt: skip
 

@@ -67,15 +67,12 @@ class MembraneTether(_MembraneForce):
 
     strength: float = number("pN nm", "b; 80 kT in the source.", above=0.0)
     length: float | None = number(
-        "nm",
-        "ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.",
+        "nm", "ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.",
         default=None, above=0.0,
     )  # fmt: skip
     l_min: float = number(
-        "",
-        "In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.",
-        default=0.67, kw_only=True, at_least=0.0,
-    )  # fmt: skip
+        "", "In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.", default=0.67, kw_only=True, at_least=0.0
+    )
     l_c1: float = number("", "", default=0.85, kw_only=True, above=0.0)
     l_c0: float = number("", "", default=1.15, kw_only=True, above=0.0)
     l_max: float = number("", "", default=1.33, kw_only=True, above=0.0)

@@ -22,15 +22,7 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
 
-__all__ = [
-    "WCA",
-    "Coulomb",
-    "LennardJones",
-    "Morse",
-    "Ricker",
-    "SoftSphere",
-    "Yukawa",
-]
+__all__ = ["WCA", "Coulomb", "LennardJones", "Morse", "Ricker", "SoftSphere", "Yukawa"]
 
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
@@ -97,12 +89,9 @@ class SoftSphere(TwoGroups):
 
     stiffness: float = number("pN/nm", "The k of the energy.", at_least=0.0)
     diameter: float | None = number(
-        "nm",
-        "d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads (or "
-        "sites) of both groups must be balls.",
-        default=None,
-        above=0.0,
-    )
+        "nm", "d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads "
+        "(or sites) of both groups must be balls.", default=None, above=0.0,
+    )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -233,12 +222,9 @@ class EndingPair(TwoGroups):
     cutoff: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
     switch: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
     shift: bool = argument(
-        "bool",
-        "As in `LennardJones`.",
-        default=True,
-        kw_only=True,
+        "bool", "As in `LennardJones`.", default=True, kw_only=True,
         attribute="Whether the energy is less what it would be at the cutoff, where it is not switched off.",
-    )
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         self._shift = bool(given["shift"])
@@ -421,13 +407,10 @@ class Coulomb(PairForce):
         "elementary charges", "q, of the beads in the order in which they are given.", per="_beads_a"
     )
     constant: float = number(
-        "pN nm²",
-        "k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges in empty "
-        "space. Divide it by the relative permittivity of a medium. With ions in water the energy falls faster than "
-        "this beyond the Debye length: not offered.",
-        default=units.coulomb_constant,
-        above=0.0,
-    )
+        "pN nm²", "k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges "
+        "in empty space. Divide it by the relative permittivity of a medium. With ions in water the energy falls "
+        "faster than this beyond the Debye length: not offered.", default=units.coulomb_constant, above=0.0,
+    )  # fmt: skip
 
     def bind(self, layout: "Layout") -> "Operation":
         charges, beads = self._numbers["charges"], self._beads_a
@@ -639,15 +622,13 @@ class Yukawa(EndingPair):
     """
 
     strength: float = number(
-        "pN nm²",
-        "A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges, "
+        "pN nm²", "A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges, "
         "``units.coulomb_constant / 78.5 * q1 * q2``.",
-    )
+    )  # fmt: skip
     screening_length: float = number(
-        "nm",
-        "λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.",
+        "nm", "λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.",
         above=0.0,
-    )
+    )  # fmt: skip
 
     def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
         strength, length = self._named("strength", "screening_length")

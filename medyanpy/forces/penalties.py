@@ -68,11 +68,10 @@ class LinkLengthPenalty(NamedTerms):
     terms = "_named_pairs"
     terms_argument = "pairs"
     pairs: Given["Rows | Filaments", np.ndarray] = argument(
-        "(B, 2) int, or Filaments",
-        "The two beads of each term, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may "
-        "occur more than once. Or filaments added with ``constrained=False``: a term for each of their links.",
-        attribute="Bead numbers (B, 2).",
-    )
+        "(B, 2) int, or Filaments", "The two beads of each term, in topology order: ``handle.beads`` gives them. Any "
+        "kind of bead; a pair may occur more than once. Or filaments added with ``constrained=False``: a term for each "
+        "of their links.", attribute="Bead numbers (B, 2).",
+    )  # fmt: skip
     omega: Each = number(
         "pN^½ nm^(-3/2)", "ω. Near its length a term is a spring of stiffness 4ω²ℓ².",
         at_least=0.0, per="pairs", many="(B,)",
@@ -209,15 +208,12 @@ class RigidTrianglePenalty(_TriplePenalty):
 
     conserves_momentum = True
     omega: Each = number(
-        "pN^½ nm^(-3/2)",
-        "ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.",
+        "pN^½ nm^(-3/2)", "ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.",
         at_least=0.0, per="triples", many="(M,)",
     )  # fmt: skip
     lengths: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "Distances from the first bead to the second, from the second to the third, and from the third to the "
-        "first; none longer than the two others together.",
-        at_least=0.0, per="triples", size=3, many="(M,)",
+        "nm", "Distances from the first bead to the second, from the second to the third, and from the third to the "
+        "first; none longer than the two others together.", at_least=0.0, per="triples", size=3, many="(M,)",
     )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
@@ -301,8 +297,7 @@ class OrthonormalFramePenalty(_TriplePenalty):
 
     omega: Each = number("pN^½ nm^(-3/2)", "ω.", at_least=0.0, per="triples", many="(M,)")
     length: Each = number(
-        "nm",
-        "ℓ; 1 where none is given, which makes Q itself near a rotation.",
+        "nm", "ℓ; 1 where none is given, which makes Q itself near a rotation.",
         default=1.0, at_least=0.0, per="triples", many="(M,)",
     )  # fmt: skip
 

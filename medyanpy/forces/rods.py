@@ -106,30 +106,24 @@ class RodElasticity(_RodForce):
     conserves_momentum = True
     exact_frequencies = True
     shear: Given["Numbers", np.ndarray] = number(
-        "pN",
-        "C1, C2.",
-        above=0.0, per="rod.links", size=2, or_number=True, many="(J,)",
-    )  # fmt: skip
+        "pN", "C1, C2.", above=0.0, per="rod.links", size=2, or_number=True, many="(J,)"
+    )
     extension: Each = number("pN", "C3.", above=0.0, per="rod.links", many="(J,)")
     bending: Given["Numbers", np.ndarray] = number(
-        "pN nm²",
-        "B1, B2: about the first and second axis of the cross-section.",
+        "pN nm²", "B1, B2: about the first and second axis of the cross-section.",
         above=0.0, per="rod.links", size=2, or_number=True, many="(J,)",
     )  # fmt: skip
     twist: Each = number(
-        "pN nm²",
-        "B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, **section.stiffness)``.",
-        above=0.0, per="rod.links", many="(J,)",
+        "pN nm²", "B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, "
+        "**section.stiffness)``.", above=0.0, per="rod.links", many="(J,)",
     )  # fmt: skip
     rest_strain: Given["Numbers", np.ndarray] = number(
-        "dimensionless",
-        "Γ⁰; (0, 0, 1) without shear and stretch.",
+        "dimensionless", "Γ⁰; (0, 0, 1) without shear and stretch.",
         default=(0.0, 0.0, 1.0), per="rod.links", size=3, many="(J,)",
     )  # fmt: skip
     rest_curvature: Given["Numbers", np.ndarray] = number(
-        "1/nm",
-        "Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has both.",
-        default=(0.0, 0.0, 0.0), per="rod.links", size=3, many="(J,)",
+        "1/nm", "Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has "
+        "both.", default=(0.0, 0.0, 0.0), per="rod.links", size=3, many="(J,)",
     )  # fmt: skip
 
     def _rows(self) -> np.ndarray:
@@ -219,15 +213,13 @@ class RodLoad(_RodForce):
     """
 
     end: Given[Literal["start", "end"], str] = argument(
-        "str",
-        '``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.',
+        "str", '``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.',
         attribute='Which end: ``"start"`` or ``"end"``.',
-    )
+    )  # fmt: skip
     force: Given["Numbers", np.ndarray] = number("pN", "", default=(0.0, 0.0, 0.0), size=3)
     couple: Given["Numbers", np.ndarray] = number("pN nm", "", default=(0.0, 0.0, 0.0), size=3)
     follows: InitVar[bool] = argument(
-        "bool",
-        "Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.",
+        "bool", "Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.",
         default=False, kw_only=True,
     )  # fmt: skip
 

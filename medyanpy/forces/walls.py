@@ -90,21 +90,16 @@ class WallRepulsion(_SingleBeadForce):
         at_least=0.0,
     )  # fmt: skip
     sigma: float = number(
-        "nm",
-        "σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than σ; "
-        "soft it begins where a bead touches, with the stiffness 2ε/σ².",
-        above=0.0,
-    )
+        "nm", "σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than "
+        "σ; soft it begins where a bead touches, with the stiffness 2ε/σ².", above=0.0,
+    )  # fmt: skip
     radius: Given["Numbers | None", float | np.ndarray | None] = number(
-        "nm",
-        "r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where none "
-        "is given.",
-        default=None, kw_only=True, at_least=0.0, per="beads", many="(m,)",
+        "nm", "r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where "
+        "none is given.", default=None, kw_only=True, at_least=0.0, per="beads", many="(m,)",
     )  # fmt: skip
     semi_axes: Given["Numbers | None", np.ndarray | None] = number(
-        "nm",
-        "a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a plane.",
-        default=None, kw_only=True, above=0.0, per="beads", size=3, many="(m,)",
+        "nm", "a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a "
+        "plane.", default=None, kw_only=True, above=0.0, per="beads", size=3, many="(m,)",
     )  # fmt: skip
     form: Given[Literal["WCA", "soft"], str] = argument(
         '"WCA" or "soft"', default="WCA", kw_only=True, attribute="The form of the energy."

@@ -57,28 +57,24 @@ class RotnePrager(Described, Guarded):
 
     viscosity: float = number("pN s/nm²", "Of water `presets.WATER`.", above=0.0, fixed=True)
     handles: Given[Handle | Iterable[Handle], tuple[Handle, ...]] = argument(
-        "a handle, or several",
-        "Free beads, balls, filaments with one friction for each node, rigid bodies, rods: with friction > 0 (of "
-        "rotation too where they turn), none of them fixed. Jumps must not add or remove them.",
-    )
+        "a handle, or several", "Free beads, balls, filaments with one friction for each node, rigid bodies, rods: "
+        "with friction > 0 (of rotation too where they turn), none of them fixed. Jumps must not add or remove them.",
+    )  # fmt: skip
     wall: Plane | None = argument(
-        "boundaries.Plane, optional",
-        "A wall without slip: Blake's images of all spheres. They must not touch it: let a force keep them away.",
-        default=None, kw_only=True,
+        "boundaries.Plane, optional", "A wall without slip: Blake's images of all spheres. They must not touch it: let "
+        "a force keep them away.", default=None, kw_only=True,
     )  # fmt: skip
     velocity_gradient: Given["Numbers | None", np.ndarray] = argument(
-        "(3, 3) float, 1/s, optional",
-        "The fluid flows without beads, with velocity ``velocity + velocity_gradient @ x``. Beads are carried along, "
-        "and turn with half of its vorticity. Bodies that are not spheres are refused where the flow has shear.",
-        default=None, kw_only=True,
+        "(3, 3) float, 1/s, optional", "The fluid flows without beads, with velocity ``velocity + velocity_gradient @ "
+        "x``. Beads are carried along, and turn with half of its vorticity. Bodies that are not spheres are refused "
+        "where the flow has shear.", default=None, kw_only=True,
     )  # fmt: skip
     velocity: Given["Numbers | None", np.ndarray] = argument(
         "(3,) float, nm/s, optional", "See `velocity_gradient`.", default=None, kw_only=True
     )
     tolerance: float = number(
-        "",
-        "Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average one in "
-        "O: the temperature of a motion is off by at most about twice this part.",
+        "", "Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average "
+        "one in O: the temperature of a motion is off by at most about twice this part.",
         default=0.02, kw_only=True, above=0.0, at_most=0.1, fixed=True,
     )  # fmt: skip
 

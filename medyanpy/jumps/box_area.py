@@ -85,8 +85,7 @@ class BoxArea(Jump):
         default=None, kw_only=True, optional=False,
     )  # fmt: skip
     pressure: Given[float | None, float] = number(
-        "pN/nm²",
-        "P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.",
+        "pN/nm²", "P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.",
         default=None, kw_only=True, optional=False,
     )  # fmt: skip
     rate: float = number(
@@ -94,16 +93,13 @@ class BoxArea(Jump):
         kw_only=True, at_least=0.0,
     )  # fmt: skip
     step: float = number(
-        "",
-        "The largest change of a trial, as a share of the area (volume, length) at the start. Take one that accepts a "
-        "third to a half.",
-        default=0.01, kw_only=True, above=0.0, below=1.0,
+        "", "The largest change of a trial, as a share of the area (volume, length) at the start. Take one that "
+        "accepts a third to a half.", default=0.01, kw_only=True, above=0.0, below=1.0,
     )  # fmt: skip
     coupling: Given[Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None, str] = argument(
-        '"area", "isotropic", "semi-isotropic" or "anisotropic", optional',
-        '"area": Lx and Ly by one factor, Lz not; the default with a tension. "isotropic": all three by one factor; '
-        'the default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. '
-        '"anisotropic": each by its own.',
+        '"area", "isotropic", "semi-isotropic" or "anisotropic", optional', '"area": Lx and Ly by one factor, Lz not; '
+        'the default with a tension. "isotropic": all three by one factor; the default with a pressure alone. '
+        '"semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic": each by its own.',
         default=None, kw_only=True, attribute="The directions that change by one factor.",
     )  # fmt: skip
 

@@ -106,11 +106,9 @@ class EdgeFlips(Jump):
         "1/s", "Rate of trials of each edge. 0.01 to 1 trials for each timestep are usual.", at_least=0.0
     )
     min_angle: float = number(
-        "radians",
-        "Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This rule is "
-        "the same both ways, so that the distribution among meshes without such triangles does not change. 0 allows "
-        "all.",
-        default=0.0, kw_only=True, at_least=0.0, below=np.pi / 3.0,
+        "radians", "Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This "
+        "rule is the same both ways, so that the distribution among meshes without such triangles does not change. 0 "
+        "allows all.", default=0.0, kw_only=True, at_least=0.0, below=np.pi / 3.0,
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:

@@ -100,11 +100,9 @@ class LinkBinding(Jump):
 
     kinds: ClassVar[tuple[str, ...]] = ("bind", "unbind")
     links: Links = argument(
-        "Links",
-        "The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; links "
-        "that bind are added to them. It must be in the system.",
-        attribute="The force of the links.",
-    )
+        "Links", "The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; "
+        "links that bind are added to them. It must be in the system.", attribute="The force of the links.",
+    )  # fmt: skip
     a: Given["Beads", Sites] = argument(attribute="The first group of sites.")
     b: Given["Beads | None", Sites] = argument(
         default=None, attribute="The second group of sites; `a` where none was given."
@@ -124,15 +122,12 @@ class LinkBinding(Jump):
         default=0.5, kw_only=True, at_least=0.0, at_most=1.0,
     )  # fmt: skip
     rates: InitVar[DrivenRates | None] = argument(
-        "Bell, CatchSlip or FlatWindow, optional",
-        "Rates that are not in balance, by their authors' names, instead. Such a jump is driven: its changes of the "
-        "energy are chemical energy, not heat.",
-        default=None, kw_only=True,
+        "Bell, CatchSlip or FlatWindow, optional", "Rates that are not in balance, by their authors' names, instead. "
+        "Such a jump is driven: its changes of the energy are chemical energy, not heat.", default=None, kw_only=True,
     )  # fmt: skip
     reach: InitVar[float] = number(
-        "kT",
-        "Pairs that would have a link of more energy are not tried, and links with more energy do not unbind until "
-        "they have less; for driven ones only the former holds.",
+        "kT", "Pairs that would have a link of more energy are not tried, and links with more energy do not unbind "
+        "until they have less; for driven ones only the former holds.",
         default=25.0, kw_only=True, at_least=10.0, at_most=200.0, fixed=True,
     )  # fmt: skip
     partners: int = argument(
@@ -140,9 +135,8 @@ class LinkBinding(Jump):
         default=1, kw_only=True, attribute="Links that a site may have at a time.",
     )  # fmt: skip
     pool: int | None = argument(
-        "int, >= 0, optional",
-        "Number of links, bound or free: binding is slower by the share that is free. None: without limit.",
-        default=None, kw_only=True, attribute="Number of links, bound or free; None without limit.",
+        "int, >= 0, optional", "Number of links, bound or free: binding is slower by the share that is free. None: "
+        "without limit.", default=None, kw_only=True, attribute="Number of links, bound or free; None without limit.",
     )  # fmt: skip
     separation: InitVar[float] = number(
         "nm", "The least distance of bound sites along one filament or rod.",

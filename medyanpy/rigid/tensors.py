@@ -14,15 +14,9 @@ from medyanpy._tools.validation import array, number, required_thermal_energy, v
 from medyanpy.errors import ParameterError
 
 __all__ = [
-    "center_of_diffusion",
-    "center_of_resistance",
-    "check_tensor",
-    "diffusion_to_friction",
-    "friction_to_diffusion",
-    "move_diffusion",
-    "move_friction",
-    "rotate_tensor",
-]
+    "center_of_diffusion", "center_of_resistance", "check_tensor", "diffusion_to_friction", "friction_to_diffusion",
+    "move_diffusion", "move_friction", "rotate_tensor",
+]  # fmt: skip
 
 #: Eigenvalues of a tensor with its diagonal scaled to 1 count as 0 below this.
 _SINGULAR = 1e-14
