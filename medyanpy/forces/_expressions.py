@@ -15,7 +15,10 @@ __all__ = ["WrittenForce"]
 
 
 class WrittenForce(Force):
-    """A force with an energy that is a sum of a function of some coordinates, with named numbers of its own."""
+    """A force with an energy that is a sum of a function of some coordinates, with named numbers of its own.
+
+    The text is read, never run.
+    """
 
     #: Names of the coordinates.
     _coordinate_names: ClassVar[tuple[str, ...]] = ()
@@ -41,9 +44,8 @@ class WrittenForce(Force):
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(at))):
             *first, last = at
             which = f"{', '.join(first)} or {last}" if first else last
-            why = f"is constant but for jumps in {which}: it has no force" if graph.jumps(u) else (
-                f"does not depend on {which}"
-            )
+            jumps = f"is constant but for jumps in {which}: it has no force"
+            why = jumps if graph.jumps(u) else f"does not depend on {which}"
             raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} {why}")
 
     @property

@@ -42,18 +42,11 @@ class Coordinates:
     """
 
     def __init__(self, n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> None:
-        self.n: int = n
-        self.term: np.ndarray = term
-        self.row: np.ndarray = row
-        self.size: np.ndarray = size
+        self.n, self.term, self.row, self.size = n, term, row, size
 
     def __add__(self, other: "Coordinates") -> "Coordinates":
-        parts = zip(self._entries, other._entries, strict=True)
-        return Coordinates(self.n, *(np.concatenate(pair) for pair in parts))
-
-    @property
-    def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.term, self.row, self.size
+        parts = ((getattr(self, name), getattr(other, name)) for name in ("term", "row", "size"))
+        return Coordinates(self.n, *map(np.concatenate, parts))
 
     def __getitem__(self, chosen: np.ndarray) -> "Coordinates":
         """Return the coordinates numbered `chosen` (k,), any of them several times."""
@@ -94,9 +87,7 @@ class Start:
     """
 
     def __init__(self, topology: "Topology", overdamped: bool = False, box: Box | None = None) -> None:
-        self.topology = topology
-        self.overdamped = overdamped
-        self.box = box
+        self.topology, self.overdamped, self.box = topology, overdamped, box
         self.n: int = topology.n_beads
         n = self.n
         oriented = topology.oriented_handles
@@ -156,8 +147,8 @@ class Start:
     def _riders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows and triangles of in-triangle points.
 
-        The row of each bead in the next two arrays, or -1; corners of the triangles in which points start; and weights
-        of these corners, to which a force on a point is passed on.
+        The row of each bead in the next two arrays, or -1; corners of the triangles in which points start, and their
+        weights.
         """
         rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
         for handle in self.topology.point_handles:
@@ -165,8 +156,6 @@ class Start:
             corners.append(handle.membrane.beads[handle.membrane.mesh.faces[handle.triangles]])
             weights.append(handle.barycentric)
         return rider, np.concatenate(corners), np.concatenate(weights)
-
-    # Coordinates that springs act on ---------------------------------------------------------------------------
 
     def coordinates(self, beads: "Beads", sizes: Any = 1.0) -> Coordinates:
         """Return coordinates (T,) that each of the beads (T, c) or (T,) moves by sizes of the same shape."""
@@ -199,8 +188,6 @@ class Start:
     def site_positions(self, sites: "Sites") -> np.ndarray:
         """Return the places where sites start, (n, 3) nm."""
         return sites.places(self, self._turning - self.n)
-
-    # Springs on them ---------------------------------------------------------------------------------------------
 
     def springs(self, coordinates: Coordinates, stiffness: "Numbers") -> np.ndarray:
         """Return squared frequencies (rows,) of springs, pN/nm, one for all coordinates or one for each."""
@@ -246,10 +233,8 @@ class Start:
 
 
 def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = False) -> float | None:
-    """Return 2 over the highest frequency, or 2 over the highest rate where there are no velocities, s.
-
-    It is inf where nothing is stiff, None where nothing is known.
-    """
+    """Return 2 over the highest frequency, or rate without velocities, s; inf where nothing is stiff, None where
+    unknown."""
     if squared_frequencies is None:
         return None
     highest = float(squared_frequencies.max(initial=0.0))

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SoftCollisions"]
 
-# In units of the mean radius, so that a few large balls do not make all rows long; see
-# tests/benchmarks/bench_collisions.py.
+# Times the mean radius, so that a few large balls do not make all rows long: tests/benchmarks/bench_collisions.py.
 _SKIN = 0.8
 _MAX_MASK = 2**63 - 1
 _LAYERS = (
@@ -38,8 +37,6 @@ _LAYERS = (
 @declared
 class SoftCollisions(ShapeForce):
     r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness.
-
-    These are balls, links of filaments, segments of rods and triangles of membranes.
 
     .. math:: U = \sum_{(a, b)} \tfrac12 k_{ab}\,(L_{ab} - r_{ab})^2 \quad\text{for}\; r_{ab} < L_{ab} = R_a + R_b,
               \qquad k_{ab} = \frac{k_a k_b}{k_a + k_b}
@@ -75,18 +72,16 @@ class SoftCollisions(ShapeForce):
     Notes
     -----
     Shapes of a membrane that share a vertex, and a point and the membrane it lives in, do not collide. A force on an
-    in-triangle point is passed on to the corners of its triangle, so that a bead on a point pushes the membrane too.
+    in-triangle point is passed on to the corners of its triangle.
 
-    Two points in one place, a point on a segment, and segments that end on each other have no direction to push in:
-    that term exerts no force, the mean over all directions. Segments that cross, and a point inside a triangle, have
-    one but for its sign: the second of two segments P, Q is pushed along P × Q, and a point against the normal of the
-    triangle. Up to there shapes resist with k L²/2: choose it well above kT. Beyond, nothing pushes them back.
+    Two points in one place, a point on a segment, and segments that end on each other have no force, the mean over all
+    directions. Where segments cross, the second of P and Q is pushed along P × Q; a point inside a triangle is pushed
+    against its normal. Up to there shapes resist with k L²/2: choose it well above kT. Beyond, nothing pushes them
+    back.
 
-    The force is continuous, its derivative jumps where shapes touch and where the closest points reach an end or edge.
-    A point near an edge of a membrane touches both triangles, and is pushed by both: keep L well below the mesh width.
-
-    Cost: linear in the number of shapes at given density. Lists are made of spheres around shapes: shapes that are
-    long compared with their distances, and a few that are much larger than the others, make that slower.
+    The derivative of the force jumps where shapes touch and where the closest points reach an end or edge. A point near
+    an edge of a membrane is pushed by both triangles: keep L well below the mesh width. Cost: linear in the number of
+    shapes; long shapes, and a few that are much larger than the others, make it slower.
 
     References
     ----------
@@ -99,12 +94,8 @@ class SoftCollisions(ShapeForce):
     >>> topology = mp.Topology()
     >>> actin = topology.add_filaments([[[0.0, 0, 0], [27, 0, 0]], [[13, -10, 5.0], [13, 10, 5]]], node_mass=4e-12)
     >>> balls = topology.add_balls([[0.0, 0, 20]], radius=15.0, mass=4e-12)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.SoftCollisions([actin, balls], stiffness=100.0, radius=[3.0, None]))
+    >>> mp.forces.SoftCollisions([actin, balls], stiffness=100.0, radius=[3.0, None])
     SoftCollisions(stiffness=100, radius=(3.0, None), switchover=8, skin=None)
-    >>> context = mp.Context(system, mp.VerletIntegrator(1e-9))
-    >>> round(context.get_state(energy=True).potential_energy, 9)  # (100/2)/2 (6 - 5)²
-    25.0
     """
 
     conserves_momentum = True
@@ -159,16 +150,9 @@ class SoftCollisions(ShapeForce):
         self._neighbors = whole_number(f"{self.name}: neighbors", given["neighbors"], at_least=1, at_most=2**31 - 1)
         self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
-    # What is given ------------------------------------------------------------------------------------------
-
     def _masks(self, what: str, value: Any) -> np.ndarray:
-        masks = [
-            whole_number(f"{self.name}: {what}[{i}]", mask, at_most=_MAX_MASK)
-            for i, mask in enumerate(self._each(what, value))
-        ]
-        return np.array(masks, np.int64)
-
-    # The operation ------------------------------------------------------------------------------------------
+        each = enumerate(self._each(what, value))
+        return np.array([whole_number(f"{self.name}: {what}[{i}]", m, at_most=_MAX_MASK) for i, m in each], np.int64)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Two shapes that touch push at most with all their weight on one corner each.
@@ -178,15 +162,13 @@ class SoftCollisions(ShapeForce):
             for b, kind in zip(self._shapes[i:], kinds[i:], strict=True):
                 beads = a.beads if a is b else np.concatenate([a.beads, b.beads])
                 groups = np.full(len(beads), 3) if a is b else np.repeat([1, 2], [len(a), len(b)])
-                nobody = np.empty((0, 2), int)
-                k = stiffness[kinds[i], kind]
-                parts.append(start.contacts(start.coordinates(beads), groups, nobody, 0.0, k))
+                none, k = np.empty((0, 2), int), stiffness[kinds[i], kind]
+                parts.append(start.contacts(start.coordinates(beads), groups, none, 0.0, k))
         out: np.ndarray = np.max(parts, axis=0)
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        kinds, stiffness = self._classes()
-        radii = self._radii()
+        (kinds, stiffness), radii = self._classes(), self._radii()
         self._expect_width(layout, radii)
         points, links, edges, triangles, nodes = self._parts(layout, kinds, radii)
         skin = self._numbers["skin"]

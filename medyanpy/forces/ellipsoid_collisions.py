@@ -59,20 +59,14 @@ class EllipsoidCollisions(ShapeForce):
     Notes
     -----
     A sphere of radius a has μ = r/(a + R), r the distance of its centre from the shape. Against beads and balls the
-    energy is that of `EllipsoidRepulsion`.
+    energy is that of `EllipsoidRepulsion`. The sum of eighth powers is hardly more than the largest: over an edge of a
+    mesh, 1.09 times the energy over a triangle; over a vertex with six, 1.25. The force is continuous everywhere but
+    where the centre of a body comes to a shape.
 
-    The sum of eighth powers is hardly more than the largest: a body over an edge of a mesh, which touches two
-    triangles, has 1.09 times the energy of one over a triangle, over a vertex with six 1.25. Energies of bodies and
-    objects add up as usual. The force is continuous everywhere but where the centre of a body comes to a shape, and
-    its derivative jumps where V begins and where the closest place comes to the end or edge of a shape.
-
-    An overlap, however deep, is not singular until the centre of the body is on the shape. With WCA the energy there is
-    infinite; the soft form has the energy ε there, and is the one for starts with overlaps. A body on the far side is
-    kept there: begin on the right side of membranes.
-
-    With WCA and ε = kT, the surface on which the energy is kT is the ellipsoid itself.
-
-    Rounding errors of forces grow with the ratio of the largest to the smallest semi-axis, a : b, as (a/b)².
+    There WCA is infinite, and the soft form has the energy ε: it is the one for starts with overlaps. A body on the far
+    side is kept there: begin on the right side of membranes. With WCA and ε = kT, the surface on which the energy is kT
+    is the ellipsoid itself. Rounding errors of forces grow as (a/b)² with the ratio of the largest to the smallest
+    semi-axis.
 
     References
     ----------
@@ -134,10 +128,8 @@ class EllipsoidCollisions(ShapeForce):
         self._shapes = self._handles_of(given["shapes"])
         for i, handle in enumerate(self._shapes):
             if isinstance(handle, RigidBodies):
-                raise TopologyError(
-                    f"{self.name}: shapes[{i}]: {handle!r} are ellipsoids: those among each other are for "
-                    "EllipsoidRepulsion"
-                )
+                why = "are ellipsoids: those among each other are for EllipsoidRepulsion"
+                raise TopologyError(f"{self.name}: shapes[{i}]: {handle!r} {why}")
         self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
     @property

@@ -35,22 +35,16 @@ class MembraneTether(_MembraneForce):
     TopologyError
         Not the handle of a membrane.
     ParameterError
-        A number outside its domain, limits out of order, or an edge of the mesh that is not between l_min and l_max.
+        A number outside its domain, limits out of order, or an edge of the mesh that is not between l_min and l_max:
+        also where limits are set later, since saved documents hold the mesh that the membrane started with.
 
     Notes
     -----
-    Limits that are set later must be right for the mesh that the membrane started with, too, since saved documents hold
-    that mesh.
-
-    A flip that would make an edge outside of the limits has an infinite energy and never happens. A timestep that
-    carries an edge across a wall ends the run (SimulationError), since no force would bring it back. Edges of an
-    icosphere of 2 to 4 subdivisions have 0.92 to 1.09 of their mean length; those of a flat sheet are equal.
-
-    A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below that, flips wait until the
-    triangles are narrow enough, as with the published numbers. A larger l_max makes flips more frequent, and triangles
-    more uneven.
-
-    Cost: O(V). One flip costs the lengths of two edges.
+    A flip that would make an edge outside of the limits never happens. A timestep that carries an edge across a wall
+    ends the run, since no force would bring it back. Edges of an icosphere of 2 to 4 subdivisions have 0.92 to 1.09 of
+    their mean length. A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below that, flips
+    wait until the triangles are narrow enough, as with the published numbers. A larger l_max makes flips more frequent,
+    and triangles more uneven. Cost: O(V). One flip costs the lengths of two edges.
 
     References
     ----------
@@ -79,26 +73,26 @@ class MembraneTether(_MembraneForce):
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["length"] is None:
-            numbers["length"] = mean(self._membrane.mesh.edge_lengths)
+            numbers["length"] = mean(self.membrane.mesh.edge_lengths)
         out = super()._checked(**numbers)
         least, repelled, attracted, most = (out[name] for name in _LIMITS)
         if not least < repelled <= attracted < most:
             given = ", ".join(f"{name} = {out[name]:g}" for name in _LIMITS)
             raise ParameterError(f"{self.name}: {given} but must be l_min < l_c1 <= l_c0 < l_max")
-        lengths = self._membrane.mesh.edge_lengths / out["length"]
+        lengths = self.membrane.mesh.edge_lengths / out["length"]
         outside = (lengths <= least) | (lengths >= most)
         if outside.any():
             e = int(np.argmax(outside))
-            i, j = self._membrane.mesh.edges[e].tolist()
+            i, j = self.membrane.mesh.edges[e].tolist()
             raise ParameterError(
-                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, starts with "
+                f"{self.name}: edge {e} of {self.membrane.name!r}, from vertex {i} to {j}, starts with "
                 f"{lengths[e]:.4g} of the length {out['length']:.6g} nm, but must be between l_min = {least:g} and "
                 f"l_max = {most:g}"
             )
         return out
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh = self._membrane.mesh
+        mesh = self.membrane.mesh
         b, length, least, repelled, attracted, most = self._named("strength", "length", *_LIMITS)
         x = mesh.edge_lengths / length
         first, second = np.zeros(len(x)), np.zeros(len(x))
@@ -109,7 +103,7 @@ class MembraneTether(_MembraneForce):
             first[there] += sign * u * slope
             second[there] += u * (slope**2 - 2.0 * q**3 + v**2)
         stiffness = np.maximum(np.abs(second), np.abs(first) / x) / length**2
-        out: np.ndarray = start.bonds(self._membrane.beads[mesh.edges], stiffness)
+        out: np.ndarray = start.bonds(self.membrane.beads[mesh.edges], stiffness)
         return out
 
     @property

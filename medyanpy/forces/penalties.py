@@ -5,7 +5,7 @@ implicit kicks. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit in
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from medyanpy._kernels.beads.frames import Frames
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._tools.images import Box, checked_box, displacement
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Rows
-from medyanpy.forces._base import Each, Given, NamedTerms, argument, check_beads, declared, number
+from medyanpy.forces._base import Each, Given, NamedTerms, argument, bead_rows, check_beads, declared, number
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
@@ -93,9 +92,8 @@ class LinkLengthPenalty(NamedTerms):
         elif length is None:
             raise ParameterError(f"{self.name}: give length=, which beads do not have of their own")
         given["length"] = length
-        self._named_pairs: np.ndarray = (
-            np.empty((0, 2), np.int64) if isinstance(pairs, Filaments) else check_pairs(self.name, pairs)
-        )
+        none = np.empty((0, 2), np.int64)
+        self._named_pairs: np.ndarray = none if self._filaments is not None else check_pairs(self.name, pairs)
 
     @property
     def _pairs(self) -> np.ndarray:
@@ -107,16 +105,11 @@ class LinkLengthPenalty(NamedTerms):
         return super().joined if self.handles else self._named_pairs
 
     def _keys(self, per: str) -> np.ndarray | None:
-        if self._filaments is None:
-            return None
-        out: np.ndarray = self._filaments.ids[self._filaments.links[:, 0]]
-        return out
+        return None if self._filaments is None else self._filaments.ids[self._filaments.links[:, 0]]
 
     def _number_of_new(self, name: str) -> np.ndarray | None:
-        if self._filaments is None or name != "length" or not self._of_links:
-            return None
-        out: np.ndarray = self._filaments.link_lengths
-        return out
+        known = self._filaments is not None and name == "length" and self._of_links
+        return cast(Filaments, self._filaments).link_lengths if known else None
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -164,14 +157,12 @@ class _TriplePenalty(NamedTerms):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        triples = array(f"{self.name}: triples", given["triples"], (None, 3), dtype=np.int64, error=TopologyError)
-        self._triples = triples.copy()
+        self._triples = bead_rows(f"{self.name}: triples", given["triples"], (None, 3))
         a, b, c = self._triples.T
         twice = (a == b) | (b == c) | (c == a)
         if twice.any():
             m = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: triple {m} names a bead twice: {self._triples[m].tolist()}")
-        self._triples.flags.writeable = False
 
 
 @declared
@@ -235,10 +226,7 @@ class RigidTrianglePenalty(_TriplePenalty):
         return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
 
     def multipliers(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """Return multipliers of the sides 1-2, 2-3 and 3-1 of each triple, (..., M, 3) pN/nm.
-
-        As `LinkLengthPenalty.multipliers`.
-        """
+        """Return multipliers of the sides 1-2, 2-3 and 3-1, (..., M, 3) pN/nm, as `LinkLengthPenalty.multipliers`."""
         found = _multipliers(positions, *self._terms(), checked_box(f"{self.name}: multipliers", box))
         return found.reshape(*found.shape[:-1], -1, 3)
 
@@ -263,19 +251,12 @@ class OrthonormalFramePenalty(_TriplePenalty):
               + 2 \sum_{i<j} (q_i \cdot q_j)^2\Bigr]_m
 
     so that a matrix of positions stays near a rotation (or reflection): the configuration of a rigid body, whose other
-    energies are functions of Q. Of the six constraints, those on right angles count twice, as in the Frobenius norm.
+    energies are functions of Q.
 
     Parameters
     ----------
     triples
         The three columns of each matrix, beads in topology order; no bead in two.
-
-    Raises
-    ------
-    TopologyError
-        A bead named twice, or (when added to a system) one that does not exist.
-    ParameterError
-        A number outside its domain.
 
     Notes
     -----
@@ -287,12 +268,6 @@ class OrthonormalFramePenalty(_TriplePenalty):
     ----------
     M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", section 4.5, equation (36);
     their kinetic term, ¼ tr(ṘᵀṘ), is that of columns with the mass ½.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.forces.OrthonormalFramePenalty([[0, 1, 2]], omega=10.0)
-    OrthonormalFramePenalty(omega=10, length=1)
     """
 
     omega: Each = number("pN^½ nm^(-3/2)", "ω.", at_least=0.0, per="triples", many="(M,)")
