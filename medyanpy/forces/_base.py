@@ -38,6 +38,7 @@ _Kind = TypeVar("_Kind", bound=Handle)
 #: Objects that cannot have numbers of their own where edges are flipped.
 _OF_TRIANGLES = {"membrane.mesh.faces": "triangle", "membrane.mesh.edges": "edge"}
 _RAISES = re.compile(r"^Raises\n-+\n.*?(?=\n\n\w[\w ]*\n---|\Z)", re.MULTILINE | re.DOTALL)
+_NUMBERS = "ParameterError\n    A number outside its domain."
 _BEHIND = re.compile(r"^(Warns|Notes|References|Examples)\n-+$", re.MULTILINE)
 
 
@@ -78,12 +79,12 @@ class Force(Parameterized):
     exact_frequencies = False
 
     #: That section of docstrings, of subclasses that do not write one too.
-    _raises = "Raises\n------\nParameterError\n    A number outside its domain."
+    _raises = "Raises\n------\n" + _NUMBERS
     #: For authors: help() of other forces leaves these out.
     _hooks = frozenset(
-        "bind calls_python domains energy_tells_work exact_frequencies has_links joined_in keeps_triangles link_ends "
-        "naming obstacle_to_births obstacle_to_flips of_positions_alone remarks remarks_on_box squared_frequencies "
-        "stiff_links without".split()
+        "apart bind calls_python directions domains ends energy_tells_work exact_frequencies has_links joined_in "
+        "keeps_triangles link_ends naming noun obstacle_to_births obstacle_to_flips of_positions_alone remarks "
+        "remarks_on_box squared_frequencies stiff_links terms terms_argument without".split()
     )
 
     name: Given[str | None, str] = argument("", "See `Force`.", default=None, kw_only=True)
@@ -126,9 +127,12 @@ class Force(Parameterized):
     def longest_timestep(
         self, topology: Topology | None = None, *, box: Sequence[float | None] | None = None
     ) -> float | None:
-        """Return 2 over the highest frequency of this force on its beads where they start.
+        """Return 2 over the highest frequency of this force on its beads where they start, s.
 
-        Kicks are unstable at longer timesteps; a Context warns.
+        Kicks are unstable at longer timesteps; a Context warns. It is inf where nothing is stiff, None without an
+        estimate, and between half and all of the value from the matrix of second derivatives; an approximation for
+        colliding pairs and bent filaments. For a pair force on more than 16 384 beads, four neighbourhoods of 4096 are
+        used. See :doc:`/parameters`.
 
         Parameters
         ----------
@@ -136,13 +140,6 @@ class Force(Parameterized):
             Needed by a force that was given bead numbers; handles have theirs.
         box : (3,) of float, nm, > 0, or None, optional
             As `System` takes it: distances are then those of nearest images.
-
-        Returns
-        -------
-        float or None
-            s; inf where nothing is stiff, None without an estimate. Between half and all of the value from the matrix
-            of second derivatives where beads start; an approximation for colliding pairs and bent filaments. For a pair
-            force on more than 16 384 beads, four neighbourhoods of 4096 are used. See :doc:`/parameters`.
 
         Raises
         ------
@@ -272,6 +269,11 @@ class OnHandle(Force):
 
     #: Name of the argument, kind of the handle, and what messages call it.
     _on: ClassVar[tuple[str, type[Handle], str]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "_on" in vars(cls):
+            cls._raises = f"Raises\n------\nTopologyError\n    Not the handle of {cls._on[2]}.\n" + _NUMBERS
+        super().__init_subclass__(**options)
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)

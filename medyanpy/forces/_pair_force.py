@@ -80,11 +80,11 @@ class PairForce(Force):
         super()._take(given)
         self._along_surface = bool(given.get("along_surface"))
         self.of_positions_alone: bool = not self._along_surface
-        groups = [(which, given[which]) for which in self._group_names]
+        groups = [(f"{self.name}: {which}", given[which]) for which in self._group_names]
         if any(isinstance(beads, Sites) for _, beads in groups):
-            self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
+            self._groups: tuple[Any, ...] = tuple(as_sites(*group) for group in groups)
         else:
-            self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups)
+            self._groups = tuple(handles_in(beads) or bead_rows(what, beads, (None,)) for what, beads in groups)
         if self._along_surface:
             for which, beads in zip(self._group_names, self._groups, strict=True):
                 expect_on_surface(f"{self.name}: {which}", handles_in(beads) or beads)
@@ -216,10 +216,10 @@ class PairForce(Force):
     def _frequencies(
         self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
     ) -> np.ndarray | None:
-        """Return squared frequencies of touching members; None for a crowded start.
+        """Return squared frequencies of touching members, of samples of very many; None for a crowded start.
 
-        `stiffness` is a function of distances and members (P,); it counts for at most `least`, since pairs that are
-        nearer are to be parted before a run. Of very many members, samples are used.
+        `stiffness` is a function of distances and members (P,); it counts for at most `least`: nearer pairs are parted
+        first.
         """
         members = self._members(start.layout)
         a, b = self._groups
@@ -354,11 +354,6 @@ def _renumbered(exclusions: np.ndarray, a: np.ndarray, b: np.ndarray | None) -> 
     gone = a if b is None else np.append(a, b)
     left = np.cumsum(~gone) - 1
     return exclusion_pairs("exclusions", left[exclusions[~gone[exclusions].any(axis=1)]])
-
-
-def _frozen_group(what: str, beads: Any) -> Any:
-    """Return handles as they are; bead numbers copied, so that later changes have no effect."""
-    return handles_in(beads) or bead_rows(what, beads, (None,))
 
 
 def exclusion_pairs(force: str, exclusions: "Rows | None") -> np.ndarray:

@@ -145,11 +145,8 @@ class Start:
 
     @cached_property
     def _riders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows and triangles of in-triangle points.
-
-        The row of each bead in the next two arrays, or -1; corners of the triangles in which points start, and their
-        weights.
-        """
+        """Row of each bead in the next two arrays, or -1; corners of the triangles where points start, and weights of
+        these."""
         rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
         for handle in self.topology.point_handles:
             rider[handle.beads] = sum(map(len, corners)) + np.arange(len(handle))
@@ -209,10 +206,10 @@ class Start:
     def contacts(
         self, members: Coordinates, groups: np.ndarray, pairs: np.ndarray, stiffness: "Numbers", least: float
     ) -> np.ndarray:
-        """Return squared frequencies (rows,) of members that touch.
+        """Return squared frequencies (rows,) of members that touch: pairs (P, 2) now, and others later.
 
-        Pairs (P, 2) touch now. Since others may touch later, each member has at least the frequency of a contact of
-        stiffness `least` with the lightest member it can meet. Members of the groups 1 and 2 meet, those of 3 meet all.
+        So each has at least the frequency of a contact of stiffness `least` with the lightest member it can meet.
+        Members of the groups 1 and 2 meet, those of 3 meet all.
         """
         touching = self.springs(members[pairs[:, 0]] + members[pairs[:, 1]], stiffness)
         size = members.sums(self.lightness)
@@ -272,10 +269,8 @@ def added_up(n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> Coo
 
 
 def heights_over_rings(membrane: "Membrane") -> tuple[Coordinates, np.ndarray]:
-    """Return Lz of each vertex (V,) and its area A, by rows of beads.
-
-    Where a vertex is nearly flat with heights z, H = Lz/2A.
-    """
+    """Return Lz of each vertex (V,) and its area A, by rows of beads: H = Lz/2A where it is nearly flat with heights
+    z."""
     mesh, n = membrane.mesh, len(membrane)
     area = np.zeros(n)
     np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)

@@ -164,10 +164,7 @@ class CustomBonds(WrittenForce, NamedTerms):
         return start.bonds(self._pairs, np.maximum(np.maximum(second, across), 0.0))
 
     def _lengths(self, layout: "Layout") -> np.ndarray:
-        """Return for each bond the distance at which its energy ends or stops falling, (B,) nm.
-
-        The energy ends (is nan) where chains cannot be longer; else the distance is the length at rest.
-        """
+        """Return for each bond the distance at which its energy ends (is nan), or else is at rest, (B,) nm."""
         graph, u, _ = self._graph(self.changeable)
         slope = graph.derivative(u, 0)
         x = Start(layout.topology).positions[self._pairs]
@@ -329,6 +326,4 @@ def _bind_ends(table: SiteTable, ends: np.ndarray, make: Callable[..., Operation
     order = np.lexsort((rank, owner_of))
     owner, counts = np.unique(owner_of, return_counts=True)
     start, other = np.concatenate([[0], np.cumsum(counts)]), ends[:, ::-1].T.ravel()[order]
-    return make(
-        owner.astype(np.int32), start.astype(np.int32), other.astype(np.int32), rank[order], table, ends
-    )
+    return make(owner.astype(np.int32), start.astype(np.int32), other.astype(np.int32), rank[order], table, ends)

@@ -92,10 +92,7 @@ class _SingleBeadForce(Force):
         return super()._arguments_now() | ({"beads": self._given} if self._was_cut else {})
 
     def _place(self, layout: "Layout") -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
-        """Return a table, its rows, the given number of the bead in each, and whether one may be an in-triangle point.
-
-        Rows ascend, with rows without a bead last.
-        """
+        """Return a table, its rows ascending, the given number of the bead in each, and whether one may be a point."""
         beads = self.beads
         if isinstance(beads, Sites):
             beads.check(f"{self.name}: beads", layout.topology)

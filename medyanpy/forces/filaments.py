@@ -24,15 +24,7 @@ __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanP
 
 @declared
 class _FilamentForce(OnHandle):
-    """A force on the nodes of filaments, independent of direction and place in space.
-
-    Raises
-    ------
-    TopologyError
-        Not the handle of filaments.
-    ParameterError
-        A number outside its domain.
-    """
+    """A force on the nodes of filaments, independent of direction and place in space."""
 
     _on = ("filaments", Filaments, "filaments")
     conserves_momentum = True
@@ -359,8 +351,7 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows of _kernels/forces/joints.pxd and two more at both ends.
 
-    Each has the place of the node, whether the row is its own, the place of the director of its link or -1, and the
-    number of the joint or -1.
+    They are: places of nodes, whether rows are their own, places of the directors of links or -1, and joints or -1.
     """
     node, which, k = filaments.chain_rows(2)
     n = np.diff(filaments.starts)[which]

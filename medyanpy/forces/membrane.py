@@ -55,15 +55,7 @@ def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -
 
 @declared
 class _MembraneForce(OnHandle):
-    """A force on the vertices of one membrane, independent of direction and place in space.
-
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane.
-    ParameterError
-        A number outside its domain.
-    """
+    """A force on the vertices of one membrane, independent of direction and place in space."""
 
     _on = ("membrane", Membrane, "a membrane")
     conserves_momentum = True
@@ -78,11 +70,7 @@ class _MembraneForce(OnHandle):
         return start.one_mode(self.membrane.beads, np.linalg.norm(gradients, axis=1), stiffness)
 
     def _tense(self, start: Start, tension: Any) -> np.ndarray:
-        """Return squared frequencies of a tension, one number or one for each triangle.
-
-        The area is at most the energy of Dirichlet, with second derivatives at most those of springs of half a
-        cotangent.
-        """
+        """Return ω² of a tension: at most that of springs of half a cotangent, by the energy of Dirichlet."""
         mesh = self.membrane.mesh
         *_, cotangents = triangle_geometry(mesh)
         stress = np.broadcast_to(tension, (len(mesh.faces),))[:, None]
@@ -308,10 +296,8 @@ class MembraneBending(_OfCurvature):
         )]  # fmt: skip
 
     def _folded(self, area: np.ndarray) -> np.ndarray:
-        """Mark vertices (V,) that are not nearly flat, where area vectors G of triangles cancel, or not flat at rest.
-
-        Their second derivatives are others, and of the vertex forms without bound.
-        """
+        """Mark vertices (V,) with other second derivatives: not nearly flat, where area vectors cancel, or not flat at
+        rest."""
         if self._discretization != "vertex":
             return np.zeros(len(area), bool)
         flatness = self.flatness()

@@ -34,15 +34,7 @@ _EDGES = 2.0
 
 @declared
 class _OnMembrane(OnHandle):
-    """An energy of the points of one handle, that does not change when the membrane moves with its points.
-
-    Raises
-    ------
-    TopologyError
-        Not the handle of in-triangle points.
-    ParameterError
-        A number outside its domain.
-    """
+    """An energy of the points of one handle, that does not change when the membrane moves with its points."""
 
     _on = ("points", InTrianglePoints, "in-triangle points")
     conserves_momentum = True

@@ -27,15 +27,7 @@ __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 
 @declared
 class _RodForce(OnHandle):
-    """A force on the nodes of rods.
-
-    Raises
-    ------
-    TopologyError
-        Not the handle of rods.
-    ParameterError
-        A number outside its domain.
-    """
+    """A force on the nodes of rods."""
 
     _on = ("rod", Rods, "rods")
     rod: Rods = argument("Rods", attribute="The rods acted on.")

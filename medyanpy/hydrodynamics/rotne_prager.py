@@ -34,12 +34,9 @@ class RotnePrager(Described, Guarded):
 
     A bead counts as the sphere that its friction γ belongs to: of radius :math:`\gamma/6\pi\eta`. Balls, free beads,
     and nodes of filaments are such spheres; their rotation does not matter. A rigid body and a node of a rod keep their
-    own 6×6 tensor. They interact with others as the smallest sphere around their centre of mass that is not more mobile
-    than they are in any of the six motions: for a sphere, itself. `radius` returns it. At distances of about a radius,
-    the tensor is an approximation, without lubrication.
-
-    Membranes, in-triangle points, beads on surfaces and all beads that are not named do not take part. They keep
-    friction and noise of their own, and neither move the fluid nor are moved by it.
+    own 6×6 tensor; with others they interact as the smallest sphere around their centre of mass that is not more mobile
+    than they are in any of the six motions (`radius`). Lubrication is missing. Membranes, in-triangle points, beads on
+    surfaces and all beads that are not named do not take part: they neither move the fluid nor are moved by it.
 
     Raises
     ------
@@ -48,9 +45,9 @@ class RotnePrager(Described, Guarded):
     TopologyError
         Something else than handles, handles of several topologies, the same one twice, kinds that cannot take part.
 
-    Notes
-    -----
-    Documentation: "Hydrodynamic interactions". Ermak and McCammon, J. Chem. Phys. 69, 1352 (1978).
+    References
+    ----------
+    Ermak and McCammon, J. Chem. Phys. 69, 1352 (1978). See :doc:`/hydrodynamic_interactions`.
     """
 
     _remedy = "make a new one, and a new System with it"
@@ -99,17 +96,8 @@ class RotnePrager(Described, Guarded):
         return bool(self.velocity.any() or self.velocity_gradient.any())
 
     def radius(self, handle: Handle) -> np.ndarray:
-        """Return the radii of the spheres that stand for beads of a handle.
-
-        Returns
-        -------
-        (n,) float array, nm
-
-        Raises
-        ------
-        TopologyError
-            A handle that does not take part.
-        """
+        """Return the radii of the spheres that stand for beads of a handle, (n,) nm; TopologyError if it does not take
+        part."""
         if not any(handle is one for one in self.handles):
             named = ", ".join(h.name for h in self.handles)
             raise TopologyError(f"RotnePrager: {handle!r} does not take part: {named} do")
@@ -121,13 +109,7 @@ class RotnePrager(Described, Guarded):
         return np.broadcast_to(radius, (len(handle),)).copy()
 
     def check(self) -> None:
-        """Refuse beads that cannot take part as they are now.
-
-        Raises
-        ------
-        ParameterError, TopologyError
-            Names the bead.
-        """
+        """Raise a ParameterError or TopologyError, with the bead, for beads that cannot take part as they are now."""
         for handle in self.handles:
             self._check_beads(handle)
 
@@ -165,10 +147,8 @@ class RotnePrager(Described, Guarded):
         if np.any(held):
             raise ParameterError(f"{name}: {first(held)} is fixed, or held; what does not move cannot take part yet")
         if isinstance(handle, Filaments) and handle.friction_along is not None:
-            raise ParameterError(
-                f"{name} has another friction along than across: the fluid between its nodes makes that; give the "
-                "nodes one friction"
-            )
+            why = "the fluid between its nodes makes that; give the nodes one friction"
+            raise ParameterError(f"{name} has another friction along than across: {why}")
         if isinstance(handle, OrientedBeads):
             tensors = handle.friction_tensors
             still = np.linalg.eigvalsh(_scaled(tensors))[:, 0] <= 1e-12
@@ -209,10 +189,8 @@ def _scaled(tensors: np.ndarray) -> np.ndarray:
 
 
 def _kept(what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-    if given is None:
-        out = np.zeros(shape)
-    else:
-        out = vector(what, given).copy() if shape == (3,) else array(what, given, shape).copy()
+    given = np.zeros(shape) if given is None else given
+    out = vector(what, given).copy() if shape == (3,) else array(what, given, shape).copy()
     out.flags.writeable = False
     return out
 

@@ -81,10 +81,6 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
         Of solid balls, each of which adds :math:`\tfrac25 m a^2` to every moment. Points on a line have no inertia
         about it; balls have.
 
-    Returns
-    -------
-    PrincipalAxes
-
     Raises
     ------
     ParameterError
@@ -102,8 +98,6 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
     >>> import numpy as np
     >>> import medyanpy as mp
     >>> body = mp.rigid.principal_axes([[0, 0, 0], [0, 0, 3], [0, 1, 0]], masses=1.0)
-    >>> body.center_of_mass
-    array([0.        , 0.33333333, 1.        ])
     >>> np.round(body.inertia, 3)
     array([0.485, 6.181, 6.667])
     """

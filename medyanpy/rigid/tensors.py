@@ -6,6 +6,7 @@ Both depend on the reference point, which is not part of the tensor: shifts are 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +38,6 @@ def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 
     tolerance : float, >= 0
         Largest difference between an element of the scaled tensor and its mirror image. Tensors read from a table
         with few digits need more than the default.
-
-    Returns
-    -------
-    (6, 6) float
 
     Raises
     ------
@@ -81,9 +78,7 @@ def check_tensors(a: np.ndarray, name: Callable[[int], str], tolerance: float = 
     return out
 
 
-def _at_fault(
-    what: str, a: np.ndarray, scale: np.ndarray, skew: np.ndarray, lowest: float, tolerance: float
-) -> ParameterError:
+def _at_fault(what: str, a: Any, scale: Any, skew: np.ndarray, lowest: float, tolerance: float) -> ParameterError:
     if np.isnan(scale).any():
         i = int(np.argmax(np.isnan(scale)))
         return ParameterError(f"{what}[{i}, {i}] = {a[i, i]:g} but must be > 0: it is not positive definite")
@@ -102,34 +97,20 @@ def _at_fault(
 def friction_to_diffusion(
     friction: "Numbers", temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    """Return the diffusion tensor of a friction tensor, kT times its inverse.
-
-    It is about the same point and in the same frame.
+    """Return the diffusion tensor of a friction tensor, kT times its inverse, about the same point in the same axes.
 
     Parameters
     ----------
     friction : (6, 6) float
-        pN s/nm, pN s and pN nm s in its blocks.
+        pN s/nm, pN s and pN nm s in its blocks; those of the result are in nm²/s, nm/s and 1/s.
     temperature : float, K, > 0
     kT : float, pN nm, > 0
         Instead of the temperature.
-
-    Returns
-    -------
-    (6, 6) float
-        nm²/s, nm/s and 1/s in its blocks.
 
     Raises
     ------
     ParameterError
         The tensor is not symmetric and positive definite, or both or none of temperature and kT are given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> np.diag(mp.rigid.friction_to_diffusion(np.diag([2.0, 2.0, 2.0, 4.0, 4.0, 4.0]), kT=1.0))
-    array([0.5 , 0.5 , 0.5 , 0.25, 0.25, 0.25])
     """
     energy = required_thermal_energy("friction_to_diffusion", temperature, kT)
     return energy * _inverse(check_tensor(friction, "friction"))
@@ -138,12 +119,7 @@ def friction_to_diffusion(
 def diffusion_to_friction(
     diffusion: "Numbers", temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    """Return the friction tensor of a diffusion tensor, kT times its inverse.
-
-    It is about the same point and in the same frame.
-
-    Parameters, units and errors are those of `friction_to_diffusion`, the other way round.
-    """
+    """Return the friction tensor of a diffusion tensor, as `friction_to_diffusion` the other way round."""
     energy = required_thermal_energy("diffusion_to_friction", temperature, kT)
     return energy * _inverse(check_tensor(diffusion, "diffusion"))
 
@@ -162,10 +138,6 @@ def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
     shift : (3,) float, nm
         From the old reference point to the new one, in the frame of the tensor.
 
-    Returns
-    -------
-    (6, 6) float
-
     Raises
     ------
     ParameterError
@@ -178,25 +150,10 @@ def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
 
 
 def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
-    r"""Return the diffusion tensor about another reference point of the same body.
+    r"""Return the diffusion tensor about another reference point of the same body, as `move_friction`.
 
     With W = [shift]×, :math:`D_{rt} \leftarrow D_{rt} + D_{rr}W` and
     :math:`D_{tt} \leftarrow D_{tt} - WD_{rt} + D_{tr}W - WD_{rr}W`; the rotational block stays.
-
-    Parameters
-    ----------
-    diffusion : (6, 6) float
-    shift : (3,) float, nm
-        From the old reference point to the new one, in the frame of the tensor.
-
-    Returns
-    -------
-    (6, 6) float
-
-    Raises
-    ------
-    ParameterError
-        The tensor is not symmetric and positive definite.
     """
     x = np.eye(6)
     x[:3, 3:] = -_cross(vector("move_diffusion: shift", shift))
@@ -204,18 +161,13 @@ def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
 
 
 def rotate_tensor(tensor: "Numbers", axes: "Numbers") -> np.ndarray:
-    """Return the tensor in another frame.
+    """Return the friction or diffusion tensor (6, 6) in another frame.
 
     Parameters
     ----------
     tensor : (6, 6) float
-        Friction or diffusion.
     axes : (3, 3) float
         Its rows are the axes of the new frame, in the old one: a proper rotation.
-
-    Returns
-    -------
-    (6, 6) float
 
     Raises
     ------
@@ -243,10 +195,6 @@ def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
     Solves :math:`(\operatorname{tr}D_{rr} - D_{rr})\,d = -\mathrm{axial}(D_{rt} - D_{tr})`, where the axial vector of a
     skew matrix A is (A32, A13, A21). Every body has exactly one such point, and the trace of its translational
     block is the coefficient of diffusion over long times.
-
-    Parameters
-    ----------
-    diffusion : (6, 6) float
 
     Returns
     -------
@@ -281,21 +229,8 @@ def center_of_resistance(friction: "Numbers") -> np.ndarray:
     r"""Return the point where the coupling block of the friction tensor is symmetric (Brenner's centre of reaction).
 
     Solves :math:`(\operatorname{tr}\zeta_{tt} - \zeta_{tt})\,d = \mathrm{axial}(\zeta_{rt} - \zeta_{tr})`. It is the
-    centre of diffusion for bodies with enough symmetry, and another point for others.
-
-    Parameters
-    ----------
-    friction : (6, 6) float
-
-    Returns
-    -------
-    (3,) float, nm
-        From the reference point of the tensor, in its frame: a shift for `move_friction`.
-
-    Raises
-    ------
-    ParameterError
-        The tensor is not symmetric and positive definite.
+    centre of diffusion for bodies with enough symmetry, and another point for others. Units and errors are those of
+    `center_of_diffusion`; it is a shift for `move_friction`.
     """
     f = check_tensor(friction, "friction")
     return _solve_skew(f[:3, :3], f[3:, :3] - f[:3, 3:])

@@ -103,12 +103,6 @@ class Inflated(_Written):
         The surface is 2r high. Holes in which the size of f stays below r are filled.
     bounding_box, length, constants
         As of `Polynomial`; the box defaults to -r and r along z, and no bounds along x and y.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.surfaces.Inflated("x**2 + y**2 - 1", r=0.3).value([[1.0, 0.0, 0.3]]).tolist()
-    [0.0]
     """
 
     def __init__(
@@ -151,13 +145,6 @@ class Lemniscate(Surface):
         From the origin to the end of each lobe of the curve.
     r : float, nm, > 0 and < a/4
         Half the height. The bottom of each lobe is at f = -a/4: from r = a/4 on there are no holes.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> surface = mp.surfaces.Lemniscate(2, a=1.0, r=1 / 6)
-    >>> surface.value([[0.0, 0.0, 1 / 6]]).tolist()
-    [0.0]
     """
 
     def __init__(self, foci: int, a: float, r: float) -> None:
