@@ -25,12 +25,8 @@ class CircularSection:
 
     Parameters
     ----------
-    radius : float, nm, > 0
-        r
-    youngs_modulus : float, pN/nm² (MPa), > 0
-        Y
-    poisson_ratio : float, > -1 and <= 0.5
-        ν
+    radius, youngs_modulus, poisson_ratio : float, nm, > 0; pN/nm² (MPa), > 0; > -1 and <= 0.5
+        r, Y and ν.
     density : float, pN s²/nm⁴, > 0
         Mass per volume; water has 1e-21.
     shear_correction : float, > 0

@@ -134,16 +134,6 @@ class DirectionLinks(_Angles):
     -----
     As of `AngleLinks`, which has this term with the directions from b to a and from b to c. Only directions matter, not
     places: the force is a pair of couples.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> nodes = [[0.0, 0, 0], [27.0, 0, 0]], [[0.0, 5, 0], [0.0, 32, 0]]
-    >>> actin = topology.add_filaments(nodes, node_mass=4e-12)
-    >>> start, end = (actin.sites([0, 1], 0, fraction) for fraction in (0.0, 1.0))
-    >>> mp.forces.DirectionLinks(start[0], end[0], start[1], end[1], 40.0, angle=0.0)
-    DirectionLinks(1: stiffness=40, angle=0)
     """
 
     c: Given["Beads", Sites] = argument(SITES, attribute="The third site of each term.")
@@ -204,16 +194,6 @@ class NormalLinks(SiteTerms):
     corners, and the point moves towards a normal along the direction: `ṗ_λ = -∂U/∂λ`. A direction without length, and a
     point whose triangles have area vectors that cancel, have the energy k and no force. Second derivatives are not
     offered. Cost: 3 µs a term, on one thread. Each term has a number, as each of `Links` has.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(4, 4, 10.0), vertex_mass=1.0)
-    >>> foot = topology.add_intriangle_points(sheet, triangles=[8], barycentric=[[0.2, 0.3, 0.5]], mass=1.0)
-    >>> body = topology.add_rigid_bodies([[20.0, 20, 0]], [[1.0, 0, 0, 0]], mass=1.0, inertia=(1, 1, 1))
-    >>> mp.forces.NormalLinks(body.sites([[0.0, 0, 0]]), body.sites([[0.0, 0, 1]]), foot, stiffness=100.0)
-    NormalLinks(1: stiffness=100)
     """
 
     point: Given["Beads", Sites] = argument(

@@ -87,15 +87,6 @@ class SoftCollisions(ShapeForce):
     ----------
     K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016), MEDYAN. V. J. Lumelsky, Inf. Process.
     Lett. 21, 55 (1985), and C. Ericson, Real-Time Collision Detection (2005), closest points.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> actin = topology.add_filaments([[[0.0, 0, 0], [27, 0, 0]], [[13, -10, 5.0], [13, 10, 5]]], node_mass=4e-12)
-    >>> balls = topology.add_balls([[0.0, 0, 20]], radius=15.0, mass=4e-12)
-    >>> mp.forces.SoftCollisions([actin, balls], stiffness=100.0, radius=[3.0, None])
-    SoftCollisions(stiffness=100, radius=(3.0, None), switchover=8, skin=None)
     """
 
     conserves_momentum = True

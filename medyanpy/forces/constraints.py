@@ -210,15 +210,6 @@ class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
         one.
     ParameterError
         A number outside its domain, or neither or both of temperature and kT.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]], mass=1.0)
-    >>> links = topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - 1", [[0, 1], [1, 2]])
-    >>> mp.forces.ConstraintFixmanPotential(links, kT=4.0)
-    ConstraintFixmanPotential(kT=4)
     """
 
     @property

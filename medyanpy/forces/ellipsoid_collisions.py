@@ -71,19 +71,6 @@ class EllipsoidCollisions(ShapeForce):
     References
     ----------
     J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985), the contact function; shapes: our own.
-
-    Examples
-    --------
-    A needle that lies across a filament touches it at the sum of its short semi-axis and the radius.
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> needle = topology.add_rigid_bodies([[0.0, 0, 4]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[5.2, 5.2, 0.4])
-    >>> actin = topology.add_filaments([[[-20.0, 5, 4], [20, 5, 4]]], node_mass=1.0)
-    >>> system = mp.System(topology)
-    >>> force = system.add_force(mp.forces.EllipsoidCollisions(needle, actin, 4.0, [1.5, 1.5, 9.0], radius=3.5))
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 9)
-    4.0
     """
 
     conserves_momentum = True

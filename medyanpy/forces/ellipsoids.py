@@ -59,18 +59,6 @@ class EllipsoidRepulsion(PairForce):
     References
     ----------
     J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985).
-
-    Examples
-    --------
-    Two needles side by side touch at twice the short semi-axis:
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> needles = topology.add_rigid_bodies([[0, 0, 0], [2.0, 0, 0]], [[1, 0, 0, 0]] * 2, 1.0, inertia=[5.2, 5.2, 0.4])
-    >>> system = mp.System(topology)
-    >>> force = system.add_force(mp.forces.EllipsoidRepulsion(needles, needles, 4.0, [1.0, 1.0, 5.0]))
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 12)
-    4.0
     """
 
     group_a: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)

@@ -27,7 +27,6 @@ __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 
 # Rounding of an energy that is the same at both ends of a box.
 _ROUNDING = 1e-9
-_NOTHING = np.zeros((1, 3))
 
 
 class _SingleBeadForce(Force):
@@ -125,13 +124,12 @@ class _SingleBeadForce(Force):
     def _quadratic(self, layout: "Layout", stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
         """Make a quadratic field; `center` and `force` are names of numbers, empty for a term that is not there."""
         table, place, order, on_points = self._place(layout)
-        rows = [
-            _NOTHING if not name
-            else self._in_order(name, order) if self._numbers[name].ndim == 2
-            else self._numbers[name].reshape(1, 3)
-            for name in (center, force)
-        ]  # fmt: skip
-        operation = Field(self.name, table, place, stiffness, *rows)
+
+        def rows(name: str) -> np.ndarray:
+            given: np.ndarray = self._numbers[name] if name else np.zeros(3)
+            return self._in_order(name, order) if given.ndim == 2 else given.reshape(1, 3)
+
+        operation = Field(self.name, table, place, stiffness, rows(center), rows(force))
         operation.acts_on_points = on_points
         return operation
 
@@ -163,16 +161,6 @@ class HarmonicTrap(_SingleBeadForce):
     r"""A spring from each of some beads to a place that does not move.
 
     .. math:: U = \sum_i \sum_{c = x, y, z} \tfrac12 k_c (x_{ic} - o_{ic})^2
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> bead = topology.add_beads([[3.0, 0, 4]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> trap = system.add_force(mp.forces.HarmonicTrap(bead, stiffness=2.0, center=[0.0, 0.0, 0.0]))
-    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    25.0
     """
 
     beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")

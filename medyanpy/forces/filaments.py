@@ -86,15 +86,6 @@ class FilamentBending(_JointForce):
     ----------
     O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). L. D. Landau, E. M. Lifshitz, Theory of Elasticity,
     § 18. F. Gittes et al., J. Cell Biol. 120, 923 (1993): actin and microtubules.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> actin = topology.add_filament(np.linspace([0.0, 0.0, 0.0], [270.0, 0.0, 0.0], 11), node_mass=4e-12)
-    >>> mp.forces.FilamentBending(actin, bending_modulus=7e4)
-    FilamentBending(bending_modulus=70000, rest_angle=0)
     """
 
     bending_modulus: Each = number(
@@ -216,15 +207,6 @@ class FilamentTwisting(_JointForce):
     ----------
     M. Bergou et al., ACM Trans. Graph. 27, 63 (2008): twist by parallel transport. Y. Tsuda, H. Yasutake, A. Ishijima,
     T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996): actin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> x = np.linspace([0.0, 0.0, 0.0], [270.0, 0.0, 0.0], 11)
-    >>> actin = mp.Topology().add_filament(x, node_mass=4e-12, directors="parallel", director_mass=1.5e-11)
-    >>> mp.forces.FilamentTwisting(actin, twist_modulus=8e4)
-    FilamentTwisting(twist_modulus=80000, rest_twist=0)
     """
 
     twist_modulus: Each = number(
@@ -363,12 +345,9 @@ def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarr
         link = node if filaments.closed else node - which
         has_link = filaments.closed | (k < n - 1)
         director = np.where(has_link, layout.slice_of(filaments.directors).start + link, -1)
-    return (
-        (layout.slice_of(filaments).start + with_edges(node, 2)).astype(np.int32),
-        np.pad(owned, 2).astype(np.int32),
-        np.pad(director, 2, constant_values=-1).astype(np.int32),
-        np.pad(joint, 2, constant_values=-1),
-    )
+    place = layout.slice_of(filaments).start + with_edges(node, 2)
+    director, joint = (np.pad(rows, 2, constant_values=-1) for rows in (director, joint))
+    return place.astype(np.int32), np.pad(owned, 2).astype(np.int32), director.astype(np.int32), joint
 
 
 def _in_rows(joint: np.ndarray, values: np.ndarray) -> np.ndarray:

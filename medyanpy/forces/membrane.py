@@ -544,17 +544,6 @@ class MembraneOsmoticPressure(AtTemperature, _InSolution):
     ----------
     J. H. van 't Hoff, Z. Phys. Chem. 1, 481 (1887): the pressure. C. Zhu, C. T. Lee, P. Rangamani, Biophys. Rep. 2,
     100062 (2022): this energy in q (Mem3DG).
-
-    Examples
-    --------
-    A vesicle that would take up a tenth more:
-
-    >>> import medyanpy as mp
-    >>> mesh = mp.TriangleMesh.icosphere(50.0, 2)
-    >>> vesicle = mp.Topology().add_membrane(mesh, vertex_mass=4e-12)
-    >>> c = 10.0 * 6.022e-4
-    >>> mp.forces.MembraneOsmoticPressure(vesicle, 1.1 * c * mesh.volume, c, temperature=300.0)
-    MembraneOsmoticPressure(particles=3351.05, concentration=0.006022, kT=4.14195)
     """
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:

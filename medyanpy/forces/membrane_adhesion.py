@@ -66,14 +66,6 @@ class MembraneAdhesion(_MembraneForce):
     ----------
     U. Seifert, R. Lipowsky, Phys. Rev. A 42, 4768 (1990): adhesion by an energy per area. P. M. Morse, Phys. Rev. 34,
     57 (1929): the well. M. Deserno, Phys. Rev. E 69, 031903 (2004): wrapping.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
-    >>> floor = mp.boundaries.Plane(point=(0.0, 0.0, -52.0))
-    >>> mp.forces.MembraneAdhesion(vesicle, floor, strength=0.05, range=2.0, distance=2.0)
-    MembraneAdhesion(strength=0.05, range=2, distance=2)
     """
 
     to: "Boundary | Sphere | Handle" = argument(

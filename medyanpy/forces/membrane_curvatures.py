@@ -93,13 +93,6 @@ class MembraneAreaDifference(_OfCurvature, _Closed):
     ----------
     L. Miao, U. Seifert, M. Wortis, H.-G. Döbereiner, Phys. Rev. E 49, 5389 (1994); W. Wiese, W. Harbich, W. Helfrich,
     J. Phys. Condens. Matter 4, 1647 (1992): the energy. U. Seifert, Adv. Phys. 46, 13 (1997): values.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneAreaDifference(vesicle, modulus=82.0, thickness=3.0, area_difference=4e4, area=3e6)
-    MembraneAreaDifference(modulus=82, thickness=3, area_difference=40000, area=3e+06)
     """
 
     _open = "lipids go from one side to the other round it"

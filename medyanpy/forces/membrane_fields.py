@@ -72,17 +72,6 @@ class MembraneField(_OnMembrane):
     In `state.forces` points have the corresponding force in the plane of their triangle. Vertices have the force that
     cancels the one that points pass on to them. The force jumps where a point crosses an edge: errors of the energy
     there are those of the flight itself, see :doc:`/theory/geodesic`.
-
-    Examples
-    --------
-    Proteins drawn to one end of a vesicle:
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 2), vertex_mass=1.0)
-    >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
-    >>> mp.forces.MembraneField(proteins, -0.1 * vesicle.mesh.vertices[:, 2])
-    MembraneField(values=array of 162)
     """
 
     values: Each = number(
@@ -172,17 +161,18 @@ class _CurvedPoints(_OnMembrane):
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
-        membrane, c = self.points.membrane, abs(checked["curvature"])
-        edge = mean(membrane.mesh.edge_lengths)
-        if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
+        membrane, curvature = self.points.membrane, checked["curvature"]
+        if curvature == self._values.get("curvature"):
+            return checked
+        c, edge = abs(curvature), mean(membrane.mesh.edge_lengths)
+        if c * edge * _EDGES > 1.0:
             warn_outside(
-                f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
+                f"{self.name}: a curvature of {curvature:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
                 f"edges of {membrane.name!r}, which are {edge:.4g} nm long: its mesh shows radii from {_EDGES:g} edges "
                 f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
                 MeshQualityWarning,
             )
-        if checked["curvature"] != self._values.get("curvature"):
-            warn_inside_out(self.name, membrane, checked["curvature"], "a positive curvature bulges inward there")
+        warn_inside_out(self.name, membrane, curvature, "a positive curvature bulges inward there")
         return checked
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
@@ -244,15 +234,6 @@ class PointCurvature(_CurvedPoints):
     ----------
     W. Pezeshkian, J. H. Ipsen, Nat. Commun. 15, 548 (2024): this energy, of proteins that sit on vertices. W. Helfrich,
     Z. Naturforsch. C 28, 693 (1973).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1.0)
-    >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
-    >>> mp.forces.PointCurvature(proteins, bending_modulus=160.0, curvature=0.02, area=100.0)
-    PointCurvature(bending_modulus=160, curvature=0.02, area=100)
     """
 
     bending_modulus: float = number(
@@ -342,17 +323,6 @@ class PythonMembraneField(CallsPython, _OnMembrane):
     Energies must be continuous across edges; with a jump there, energy is not conserved. `CustomMembraneField` needs no
     Python in the step. An exception of the function, and anything but finite numbers of these shapes, ends the run with
     a `SimulationError`.
-
-    Examples
-    --------
-    >>> import numpy as np, medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> cell = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0)
-    >>> points = topology.add_intriangle_points(cell, 5, mass=1.0, seed=1)
-    >>> def away_from_vertices(triangles, weights, depth=2.0):
-    ...     return depth * np.sum(weights**2, axis=1), 2.0 * depth * weights
-    >>> mp.forces.PythonMembraneField(points, away_from_vertices)
-    PythonMembraneField(away_from_vertices)
     """
 
     calls_python = True

@@ -98,14 +98,6 @@ class MembraneLineTension(_MembraneForce):
     ----------
     R. Lipowsky, J. Phys. II 2, 1825 (1992); F. Jülicher, R. Lipowsky, Phys. Rev. E 53, 2670 (1996): membranes of two
     phases. H. Federer, Trans. Am. Math. Soc. 93, 418 (1959).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
-    >>> raft = vesicle.mesh.vertices[:, 2] > 35.0
-    >>> mp.forces.MembraneLineTension(vesicle, raft, line_tension=1.0)
-    MembraneLineTension(phases=array of 162, line_tension=1)
     """
 
     phases: Each = number(

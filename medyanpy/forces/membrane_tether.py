@@ -50,13 +50,6 @@ class MembraneTether(_MembraneForce):
     ----------
     H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): both forms, and their numbers
     b = 80 kT, l_min = 0.67, l_c1 = 0.85, l_c0 = 1.15, l_max = 1.33.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneTether(vesicle, strength=330.0, length=150.0)
-    MembraneTether(strength=330, length=150, l_min=0.67, l_c1=0.85, l_c0=1.15, l_max=1.33)
     """
 
     strength: float = number("pN nm", "b; 80 kT in the source.", above=0.0)

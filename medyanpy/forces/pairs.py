@@ -321,20 +321,6 @@ class Coulomb(PairForce):
     There is no cutoff: a truncated 1/r is another energy, with apparent charges at the cutoff. The time of a step grows
     as the square of the number of beads. Another force, such as `LennardJones`, has to keep charges of opposite sign
     apart: two in one place have no finite force, and the run ends and names the bead.
-
-    Examples
-    --------
-    A sodium and a chloride ion in contact, in units of kT at 300 K:
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> ions = topology.add_beads([[0.0, 0, 0], [0.28, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.Coulomb(ions, [1.0, -1.0]))
-    Coulomb(charges=array of 2, constant=230.708)
-    >>> energy = mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    >>> round(energy / (300.0 * mp.units.boltzmann), 1)
-    -198.9
     """
 
     _group_names = ("beads", "beads")

@@ -54,12 +54,6 @@ class LinkLengthPenalty(NamedTerms):
     References
     ----------
     M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", sections 1.1 and 4.1-4.3.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.forces.LinkLengthPenalty([[0, 1], [1, 2]], omega=20.0, length=1.0)
-    LinkLengthPenalty(omega=20, length=1)
     """
 
     conserves_momentum = True
@@ -187,14 +181,6 @@ class RigidTrianglePenalty(_TriplePenalty):
     References
     ----------
     M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", equation (26).
-
-    Examples
-    --------
-    TIP3P water, with H-O at 0.09572 nm and the angle 104.52°:
-
-    >>> import medyanpy as mp
-    >>> mp.forces.RigidTrianglePenalty([[0, 1, 2], [3, 4, 5]], omega=2e4, lengths=[0.09572, 0.09572, 0.1513898])
-    RigidTrianglePenalty(omega=20000, lengths=array of 3)
     """
 
     conserves_momentum = True

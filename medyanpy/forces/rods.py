@@ -178,14 +178,6 @@ class RodLoad(_RodForce):
     References
     ----------
     Ladd & Misra (2009), after (29): prescribed forces and couples on the ends.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> nodes, orientations = mp.rods.uniform(63, 1.0)
-    >>> rod = mp.Topology().add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 2.0], ends=("clamped", "free"))
-    >>> mp.forces.RodLoad(rod, "end", couple=[0.0, 0.005, 0.0])  # 2πB/L, here of B = 0.05, rolls it up to a circle
-    RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.005, 0.0))
     """
 
     end: Given[Literal["start", "end"], str] = argument(
@@ -193,7 +185,9 @@ class RodLoad(_RodForce):
         attribute='Which end: ``"start"`` or ``"end"``.',
     )  # fmt: skip
     force: Given["Numbers", np.ndarray] = number("pN", "", default=(0.0, 0.0, 0.0), size=3)
-    couple: Given["Numbers", np.ndarray] = number("pN nm", "", default=(0.0, 0.0, 0.0), size=3)
+    couple: Given["Numbers", np.ndarray] = number(
+        "pN nm", "2πB/L rolls a straight rod up to a circle.", default=(0.0, 0.0, 0.0), size=3
+    )
     follows: InitVar[bool] = argument(
         "bool", "Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.",
         default=False, kw_only=True,

@@ -61,15 +61,6 @@ class WallRepulsion(_SingleBeadForce):
     Starts are checked whenever a Context is made, also one that resumes a run: sizes that are set in a run with WCA
     must have room where beads started, or the run cannot be resumed. The wall takes up momentum: only that along it is
     kept.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> needle = topology.add_rigid_bodies([[0.0, 0, 5]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[5.2, 5.2, 0.4])
-    >>> floor = mp.boundaries.Plane(normal=(0.0, 0.0, 1.0))
-    >>> mp.forces.WallRepulsion(floor, needle, epsilon=4.0, sigma=1.0, semi_axes=[1.0, 1.0, 5.0])
-    WallRepulsion(epsilon=4, sigma=1, radius=None, semi_axes=array of 3)
     """
 
     wall: Boundary = argument(

@@ -58,20 +58,6 @@ class BoxArea(Jump):
     ----------
     W. W. Wood, J. Chem. Phys. 48, 415 (1968), I. R. McDonald, Mol. Phys. 23, 41 (1972): constant pressure by trials.
     O. Farago, P. Pincus, J. Chem. Phys. 120, 2934 (2004): frame tension of membranes.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> patch = mp.TriangleMesh.flat_sheet(10, 10, 10.0, periodic=True)
-    >>> membrane = topology.add_membrane(patch, vertex_mass=1e-6, vertex_friction=1e-3)
-    >>> system = mp.System(topology, box=patch.box)
-    >>> springs = system.add_force(mp.forces.MembraneEdgeSprings(membrane, 0.5, length=10.0))
-    >>> barostat = system.add_jump(mp.jumps.BoxArea(tension=0.05, rate=1e4, step=0.01))
-    >>> context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 2e-5, kT=4.14, seed=1))
-    >>> context.step(100)
-    >>> context.get_state().box != system.box
-    True
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("resize",)

@@ -70,19 +70,6 @@ class EdgeFlips(Jump):
     D. Boal, M. Rao, Phys. Rev. A 45, R6947 (1992): fluid membranes by flips. G. Gompper, D. M. Kroll, J. Phys.:
     Condens. Matter 9, 8795 (1997), a review. H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): their rate as a
     viscosity.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12, vertex_friction=4e-6)
-    >>> system = mp.System(topology)
-    >>> tether = system.add_force(mp.forces.MembraneTether(vesicle, strength=330.0))
-    >>> flips = system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=1e7))
-    >>> context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 1e-9, kT=4.14, seed=1))
-    >>> context.step(100)
-    >>> flips.counts.tried > 100
-    True
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("flip",)

@@ -63,14 +63,6 @@ def ellipsoid_friction(semi_axes: "Numbers", viscosity: float) -> np.ndarray:
 
     It is kT over the diagonal of `ellipsoid_diffusion`; 6πηa and 8πηa³ for a sphere: three translations (pN s/nm), then
     three rotations (pN nm s). Parameters and errors are as there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> friction = mp.rigid.ellipsoid_friction((2.0, 2.0, 2.0), 1e-9)
-    >>> np.diag(friction) / (np.pi * 1e-9)
-    array([12., 12., 12., 64., 64., 64.])
     """
     return np.diag(1.0 / _mobilities("ellipsoid_friction", semi_axes, viscosity))
 

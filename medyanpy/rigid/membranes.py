@@ -91,13 +91,6 @@ def upright(normals: "Numbers") -> np.ndarray:
     ------
     ParameterError
         A wrong shape, a number that is not finite, or a direction of length zero.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.rigid.upright([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0]]).round(3)
-    array([[ 1.   , -0.   ,  0.   ,  0.   ],
-           [ 0.707, -0.   ,  0.707,  0.   ]])
     """
     what = "upright"
     normal = array(f"{what}: normals", normals, (None, 3))

@@ -216,17 +216,6 @@ def from_structure(
     -----
     The friction of domains is that of each by itself in the fluid. Without `hydrodynamics.RotnePrager` a molecule of
     several has the sum of them, about twice its friction as one body.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> def kinase_in_water(file):
-    ...     network = mp.rigid.elastic_network(structure := mp.rigid.read_structure(file, ligands="leave out"))
-    ...     domains = mp.rigid.rigid_domains(network, 3)
-    ...     molecule = mp.rigid.from_structure(structure, mp.presets.WATER, domains=domains, network=network)
-    ...     topology = mp.Topology()
-    ...     bodies = topology.add_rigid_bodies(**molecule.arguments(), name="kinase")
-    ...     return topology, mp.forces.Links(**molecule.links(bodies), name="linkers")
     """
     what = "from_structure"
     if not isinstance(structure, Structure):

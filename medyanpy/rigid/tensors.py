@@ -43,15 +43,6 @@ def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 
     ------
     ParameterError
         Names the element, or the eigenvalue of the scaled tensor (1 on its diagonal), that is at fault.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> mp.rigid.check_tensor(np.diag([1.0, 1.0, 1.0, 2.0, 2.0, -2.0]), "friction")
-    Traceback (most recent call last):
-        ...
-    medyanpy.errors.ParameterError: friction[5, 5] = -2 but must be > 0: it is not positive definite
     """
     a = array(what, tensor, (6, 6))
     tolerance = number(f"{what}: tolerance", tolerance, at_least=0.0)
@@ -127,10 +118,8 @@ def diffusion_to_friction(
 def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
     r"""Return the friction tensor about another reference point of the same body.
 
-    With W = [shift]×, the matrix of the cross product,
-    :math:`\zeta_{rt} \leftarrow \zeta_{rt} - W\zeta_{tt}` and
-    :math:`\zeta_{rr} \leftarrow \zeta_{rr} - W\zeta_{tr} + \zeta_{rt}W - W\zeta_{tt}W`;
-    the translational block stays.
+    With W = [shift]×, the matrix of the cross product, :math:`\zeta_{rt} \leftarrow \zeta_{rt} - W\zeta_{tt}` and
+    :math:`\zeta_{rr} \leftarrow \zeta_{rr} - W\zeta_{tr} + \zeta_{rt}W - W\zeta_{tt}W`; the translational block stays.
 
     Parameters
     ----------
@@ -208,18 +197,8 @@ def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
 
     References
     ----------
-    H. Brenner, J. Colloid Interface Sci. 23, 407 (1967).
-    S. C. Harvey, J. Garcia de la Torre, Macromolecules 13, 960 (1980).
-
-    Examples
-    --------
-    A sphere seen from a point 3 nm below its centre:
-
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> sphere = mp.rigid.ellipsoid_diffusion((2.0, 2.0, 2.0), mp.presets.WATER, 300.0)
-    >>> np.round(mp.rigid.center_of_diffusion(mp.rigid.move_diffusion(sphere, (0.0, 0.0, -3.0))), 9) + 0.0
-    array([0., 0., 3.])
+    H. Brenner, J. Colloid Interface Sci. 23, 407 (1967). S. C. Harvey, J. Garcia de la Torre, Macromolecules 13, 960
+    (1980).
     """
     d = check_tensor(diffusion, "diffusion")
     return -_solve_skew(d[3:, 3:], d[3:, :3] - d[:3, 3:])

@@ -97,12 +97,6 @@ class Plane(Boundary):
     ------
     ParameterError
         A point or a normal of another shape or not finite; a normal without direction.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.surfaces.Plane(normal=(3.0, 0.0, 4.0)).distance([[5.0, 0.0, 0.0]]).tolist()
-    [3.0]
     """
 
     def __init__(
@@ -208,13 +202,6 @@ class Sphere(_Round):
     ------
     ParameterError
         A center of another shape or not finite, a radius that is not positive, an `inside` that is neither.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> cell = mp.surfaces.Sphere(5.0, inside=True)
-    >>> cell.value([[3.0, 0.0, 0.0]]).tolist(), cell.distance([[3.0, 0.0, 0.0], [0.0, 0.0, 7.0]]).tolist()
-    ([-16.0], [2.0, -2.0])
     """
 
     def __init__(self, radius: float, center: "Numbers" = (0.0, 0.0, 0.0), *, inside: bool = False) -> None:

@@ -20,16 +20,6 @@ class Graph(Nodes):
         Number of further inputs of each point.
     varied : int
         The first so many inputs are differentiated by; the rest are numbers of a point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> graph = Graph()
-    >>> x, y, z = graph.coordinates
-    >>> g = graph.add(graph.power(x, 2), graph.number(-1.0))
-    >>> evaluator = graph.compile([g, *graph.gradient(g)])
-    >>> evaluator(np.array([[3.0, 0.0, 0.0]])).tolist()
-    [[8.0, 6.0, 0.0, 0.0]]
     """
 
     def gradient(self, node: int) -> list[int]:

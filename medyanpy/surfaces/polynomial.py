@@ -66,14 +66,6 @@ class Polynomial(_Written):
     ------
     ParameterError
         Text that is not a polynomial (the message names the place), or one that is constant.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.surfaces.Polynomial("x**2 + y**2 - R**2*z", R=2.0).value([[1.0, 1.0, 1.0]]).tolist()
-    [-2.0]
-    >>> mp.surfaces.Polynomial({(2, 0, 0): 1.0, (0, 2, 0): 1.0, (0, 0, 1): -4.0}).value([[1.0, 1.0, 1.0]]).tolist()
-    [-2.0]
     """
 
     def __init__(

@@ -175,12 +175,6 @@ class Surface(Described, ABC):
         ------
         ParameterError
             The first point for which there is no root near by, or where the gradient vanishes.
-
-        Examples
-        --------
-        >>> import medyanpy as mp
-        >>> mp.surfaces.Sphere(2.0).project([[0.0, 3.0, 0.0]]).tolist()
-        [[0.0, 2.0, 0.0]]
         """
         what = f"{type(self).__name__}.project"
         x = self._points(points)
@@ -357,17 +351,6 @@ class PythonSurface(Surface):
     ParameterError
         An argument that is not a function; later, results of a wrong shape or that are not finite, by `value` and
         `gradient`.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> import numpy as np
-    >>> cosh = mp.surfaces.PythonSurface(
-    ...     lambda p: np.cosh(p[:, 2]) ** 2 - p[:, 0] ** 2 - p[:, 1] ** 2,
-    ...     lambda p: np.column_stack([-2 * p[:, 0], -2 * p[:, 1], np.sinh(2 * p[:, 2])]),
-    ... )
-    >>> cosh.value([[1.0, 0.0, 0.0]]).tolist()
-    [0.0]
     """
 
     def __init__(
