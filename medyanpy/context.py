@@ -79,7 +79,7 @@ class Context(Displayed, Settable):
         self._looked = worksheet.Looked()
         found = overlaps_now(self._schedule)
         self._faults.overlapping = bool(found)
-        worksheet.warn(system, integrator, self._said, self._store.box, found)
+        worksheet.warn(system, integrator, self._said, self.layout.box, found)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -92,7 +92,7 @@ class Context(Displayed, Settable):
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
         for handle in store.layout.handles:
-            handle.demand_box(store.layout)
+            handle.kind.demand_box(store.layout)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
         engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout, self.system))
@@ -122,7 +122,7 @@ class Context(Displayed, Settable):
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
                     worksheet.warn(
-                        self.system, self.integrator, self._said, self._store.box, overlaps_now(self._schedule)
+                        self.system, self.integrator, self._said, self.layout.box, overlaps_now(self._schedule)
                     )
                 except BaseException:
                     # Warnings may be errors.
@@ -225,15 +225,9 @@ class Context(Displayed, Settable):
 
     @one_at_a_time
     def get_state(
-        self,
-        positions: bool = False,
-        velocities: bool = False,
-        forces: bool = False,
-        energy: bool = False,
-        virial: bool = False,
-        multipliers: bool = False,
-        physical_positions: bool = False,
-    ) -> State:
+        self, positions: bool = False, velocities: bool = False, forces: bool = False, energy: bool = False,
+        virial: bool = False, multipliers: bool = False, physical_positions: bool = False,
+    ) -> State:  # fmt: skip
         """Return a snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
         Raises

@@ -283,13 +283,10 @@ class SplittingIntegrator(Described, Guarded):
     A       free flight of beads and vertices; in-triangle points ride along
     G       geodesic flight of in-triangle points over the mesh, with recoil on its vertices
     O       Ornstein-Uhlenbeck: friction and noise
-    J       jumps: links bind and let go, and what else happens at once (`System.add_jump`). It belongs at both ends of
-            the word, where positions are nearest to their distribution; where there are no jumps it is left out
-    D       displacement by forces, friction and noise, without velocities: a word of its own, which J may stand
-            around; see `BrownianIntegrator`
-    M( )    not a letter but a block: the letters in the parentheses are accepted or rejected together, by what they
-            have done to the energy, and all momenta are reversed on rejection. ``"M(BAGAB) O"`` samples without a bias
-            of the timestep; :doc:`/theory/metropolis`
+    J       jumps (`System.add_jump`): at both ends of the word, where positions are nearest to their distribution
+    D       displacement without velocities, a word of its own but for J around it; see `BrownianIntegrator`
+    M( )    block of letters that are accepted or rejected together by their change of the energy; momenta are
+            reversed on rejection. ``"M(BAGAB) O"`` has no bias of the timestep: :doc:`/theory/metropolis`
     ======  ================================================================================================
 
     Parameters
@@ -298,21 +295,19 @@ class SplittingIntegrator(Described, Guarded):
         Compact or spaced, of either case.
     timestep : float, s, > 0
     temperature : float, kelvin, > 0
-        Needed, this or `kT`, if the word has an O or is D; refused with other words, which keep no temperature.
+        Needed, this or `kT`, if the word has an O or is D; refused with other words.
     kT : float, pN nm, > 0
-        Instead of `temperature`; dimensionless work needs nothing else.
+        Instead of `temperature`, also for dimensionless work.
     seed : int, 0 to 2^64 - 1
         Of the noise. The same seed gives the same trajectory, bit for bit, on any number of threads.
     symmetric : bool
-        Refuse words that are not palindromes. Blocks must be palindromes in any case; words of blocks, O and J need
-        not be.
+        Refuse words that are not palindromes. Blocks must be; words of blocks, O and J need not.
     kick : Kick, optional
-        What B kicks by: the forces, or what one of `kicks` makes of them.
+        Force rule of B; by default the forces themselves.
     order : int, 2 or 4
-        4 composes the word of three of its kind (Yoshida), one of them back in time, for all kinds of beads: of words
-        without O, or with O at both ends only; of blocks M( ), each by itself. Errors then fall as the fourth power of
-        the timestep where forces are smooth. Where their second derivatives jump (soft contacts, forces with a cutoff),
-        or in-triangle points cross edges, errors are not smaller than of order 2, at three times the cost.
+        4 composes three copies of the word (Yoshida), one of them back in time: of words with O at both ends only or
+        not at all; of blocks M( ), each by itself. Errors fall as timestep⁴ where forces are smooth. Where their second
+        derivatives jump (soft contacts, cutoffs), or points cross edges, they are as of order 2, at thrice the cost.
 
     Raises
     ------
@@ -321,7 +316,7 @@ class SplittingIntegrator(Described, Guarded):
 
     Notes
     -----
-    Timestep and temperature may change between steps: with `set`, or by assigning to `timestep`, `temperature` or `kT`.
+    `timestep`, `temperature` and `kT` may change between steps: by `set`, or by assignment.
 
     Examples
     --------
@@ -340,17 +335,9 @@ class SplittingIntegrator(Described, Guarded):
     _remedy = "make a new integrator, and a new Simulation with it; only timestep, temperature and kT can be set"
 
     def __init__(
-        self,
-        word: str,
-        timestep: float,
-        *,
-        temperature: float | None = None,
-        kT: float | None = None,
-        seed: int = 0,
-        symmetric: bool = True,
-        kick: Kick | None = None,
-        order: int = 2,
-    ) -> None:
+        self, word: str, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0,
+        symmetric: bool = True, kick: Kick | None = None, order: int = 2,
+    ) -> None:  # fmt: skip
         self._base = self._letters = parse_word(word, symmetric)
         self._order = whole_number("order", order, at_least=2, at_most=4)
         if self._order == 3:
@@ -386,9 +373,8 @@ class SplittingIntegrator(Described, Guarded):
     ) -> None:
         """Change the timestep, the temperature, or both; the Context follows at its next step or state.
 
-        Positions and velocities stay as they are: heat or cool by steps, or draw velocities again with
-        ``context.set_velocities_to_temperature``. The time of a Context continues from where it is. Setting what is
-        there already changes nothing.
+        Positions, velocities and the time of the Context stay: ``context.set_velocities_to_temperature`` draws
+        velocities again. Setting the present value changes nothing.
 
         Parameters
         ----------
@@ -400,13 +386,13 @@ class SplittingIntegrator(Described, Guarded):
         Raises
         ------
         ParameterError
-            A number outside its domain, temperature and kT together, or a temperature for a word without O or D; then
+            A number outside its domain, both temperature and kT, or a temperature for a word without O or D; then
             nothing changes.
 
         Notes
         -----
-        Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h. The kT
-        of a `FixmanPotential` is a number of that force: set it too (a `ThermostatWarning` reminds of it).
+        Under linearly implicit kicks x stays, and the physical positions x + β h² a(x) move. The kT of a
+        `FixmanPotential` is set apart (a `ThermostatWarning` reminds of it).
 
         Examples
         --------
@@ -509,10 +495,9 @@ class SplittingIntegrator(Described, Guarded):
         return self._seed
 
     def longest_flight(self, group: int | None = None) -> float:
-        """Return the longest way of beads between two kicks by a group of forces (None: by any), in units of the
-        timestep: 1 of ABA, BAB and BAOAB, which ask for forces once in a step; 0 of D. Harmonic modes of these forces
-        are stable below 2 over their frequency and this way. Of order 4, whose ways go back and forth, it is the one of
-        which that holds: 1.27 of ABA and BAB."""
+        """Return the longest flight between two kicks by a group of forces (None: by any), in units of the timestep: 1
+        of ABA, BAB and BAOAB, 0 of D. Harmonic modes of these forces are stable below 2 over their frequency and it; of
+        order 4 it is defined by that: 1.27 of ABA and BAB."""
         longest = max(self._flights(lambda letter: letter.kicks(group)), default=0.0)
         if self._order == 2 or longest == 0.0:
             return longest
@@ -594,19 +579,14 @@ class BAGOGABIntegrator(_ThermalIntegrator):
 
     Notes
     -----
-    Averages are wrong by the square of the timestep. What in-triangle points that cross edges add to that, and what it
-    asks of the timestep, is in docs/parameters.md, "Points that cross edges".
+    Averages have errors of timestep²; those of in-triangle points that cross edges are in docs/parameters.md, "Points
+    that cross edges".
     """
 
     def __init__(
-        self,
-        timestep: float,
-        *,
-        temperature: float | None = None,
-        kT: float | None = None,
-        seed: int = 0,
+        self, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0,
         kick: Kick | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__("JBAGOGABJ", timestep, temperature=temperature, kT=kT, seed=seed, kick=kick)
 
 
@@ -615,23 +595,20 @@ class BrownianIntegrator(_ThermalIntegrator):
     with jumps.
 
     A plain bead moves by :math:`h F/\gamma + \sqrt{2kTh/\gamma}\,\xi` (Euler and Maruyama). An oriented bead moves in
-    the frame that it has before the step, by the diffusion tensor D about its centre of mass,
+    its frame before the step, by the diffusion tensor D about its centre of mass,
 
     .. math:: d = \tfrac{h}{kT}\, D\,(F, T) + h\,b + (2hD)^{1/2}\,\xi, \qquad b_k = \sum_{ij}\epsilon_{kji}D_{ij}
 
     with i the translations and j the rotations: its centre by the first three components, its orientation exactly by
-    the rotation vector of the last three. The mean step h b is there where the coupling of D is not symmetric: where
-    the centre of mass is not the centre of diffusion. Steps are of weak order 1; forces and mobilities must hardly
-    change within one.
+    the rotation vector of the last three. The mean step h b is not 0 where the centre of mass is not the centre of
+    diffusion. Steps are of weak order 1; forces and mobilities must hardly change within one.
 
-    It stands for any word with friction where velocities relax much faster (m/γ) than forces change; then the timestep
-    is bounded by the stiffness k and no longer by m/γ: :math:`h \ll \gamma/k`. Masses, inertias and velocities have no
-    part in it: velocities are zero and stay so, kinetic energies are zero, temperatures are nan. Random numbers, equal
-    bits, checkpoints, reporters and forces are those of other words, and the forces of all groups act in every step.
-    Where work is measured, all that steps do to the energy is heat.
+    It replaces words with friction where velocities relax much faster (m/γ) than forces change; the timestep is then
+    bounded by the stiffness k: :math:`h \ll \gamma/k`. Masses and inertias have no effect, velocities and kinetic
+    energies are 0, temperatures nan. Forces of all groups act in every step. All work of steps is heat.
 
-    Every bead that moves needs friction, an oriented one friction of rotation too. Constrained filaments, filaments
-    with frictions along and across, beads on surfaces and in-triangle points are refused.
+    Every moving bead needs friction, an oriented one of rotation too. Constrained filaments, filaments with frictions
+    along and across, beads on surfaces and in-triangle points are refused.
 
     Parameters
     ----------
@@ -664,12 +641,7 @@ class BrownianIntegrator(_ThermalIntegrator):
     """
 
     def __init__(
-        self,
-        timestep: float,
-        *,
-        temperature: float | None = None,
-        kT: float | None = None,
-        seed: int = 0,
+        self, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0
     ) -> None:
         super().__init__("JDJ", timestep, temperature=temperature, kT=kT, seed=seed)
 
@@ -686,10 +658,9 @@ class VerletIntegrator(SplittingIntegrator):
 
     Notes
     -----
-    The energy error is bounded, proportional to timestep², where forces are smooth. In-triangle points that cross edges
-    of a moving mesh, or of a bent one under a force, add a random walk of the energy. Its steps are proportional to the
-    timestep, and on average it climbs, proportionally to timestep²: docs/parameters.md, "Points that cross edges",
-    tells by how much. With a thermostat it becomes a small rise of the temperature.
+    The energy error is bounded, of order timestep², where forces are smooth. In-triangle points that cross edges of a
+    moving mesh, or of a bent one under a force, add a random walk with steps of order timestep, which climbs as
+    timestep² (docs/parameters.md, "Points that cross edges"); with a thermostat a small rise of the temperature.
     """
 
     def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:

@@ -191,35 +191,35 @@ class ZhangSkeel(_Choice):
     .. math:: (M + \beta h^2 V'')\,a = -V',\qquad v \leftarrow v + \tfrac h2
               \Bigl(a - \tfrac12 \beta^2 h^4 M^{-1}\, a\cdot V'''\cdot a\Bigr)
 
-    The kick is the gradient of a function of x alone, so that words keep their structure: symplectic, time-reversible
-    and of second order. Momentum and angular momentum are kept to the tolerance of the solves. Harmonic modes of any
-    frequency are stable for β >= 1/4. Heat must move links of length l by less than a hundredth of it in x,
+    The kick is the gradient of a function of x alone: words stay symplectic, time-reversible and of second order.
+    Momentum and angular momentum are kept to the tolerance of the solves. Harmonic modes of any frequency are stable
+    for β >= 1/4. Heat must move links of length l by less than a hundredth of it in x,
     :math:`\sqrt{\beta h^2 kT/m} < 0.01\,l`; beyond, runs were lost.
 
-    The positions x are not those of the particles but :math:`q = x + \beta h^2 a(x)` are (``physical_positions`` of a
-    state): of a stiff mode of frequency ω, x is larger by :math:`1 + \beta(\omega h)^2`.
+    Particles are at :math:`q = x + \beta h^2 a(x)` (``physical_positions`` of a state): of a stiff mode of frequency ω,
+    x is larger by :math:`1 + \beta(\omega h)^2`.
 
     Parameters
     ----------
     beta : float, > 0
-        β; below 1/4 integrators give a `TimestepWarning`. At 1/3 or a little more (0.35) stiff modes cannot excite
-        each other by resonance, and much larger timesteps and temperatures are stable.
+        β; below 1/4 integrators give a `TimestepWarning`. From 1/3 on (0.35) stiff modes cannot excite each other by
+        resonance, and much larger timesteps and temperatures are stable.
     positive_definite : bool
         Use of bonds, links, pair forces and penalties a stiffness K without negative eigenvalues in place of V'': the
         same at rest. The kick is then the gradient of
 
         .. math:: \tilde W_K = V - \tfrac12\beta h^2\, V'\cdot(M + \beta h^2 K)^{-1} V'
 
-        which of harmonic bonds and penalties is never negative; the third derivatives are those of K. Runs bear many
-        times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
+        which is never negative for harmonic bonds and penalties. With beta = 0.35 runs bear many times the temperature
+        (:doc:`/theory/implicit`).
 
     Raises
     ------
     ParameterError
-        A number outside its domain. When a Context is made: beads that are not plain (constrained, on surfaces, in
-        triangles, oriented, membranes that carry points), a force without second and third derivatives.
+        A number outside its domain. By a Context: beads that are not plain (constrained, on surfaces, in triangles,
+        oriented, membranes that carry points), a force without second and third derivatives.
     SimulationError
-        In a run: without `positive_definite`, equations without a solution.
+        In a run, without `positive_definite`: equations without a solution.
 
     References
     ----------
@@ -235,7 +235,7 @@ class ZhangSkeel(_Choice):
         scale = self._scale(integrator, integrator.timestep)
         for force in schedule.system.forces:
             # The method changes little for soft links.
-            pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.store.box, 1.0 / scale)
+            pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.layout.box, 1.0 / scale)
             moved = np.sqrt(scale * integrator.kT) * nearness
             if not (moved > _FURTHEST).any():
                 continue
@@ -260,12 +260,10 @@ class ZhangSkeelSimplified(_Choice):
     Parameters
     ----------
     positive_definite : bool
-        Use of bonds, links, pair forces and penalties a stiffness without negative eigenvalues, in place of V'': the
-        same at rest, but across a bond that is too short 0. There is a solution wherever particles are. As reversible
-        and accurate in the timestep, but the kick is not a gradient, and heats: at 5 to 10 times the explicit timestep
-        by 0.01 to 0.04 kT a step for 60 beads. Friction must take that out; with less than friction * timestep / mass
-        = 0.001, or without O, a Context gives a `TimestepWarning`. `ZhangSkeel` with ``positive_definite=True`` does
-        not heat.
+        Use of bonds, links, pair forces and penalties a stiffness without negative eigenvalues in place of V'': the
+        same at rest, 0 across a bond that is too short. There is always a solution, but the kick is not a gradient, and
+        heats: at 5 to 10 times the explicit timestep by 0.01 to 0.04 kT a step for 60 beads. Below friction * timestep
+        / mass = 0.001, or without O, a Context gives a `TimestepWarning`. `ZhangSkeel` does not heat.
 
     Raises
     ------
@@ -288,7 +286,7 @@ class ZhangSkeelSimplified(_Choice):
         if not len(solved):
             return
         if any(letter.kind == "O" for letter in schedule.integrator.letters):
-            damping = schedule.layout.gather("friction")[solved] * schedule.integrator.timestep
+            damping = schedule.layout.gather(lambda h: h.friction)[solved] * schedule.integrator.timestep
             damping /= schedule.store.masses()[solved]
             least = int(np.argmin(damping))
             if damping[least] >= _LEAST_DAMPING:
@@ -335,11 +333,7 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
     """
 
     def __init__(
-        self,
-        beta: float = 0.25,
-        stiff: Any = (),
-        positive_definite: bool = False,
-        tolerance: float = _TOLERANCE,
+        self, beta: float = 0.25, stiff: Any = (), positive_definite: bool = False, tolerance: float = _TOLERANCE
     ) -> None:
         super().__init__(beta, positive_definite, tolerance)
         what = "ZhangSkeelStiff: stiff"
@@ -436,9 +430,8 @@ class Newmark(PushForwardNewmark):
     .. math:: q_{k+1} = q_k + h\dot q_k + \tfrac{h^2}2[(1 - 2\beta)a_k + 2\beta a_{k+1}],\qquad
               \dot q_{k+1} = \dot q_k + \tfrac h2(a_k + a_{k+1}),\qquad M a_k = -V'(q_k)
 
-    Each step is one of `PushForwardNewmark` seen in other coordinates: from q it goes to :math:`x = q - \beta h^2 a(q)`
-    and back, so that positions of a state are those of the particles, and energies and forces those there. It is not
-    symplectic in q, but conjugate to what is.
+    Each step is one of `PushForwardNewmark` from q to :math:`x = q - \beta h^2 a(q)` and back: states have positions,
+    energies and forces of the particles. It is not symplectic in q, but conjugate to what is.
 
     Parameters
     ----------
@@ -503,7 +496,7 @@ def _plain(schedule: "Schedule") -> list[bool]:
     joint = layout.topology.joint
     held = set() if joint is None else joint.handles
     return [
-        handle not in schedule.flows and handle not in held and handle.in_space
+        handle not in schedule.flows and handle not in held and handle.kind.in_space
         and handle not in layout.topology.point_handles and not (handle in carriers and not handle.fixed)
         for handle in layout.handles
     ]  # fmt: skip

@@ -120,36 +120,30 @@ class _TimeUpError(BaseException):
 
 @plainly_called
 def run(
-    directory: str | os.PathLike[str],
-    make: Callable[[Path], Simulation] | str | os.PathLike[str],
-    *,
-    until: int,
-    walltime: float | str | None = None,
-    threads: int | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    progress: bool | None = None,
-) -> RunOutcome:
+    directory: str | os.PathLike[str], make: Callable[[Path], Simulation] | str | os.PathLike[str], *, until: int,
+    walltime: float | str | None = None, threads: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None,
+) -> RunOutcome:  # fmt: skip
     """Start a run in a folder of its own, resume it, or find that it is done: the same call, as often as it takes.
 
     Parameters
     ----------
     directory : path
-        The folder; made where it is not there. Its ``run.checkpoint`` is all that a later call goes by.
+        The folder, made where missing. A later call reads its ``run.checkpoint``.
     make : callable, or document
-        ``make(directory)`` is called where there is no checkpoint yet, with the folder as an absolute Path, and returns
-        a `Simulation` whose reporters write into it: ``TrajectoryReporter(directory / "run.h5", 1000)``. Where none of
-        them is a `CheckpointReporter` of ``directory / "run.checkpoint"``, one is saved every minute, or as rarely as
-        keeps that to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
+        ``make(directory)`` is called where there is no checkpoint, with an absolute Path, and returns a `Simulation`
+        whose reporters write into it: ``TrajectoryReporter(directory / "run.h5", 1000)``. Without a
+        `CheckpointReporter` of ``directory / "run.checkpoint"`` one is saved every minute, or as rarely as keeps that
+        to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
         ``FromDocument(document)``.
     until : int, >= 0
         The `Simulation.current_step` at which the run is done. To continue, call with a larger one.
     walltime : float, s, > 0, or str, optional
-        How long this call may take, by the clock on the wall, as of `Simulation.run_until`. Building counts; saving
-        the last checkpoint does not: leave it a moment.
+        As of `Simulation.run_until`. Building counts; saving the last checkpoint does not.
     threads : int, optional
-        As of `Simulation`, where `make` does not set it; any number gives the same bits.
+        As of `Simulation`, where `make` does not set it.
     functions : dict of str to callable, optional
-        Of Python forces, as of `Simulation.resume`: no file holds code.
+        Of Python forces, as of `Simulation.resume`.
     progress : bool, optional
         As of `Simulation.step`.
 
@@ -160,11 +154,11 @@ def run(
     Raises
     ------
     ParameterError
-        A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
-        its checkpoint. A text that is not the document of a Simulation; a `make` that returns something else, or whose
+        A folder that is a file, or whose run is farther than `until`, under way in another process, or without its
+        checkpoint. A text that is not the document of a Simulation; a `make` that returns something else, or whose
         reporters write elsewhere, or over what is there.
     WalltimeError
-        A walltime too short for a single step: that one is saved nevertheless.
+        A walltime too short for a single step; that step is saved.
     SimulationError
         The run cannot continue. The checkpoint is the last that was saved.
     OutputError
@@ -172,10 +166,9 @@ def run(
 
     Notes
     -----
-    When the call returns, a checkpoint of the step is saved. SIGTERM, which schedulers send before they kill, is time
-    that is up (in the main thread; others get no signals); Ctrl-C saves a checkpoint too, and comes out as
-    KeyboardInterrupt. Killed at any moment, as often as you like, a run ends with the files of one that nothing
-    happened to, bit for bit, its checkpoint included: :doc:`/restarts`.
+    When the call returns, a checkpoint of the step is saved. SIGTERM ends the time (in the main thread); Ctrl-C saves a
+    checkpoint and raises KeyboardInterrupt. A run that is killed at any moments ends with the same files, bit for bit,
+    as one that was not: :doc:`/restarts`.
 
     Examples
     --------
@@ -223,21 +216,15 @@ def run(
 
 @plainly_called
 def resume(
-    path: str | os.PathLike[str],
-    *,
-    until: int,
-    walltime: float | str | None = None,
-    threads: int | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    progress: bool | None = None,
-) -> RunOutcome:
+    path: str | os.PathLike[str], *, until: int, walltime: float | str | None = None, threads: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None,
+) -> RunOutcome:  # fmt: skip
     """Resume from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
 
     Parameters
     ----------
     path : path
-        A checkpoint. That of the last step takes its place; of one that a `CheckpointReporter` with ``{step}`` has
-        written, the place that this reporter has for it.
+        A checkpoint, which that of the last step replaces; a `CheckpointReporter` with ``{step}`` names another.
     until, walltime, threads, functions, progress
         As of `run`.
 
@@ -275,15 +262,8 @@ def resume(
 
 
 def _was_done(what: str, path: Path, until: int) -> bool:
-    """Tell whether nothing is left to do, so that no file is touched: no steps, no reports, and no frames to cut off
-    after a run that was to go farther. Files left open by a run that was killed after its last step count as work to
-    do.
-
-    Raises
-    ------
-    ParameterError
-        The run is farther.
-    """
+    """Tell whether nothing is left to do: no steps, no reports, no frames to cut off, no files left open by a killed
+    run. ParameterError where the run is farther."""
     head = read_head(path)
     if head["step"] > until:
         raise _past(what, path, head["step"], until)
@@ -347,14 +327,9 @@ def _past(what: str, where: Path, step: int, until: int) -> ParameterError:
 
 
 def _go(
-    what: str,
-    simulation: Simulation,
-    path: Path,
-    until: int,
-    deadline: Deadline,
-    action: Literal["started", "resumed"],
-    progress: bool | None,
-) -> RunOutcome:
+    what: str, simulation: Simulation, path: Path, until: int, deadline: Deadline,
+    action: Literal["started", "resumed"], progress: bool | None,
+) -> RunOutcome:  # fmt: skip
     """Take steps, and leave a checkpoint of the last."""
     before = simulation.current_step
     if before > until:

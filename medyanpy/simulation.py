@@ -116,13 +116,11 @@ class Simulation(Displayed, Guarded):
 
     @property
     def report_work(self) -> bool:
-        """Setting of whether to tell apart where energy comes from; off by default.
+        """Setting of whether to measure heat and work; off by default.
 
-        While it is on, states with ``energy=True`` hold three sums, pN nm, since it was switched on. ``heat`` is what O
-        has added. ``shadow_work`` is what all other letters have: the work of the integrator, zero for an exact one.
-        ``protocol_work`` is that of changes between steps: numbers of forces, positions, velocities. Their sum is the
-        change of the total energy, to round-off. It costs a measurement of the kinetic energy per letter and changes no
-        bit of a trajectory.
+        While it is on, states with ``energy=True`` hold three sums since then, pN nm: ``heat`` of O, ``shadow_work`` of
+        all other letters (zero for an exact integrator), and ``protocol_work`` of changes between steps. Their sum is
+        the change of the total energy, to round-off. It costs a kinetic energy per letter and changes no bit of a run.
 
         Source: Sivak, Chodera & Crooks, Phys. Rev. X 3, 011007 (2013).
         """
@@ -144,18 +142,15 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         SimulationError
-            The run cannot continue. All reporters have been flushed by then, and the simulation is back at the last
-            good state: with the cause mended (numbers of a force, velocities, positions, or a smaller timestep:
-            ``integrator.set(timestep=...)``) it can be run on.
+            The run cannot continue. Reporters are flushed, and the simulation is back at the last good state: mend the
+            cause (forces, velocities, positions, or ``integrator.set(timestep=...)``) and step again.
         OutputError
-            A reporter cannot write. What it holds waits in memory; with the cause mended the run can continue.
+            A reporter cannot write. It keeps its data in memory; mend the cause and step again.
 
         Notes
         -----
-        Where a reporter raises, whatever it is, the others report nevertheless before the error comes out (checkpoints
-        wait, as they tell what the others have written). A reporter that has not reported at this step is asked again
-        before the next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at
-        work.
+        Where a reporter raises, the others still report before the error comes out, except checkpoints. A reporter that
+        has not reported at this step is asked again before the next. Signals come during steps, not during reports.
         """
         n = whole_number("step: n", n, at_least=0)
         with Progress(n, progress) as bar:
@@ -167,18 +162,17 @@ class Simulation(Displayed, Guarded):
         Parameters
         ----------
         step : int, >= current_step
-            The `current_step` to reach; where it is reached already, nothing is done.
+            The `current_step` to reach.
         walltime : float, s, > 0, or str, optional
-            How long it may take from now, by the clock on the wall: seconds, or text such as ``"50m"``, ``"1h30m"`` or
-            ``"1-02:30:00"``. No step is begun that would come too late, going by those before. At least one is taken.
+            Real time from now: seconds, or text such as ``"50m"``, ``"1h30m"`` or ``"1-02:30:00"``. No step is begun
+            that would end too late, judging by those before. At least one is taken.
         progress : bool, optional
             As of `step`.
 
         Returns
         -------
         bool
-            Whether the step has been reached. If not, all reporters that were due have reported nevertheless, and the
-            run can be resumed: with `run_until` again, or from a checkpoint in another process.
+            True if the step has been reached. If not, all due reporters have reported, and the run can be resumed.
 
         Raises
         ------
@@ -196,8 +190,6 @@ class Simulation(Displayed, Guarded):
         >>> pair = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
         >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.01))
         >>> simulation.run_until(100, walltime="1h30m")
-        True
-        >>> simulation.run_until(100)
         True
         """
         target = whole_number("run_until: step", step, at_least=0, at_most=_MOST)
@@ -232,15 +224,9 @@ class Simulation(Displayed, Guarded):
         return self.current_step - before
 
     def ramp(
-        self,
-        target: Any,
-        *,
-        steps: int,
-        start: int | None = None,
-        every: int = 1,
-        progress: bool | None = None,
+        self, target: Any, *, steps: int, start: int | None = None, every: int = 1, progress: bool | None = None,
         **numbers: Any,
-    ) -> Ramp:
+    ) -> Ramp:  # fmt: skip
         """Take steps while numbers change: of a force, a jump, the integrator or the box, or of several of them.
 
         Parameters
@@ -251,22 +237,20 @@ class Simulation(Displayed, Guarded):
         steps : int, >= 1
             How many steps it takes.
         start : int, >= 0, optional
-            The `current_step` at which it starts, or started; now where none is given. With it the call can be made
-            again when the run has been resumed from a checkpoint: it takes the steps that are left, and returns the
-            work of all.
+            The `current_step` at which it starts, or started; by default now. With it the call can be repeated after
+            a resume: it takes the steps that are left, and returns the work of all.
         every : int, >= 1
-            Steps for which numbers stay as they are: a change costs as much as some steps (`Ramp`).
+            Steps between changes, each of which costs as much as some steps (`Ramp`).
         progress : bool, optional
             As of `step`.
         **numbers : (value, value, ...) or callable
-            By their names, from the first value to the last, linearly: ``stiffness=(1.0, 2.0)``, ``temperature=(300.0,
-            320.0)``, ``volume=(v0, v1)``. Or a function of the fraction of the steps.
+            By name, linearly from the first value to the last: ``stiffness=(1.0, 2.0)``, ``volume=(v0, v1)``; or a
+            function of the fraction of the steps.
 
         Returns
         -------
         Ramp
-            ``ramp.work`` is the protocol work, pN nm. It stays in `reporters`, so that checkpoints know of it, and
-            changes nothing after its end.
+            ``ramp.work`` is the protocol work, pN nm. It stays in `reporters`, for checkpoints.
 
         Raises
         ------
@@ -274,10 +258,6 @@ class Simulation(Displayed, Guarded):
             A target that the simulation does not have, names and values that it does not take; then no step is taken.
         SimulationError, OutputError
             As of `step`. The same call with `start` takes the steps that are left.
-
-        Notes
-        -----
-        `Ramp` defines the work, and how steps and numbers follow each other.
 
         Examples
         --------
@@ -431,20 +411,16 @@ class Simulation(Displayed, Guarded):
 
     def check(self) -> Worksheet:
         """Make the worksheet of this simulation: diffusion, relaxation times and thermal steps of each kind of bead,
-        and the longest timestep that each force bears, where beads start.
+        and the longest stable timestep of each force, where beads start.
 
         Returns
         -------
         Worksheet
-            ``print(simulation.check())`` is a table; "How to read the worksheet" in :doc:`/parameters` explains it.
-
-        Notes
-        -----
-        What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
-        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`, `OverlapWarning`. The last is of where beads are now.
+            ``print(simulation.check())`` is a table (:doc:`/parameters`). Remarks at its end were warnings when the
+            Context was made; those of overlaps are of where beads are now.
         """
         context = self.context
-        return look(context.system, context.integrator, context._store.box, context._overlaps())
+        return look(context.system, context.integrator, context._store.layout.box, context._overlaps())
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
@@ -454,11 +430,10 @@ class Simulation(Displayed, Guarded):
         Parameters
         ----------
         tolerance : float, pN, > 0, optional
-            Stop when no force component on a movable bead is larger. Where none is given, 0.01 kT over the shortest
-            edge or link, which heat exceeds a hundred times. Without edges and links: over the distance to which heat
-            brings two beads of a pair force; without such a force, over the mean distance of beads. Without a
-            temperature 0.001 of the root mean square force at the start or, with pair forces that keep beads apart,
-            what moves the lightest bead by 1e-7 of that length in a timestep.
+            Stop when no force component on a movable bead is larger. By default 0.01 kT over a length: the shortest
+            edge or link, else the distance to which heat brings two beads of a pair force, else the mean distance of
+            beads. Without a temperature: 0.001 of the root mean square force at the start or, with pair forces that
+            keep beads apart, what moves the lightest bead by 1e-7 of that length in a timestep.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
         progress : bool, optional
@@ -467,9 +442,8 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Minimization
-            A number, the largest force component that is left (of points at edges, see below), pN, with ``converged``,
-            ``tolerance``, ``iterations``, ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are
-            not that small: it names the bead with the largest, and the force that is the strongest there.
+            The largest force component left, pN, with ``converged``, ``tolerance``, ``iterations``, ``energy_before``
+            and ``energy_after``. A `ConvergenceWarning` names the bead with the largest, and the strongest force there.
 
         Raises
         ------
@@ -478,15 +452,14 @@ class Simulation(Displayed, Guarded):
 
         Notes
         -----
-        Beads may start on top of each other: forces on single beads are cut to 1000 kT over that length until all are
-        parted (without a temperature, to a hundred times those on most beads). Beads in one place are put apart first,
-        in directions drawn with a fixed seed.
+        Beads may overlap at the start: forces on single beads are cut to 1000 kT over that length until all are parted
+        (without a temperature, to a hundred times those on most beads). Beads in one place are first put apart, in
+        directions drawn with a fixed seed.
 
-        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them. At edges the
-        energy of points has kinks. A point that is pushed onto an edge from both of its triangles is at rest where no
-        force along the edge is larger than the tolerance. One at a vertex is at rest where no edge there pulls by more,
-        whatever ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of
-        points that are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
+        In-triangle points slide over the mesh as in G. At edges their energy has kinks: a point pushed onto an edge
+        from both sides is at rest where no force along the edge exceeds the tolerance, one at a vertex where no edge
+        pulls by more, whatever ``state.forces`` says. At a vertex the force in space counts; of energies that are not
+        functions of places (`MembraneField`, `PointCurvature`) that of the triangle which holds the point.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
             return minimize(self.context, tolerance, max_iterations, progress)
@@ -494,17 +467,15 @@ class Simulation(Displayed, Guarded):
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to resume with the same bits, on any number of threads, here or elsewhere.
 
-        The file holds the description as well as the state, and how far reporters are: `resume` needs nothing else. All
-        reporters are flushed before it is written. It is written under another name and then renamed: a crash leaves
-        the old one whole.
+        The file holds description, state and progress of reporters: `resume` needs nothing else. Reporters are flushed
+        first. It is written under another name and then renamed, so that a crash leaves the old one whole.
 
         Raises
         ------
         ParameterError
-            An argument of a force that documents cannot hold; see `medyanpy.serialize`. A file of a reporter that
-            has written nothing yet is refused, as by `step`.
+            An argument that documents cannot hold (`medyanpy.serialize`), or a file of a reporter that is refused.
         SimulationError
-            Positions or velocities are not finite. As with the others, what was there before is as it was.
+            Positions or velocities are not finite. After any error the old file is as it was.
         OutputError
             The file, or that of a reporter, cannot be written.
         """
@@ -529,12 +500,9 @@ class Simulation(Displayed, Guarded):
     @classmethod
     @plainly_called
     def resume(
-        cls,
-        path: Any,
-        threads: int | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
+        cls, path: Any, threads: int | None = None, functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
-    ) -> "Simulation":
+    ) -> "Simulation":  # fmt: skip
         """Make a simulation from a checkpoint alone, and continue with the same bits, also in the files of its
         reporters.
 
@@ -546,32 +514,27 @@ class Simulation(Displayed, Guarded):
         functions : dict of str to callable, optional
             The functions of Python forces, by the names of the forces: no file holds code.
         reporters : bool, optional
-            None brings back the reporters, if all of their files are in the folder of the checkpoint or below; True
-            from wherever they are, which is for checkpoints of your own; False none.
+            None restores the reporters if all of their files are in the folder of the checkpoint or below; True from
+            anywhere, for checkpoints of your own; False none. Their files are cut off behind the checkpoint.
 
         Returns
         -------
         Simulation
-            With the reporters that it had; what their files hold beyond the checkpoint is cut off.
 
         Raises
         ------
         ParameterError
-            A file that is not a checkpoint, is damaged, or has another version; a function that is missing;
-            a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
-            shorter than it was or another, or that another process is writing: then no file is changed.
+            A file that is not a checkpoint, is damaged, or has another version; a missing function; a force or reporter
+            of a package that is not imported. A file of a reporter that is elsewhere, gone, shorter or another, or that
+            another process is writing: then no file is changed.
         OutputError
             A file of a reporter cannot be written.
 
         Warns
         -----
         ReporterWarning
-            Reporters that a file cannot hold: those with streams other than ``sys.stdout`` and ``sys.stderr``, and
-            those whose class does not tell how to resume (:doc:`/add_a_reporter`).
-
-        Notes
-        -----
-        :doc:`/restarts` has a whole script.
+            Reporters that cannot be resumed: with streams other than ``sys.stdout`` and ``sys.stderr``, or whose class
+            does not tell how (:doc:`/add_a_reporter`; :doc:`/restarts` has a whole script).
         """
         checkpoint = read_checkpoint(file_path("resume: path", path))
         simulation = cls(*checkpoint.rebuild(functions), threads)
@@ -589,23 +552,18 @@ class Simulation(Displayed, Guarded):
     @classmethod
     @plainly_called
     def resume_or_start(
-        cls,
-        path: Any,
-        start: Callable[[], "Simulation"],
-        threads: int | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
-        reporters: bool | None = None,
-    ) -> "Simulation":
+        cls, path: Any, start: Callable[[], "Simulation"], threads: int | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None, reporters: bool | None = None,
+    ) -> "Simulation":  # fmt: skip
         """Resume from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
 
         Parameters
         ----------
         path : path
-            Of the checkpoints that a `CheckpointReporter` of the simulation writes; with ``{step}``, if that has it:
-            then the run resumes from the newest.
+            Of the checkpoints of a `CheckpointReporter`; one with ``{step}`` resumes from the newest.
         start : callable
-            Called without arguments where there is no checkpoint yet; returns a simulation that has its reporters.
-            Their first checkpoint is written at once.
+            Called without arguments where there is no checkpoint; returns a simulation with its reporters, whose first
+            checkpoint is written at once.
         threads, functions, reporters
             For `resume`.
 
@@ -617,9 +575,8 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            Another process has called this for the same path, and its simulation is not closed; no reporter writes
-            checkpoints to the path. And as `resume`, also where it starts: what would not come back is refused, or
-            warned of, before the run.
+            Another process runs this path; no reporter writes checkpoints to it. As `resume`, also at a start: what
+            could not be resumed is refused, or warned of, before the run.
         OutputError
             The first checkpoint cannot be written.
         """
@@ -627,15 +584,9 @@ class Simulation(Displayed, Guarded):
 
     @classmethod
     def _gone_on(
-        cls,
-        what: str,
-        path: Any,
-        start: Callable[[], "Simulation"],
-        threads: int | None,
-        functions: Mapping[str, Callable[..., Any]] | None,
-        reporters: bool | None,
-        writer_needed: bool = True,
-    ) -> "Simulation":
+        cls, what: str, path: Any, start: Callable[[], "Simulation"], threads: int | None,
+        functions: Mapping[str, Callable[..., Any]] | None, reporters: bool | None, writer_needed: bool = True,
+    ) -> "Simulation":  # fmt: skip
         """Do what `resume_or_start` does, also for callers that write checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)

@@ -148,31 +148,27 @@ class State(Displayed, Snapshot):
     torques : (m, 3) float array, pN nm
         With `forces`: on the oriented beads, in the frame of each body.
     forces : (n, 3) float array, pN
-        -∂PE/∂(3D position) of each bead. What points pass on to the corners of their triangles (the chain rule)
-        is not part of the vertices' rows.
+        -∂PE/∂(3D position) of each bead; rows of vertices without what points pass on to them.
     energies : dict of str to float, pN nm
         Potential energy of every force, by its name.
     potential_energy, kinetic_energy, total_energy : float, pN nm
     kinetic_energies : dict of str to float, pN nm
         By handle name.
     temperature : float, kelvin
-        2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O. In harmonic
-        wells, and for points on a frozen mesh, they have the Maxwell distribution exactly there, elsewhere much more
-        nearly than at the end of the step. There a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it. For words
-        without O, and before the first step, from the velocities as they are; nan where beads move without velocities
-        (`BrownianIntegrator`).
+        2 KE / (degrees of freedom · k_B), with velocities after the word's last O: exactly Maxwell's in harmonic wells
+        and for points on a frozen mesh, nearly elsewhere. (At the end of a step a harmonic well of frequency ω reads
+        1 - (ω dt)²/4 of it.) Without O, and before the first step, with velocities as they are; nan for
+        `BrownianIntegrator`.
     virials : dict of str to (3, 3) float array, pN nm
-        Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
-        Σ x_i ⊗ F_i over all beads. In a periodic direction the box is strained with them: only the diagonal is known
-        there, from differences of energies (to 1e-9 of these). Other elements with that direction are nan, and all are
-        where beads are on surfaces, which no box strains.
+        Of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, Σ x_i ⊗ F_i over all beads.
+        In a periodic direction the box is strained too: only the diagonal is known, from differences of energies (to
+        1e-9 of these); other elements with that direction are nan, and all where beads are on surfaces.
     virial : (3, 3) float array, pN nm
         Sum of `virials`.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
-        Lagrange multipliers λ of constraints g = 0, by handle name. With these velocities and forces, -λ ∇g are the
-        forces that keep beads on a surface (one each) and links at their lengths. For links g = r² - ℓ² (one for each
-        link of filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one
-        for each row and text.
+        Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
+        forces of constraints. One for each bead on a surface, for each link of filaments without directors (g = r² -
+        ℓ²; its tension is 2 λ ℓ), and (m, t) for each row and text of constraints of a user's own.
     counts : dict of str to (int, int)
         Numbers of tries and of events of every jump, by its name.
     blocks : tuple of BlockCounts
@@ -183,8 +179,7 @@ class State(Displayed, Snapshot):
         With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)
         rows of its sites.
     faces : dict of str to (F, 3) int32 array
-        With `positions`: the triangles of every membrane, by the name of its handle and the numbers of its own
-        vertices; those of its mesh as long as no edge has been flipped.
+        With `positions`: the triangles of every membrane by handle name, of numbers of its own vertices.
     heat, shadow_work, protocol_work, chemical_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.
     kT : float, pN nm
@@ -233,11 +228,8 @@ class State(Displayed, Snapshot):
         return self._who[3]
 
     def living(self, handle: "Handle") -> np.ndarray:
-        """Return the rows of the beads of a handle that are there, (k,), ascending:
-        ``state.positions[state.living(handle)]``.
-
-        Where jumps add and remove beads these are others than ``handle.beads``, which were there at the start.
-        """
+        """Return the rows of the beads of a handle that are there, (k,), ascending. Where jumps add and remove beads
+        these differ from ``handle.beads``: ``state.positions[state.living(handle)]``."""
         rows: np.ndarray = np.sort(np.append(handle.beads, handle._asleep))
         rows = rows[rows < self._who[0]]
         return np.asarray(rows[self.alive[rows]])

@@ -325,15 +325,10 @@ class System(Displayed, Guarded):
 
 
 def _made_anew(
-    cls: type[System],
-    topology: Topology,
-    forces: tuple[Force, ...],
-    names: tuple[str, ...],
-    jumps: tuple[Jump, ...] = (),
-    jump_names: tuple[str, ...] = (),
-    hydrodynamics: RotnePrager | None = None,
+    cls: type[System], topology: Topology, forces: tuple[Force, ...], names: tuple[str, ...],
+    jumps: tuple[Jump, ...] = (), jump_names: tuple[str, ...] = (), hydrodynamics: RotnePrager | None = None,
     box: Box | None = None,
-) -> System:
+) -> System:  # fmt: skip
     system = cls(topology) if box is None else cls(topology, box)
     for force, name in zip(forces, names, strict=True):
         system._add(force, name)

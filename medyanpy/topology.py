@@ -34,7 +34,7 @@ from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.core.columns import BEADS, Column
-from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
+from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, adder_of, found_ids, handles_in
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 
 # Kinds of beads are exported too, which were all in this file in 0.1.
@@ -168,7 +168,7 @@ class Topology(Displayed, Guarded):
         """Return where beads start, of handles that take constraints, (..., 3) nm."""
         x = np.zeros((self._n_beads, 3))
         for handle in self._handles:
-            if handle.takes_constraints:
+            if handle.kind.takes_constraints:
                 x[handle.beads] = cast(Any, handle).positions
         start: np.ndarray = x[beads]
         return start
@@ -184,7 +184,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.append(handle.beads, handle._asleep)
             out[rows] = first + np.arange(len(rows))
-            first += handle.rows_anew
+            first += handle.kind.rows_remade
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -193,7 +193,7 @@ class Topology(Displayed, Guarded):
         number = {handle: i for i, handle in enumerate(self._handles)}
         objects = []
         for handle in self._handles:
-            if handle.moves_with is not handle:
+            if handle.kind.moves_with is not handle:
                 # Made together with the other one.
                 continue
             arguments = handle._arguments_now()
@@ -208,13 +208,13 @@ class Topology(Displayed, Guarded):
         """Return a row for each handle."""
         head = ("beads", "kind", "number", "mass (pN s²/nm)", "friction (pN s/nm)", "fixed")
         rows = [
-            (h.name, h.kind, amount(len(h)), of_all(h.mass), of_all(h.friction), amount(int(h.fixed_beads.sum())))
-            for h in self._handles
+            (h.name, h.kind.name, amount(len(h)), of_all(h.mass), of_all(h.friction), amount(int(fixed.sum())))
+            for h in self._handles for fixed in [h.kind.fixed_beads]
         ]
         return Table("beads", rows, head)
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{h.contents} of {h.name!r}" for h in self._handles)
+        parts = ", ".join(f"{h.kind.contents} of {h.name!r}" for h in self._handles)
         return f"Topology({self._n_beads} beads{': ' if parts else ''}{parts})"
 
     @property
@@ -229,7 +229,7 @@ class Topology(Displayed, Guarded):
     def beads_with(self, of: str) -> np.ndarray:
         """Return the rows (m,) of all that have columns of an `of`, ascending: the order of rows in these."""
         if of not in self._beads_with:
-            rows = [np.append(h.beads, h._asleep) for h in self._handles if h.rows_of() == of]
+            rows = [np.append(h.beads, h._asleep) for h in self._handles if h.kind.rows_of == of]
             self._beads_with[of] = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
         return self._beads_with[of]
 
@@ -355,20 +355,20 @@ class Topology(Displayed, Guarded):
 
     def _declare(self, handle: Handle, n: int) -> None:
         """Take the columns of a handle, and give it n rows in them."""
-        for column in handle.columns:
+        for column in handle.kind.columns:
             if column.of == BEADS and column.name not in self._columns:
                 raise TopologyError(f"{type(handle).__name__}: column {column.name!r} cannot be of all beads")
-            if column.of not in (BEADS, handle.rows_of()):
+            if column.of not in (BEADS, handle.kind.rows_of):
                 raise TopologyError(
                     f"{type(handle).__name__}: column {column.name!r} is of {column.of!r}, others of this kind are of "
-                    f"{handle.rows_of()!r}"
+                    f"{handle.kind.rows_of!r}"
                 )
             if self._columns.setdefault(column.name, column) != column:
                 raise TopologyError(f"{type(handle).__name__}: another kind of bead has a column {column.name!r}")
         self._more_rows(handle, n)
 
     def _more_rows(self, handle: Handle, n: int) -> None:
-        if of := handle.rows_of():
+        if of := handle.kind.rows_of:
             self.row_counts[of] = self.row_counts.get(of, 0) + n
             self._beads_with.pop(of, None)
 
@@ -408,10 +408,10 @@ class Topology(Displayed, Guarded):
         gone = np.zeros(self._n_beads, bool)
         for handle, keep in kept.items():
             gone[handle.beads[~keep]] = True
-        named = [handle for handle in self._handles if isinstance(handle, Constraints)]
-        named += [one for system in self._systems for one in (*system.forces, *system.jumps)]
-        naming = [(one, one.naming(gone)) for one in named]
-        for one, found in naming:
+        named = [(handle, handle.kind) for handle in self._handles if isinstance(handle, Constraints)]
+        named += [(one, one) for system in self._systems for one in (*system.forces, *system.jumps)]
+        naming = [(one, hooks, hooks.naming(gone)) for one, hooks in named]
+        for one, _, found in naming:
             for noun, masks in found.items():
                 if masks.any() and terms == "refuse":
                     which = int(np.argmax(masks))
@@ -419,9 +419,9 @@ class Topology(Displayed, Guarded):
                         f"{what}: {noun} {which} of {one!r} names a bead that would go: give terms='remove' to let "
                         "such terms go with it, or take them away first"
                     )
-        for one, found in naming:
+        for _, hooks, found in naming:
             if any(masks.any() for masks in found.values()):
-                one.without(found)
+                hooks.without(found)
         for handle, keep in kept.items():
             asleep = np.sort(np.append(handle._asleep, handle.beads[~keep]))
             self._renumber(handle, handle.beads[keep], handle.ids[keep], asleep, handle._chosen(keep))
@@ -465,7 +465,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.arange(first, first + handle.capacity)
             plain &= handle._rows is None and handle._ids is None and handle._first == first
-            plain &= handle.rows_anew == handle.capacity
+            plain &= handle.kind.rows_remade == handle.capacity
             plain &= np.array_equal(handle._asleep, rows[len(handle) :])
             first += handle.capacity
         if plain and self._next_id == first:
@@ -513,11 +513,11 @@ class Topology(Displayed, Guarded):
         self._n_beads, self._next_id, self._beads_with = n, next_id, {}
         for handle, beads, own, asleep in taken:
             if isinstance(handle, Constraints):
-                handle.renumbered(now)
+                handle.kind.renumbered(now)
             handle._first = int(beads[0]) if len(beads) else handle._first
             self._renumber(handle, beads.copy(), own.copy(), np.sort(asleep), {})
         for of in self.row_counts:
-            self.row_counts[of] = sum(h.capacity for h in self._handles if h.rows_of() == of)
+            self.row_counts[of] = sum(h.capacity for h in self._handles if h.kind.rows_of == of)
 
     def _check_size(self, what: str, more: int, ids: int | None = None) -> None:
         """Refuse more rows, and ids, than there can be; an id for each row by default."""
@@ -573,7 +573,7 @@ class Topology(Displayed, Guarded):
         TopologyError
         """
         for handle in self._handles:
-            if not handle.in_space:
+            if not handle.kind.in_space:
                 among = np.isin(beads, handle.beads)
                 if among.any():
                     raise TopologyError(
@@ -596,7 +596,7 @@ class Topology(Displayed, Guarded):
         for handle in handles:
             if handle.topology is not self:
                 raise TopologyError(f"{what}: {handle!r} belongs to another topology")
-        given = np.concatenate([handle.with_room for handle in handles]) if handles else beads
+        given = np.concatenate([handle.kind.with_room for handle in handles]) if handles else beads
         index = np.sort(array(what, given, (None,), dtype=np.int64, error=TopologyError))
         if len(index) and (index[0] < 0 or index[-1] >= self._n_beads):
             bad = index[0] if index[0] < 0 else index[-1]
@@ -615,13 +615,12 @@ def _frozen(a: np.ndarray) -> np.ndarray:
 
 
 def _made_anew(
-    cls: type[Topology],
-    objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...],
+    cls: type[Topology], objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...],
     numbering: dict[str, Any] | None = None,
-) -> Topology:
+) -> Topology:  # fmt: skip
     topology = cls()
     for kind, arguments, others in objects:
-        kind.adder(topology)(**arguments, **{key: topology.handles[i] for key, i in others.items()})
+        adder_of(kind, topology)(**arguments, **{key: topology.handles[i] for key, i in others.items()})
     if numbering is not None:
         topology.number(numbering)
     return topology

@@ -289,7 +289,7 @@ LAWS = [
     ("rods at rest in any shape", "_kernels/forces/rods.pyx", "_strain", "a2 = g2 * rate - j.c[8][k]", "a2 = g2 * rate - 1.0"),
     ("cantilever, clamped column", "_kernels/forces/rods.pyx", "_strain", "b1 = 2.0 * (b1 - a1)", "b1 = b1 - a1"),
     ("harmonic modes of any frequency", "integrators.py", "", "_WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)", "_WEIGHTS = (_OUTER, _OUTER, _OUTER)"),
-    ("multipliers of links and surfaces", "beads/filaments.py", "multipliers", "weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.mass), 3)", "weight = np.repeat(1.0 / self.mass, 3)"),
+    ("multipliers of links and surfaces", "beads/filaments.py", "multipliers", "weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.handle.mass), 3)", "weight = np.repeat(1.0 / self.handle.mass, 3)"),
     ("pendula by SHAKE", "forces/penalties.py", "bind", "self.pairs, (omega * omega, length)", "self.pairs, (omega, length)"),
     ("Philox gives the published", "_kernels/core/philox.pxd", "philox_rounds", "k0 + 9 * w0", "k0 + 8 * w0"),
     ("energy error of NVE words", "integrators.py", "parse_word", "1.0 / count[name]", '(1.02 if name[0] == "B" else 1.0) / count[name]'),

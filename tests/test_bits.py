@@ -108,7 +108,7 @@ def charged_water():
     arguments = water.arguments(lattice(rng, 60, 0.3), seed=2)
     arguments.update(nodes=10.0 * arguments["nodes"], link_lengths=10.0 * arguments["link_lengths"], node_mass=1.0)
     molecules = topology.add_filaments(**arguments)
-    oxygens, within = molecules.beads[1::3], molecules.first_bead + molecules.links
+    oxygens, within = molecules.beads[1::3], molecules.beads[molecules.links]
     system = mp.System(topology)
     system.add_force(forces.Coulomb(molecules, np.tile(water.charges, 60), 0.3, exclusions=within))
     system.add_force(forces.LennardJones(oxygens, oxygens, 0.2, 2.5, group=1))
@@ -301,7 +301,7 @@ def filaments():
     topology = chains_and_rings(np.random.default_rng(11))
     system = mp.System(topology)
     handles = list(topology.handles)
-    links = np.concatenate([h.first_bead + h.links for h in handles])
+    links = np.concatenate([h.beads[h.links] for h in handles])
     system.add_force(forces.SoftSphere(handles, handles, 5.0, 0.8, exclusions=links, skin=0.2))
     system.add_force(forces.HarmonicTrap(handles, [0.01, 0.02, 0.03], [0.0, 0.0, 0.0], group=1))
     return system
@@ -1012,7 +1012,7 @@ def test_the_runs_are_not_trivially_equal(kind, word):
         context.step(STEPS)
         end = context.get_state(positions=True, energy=True)
         assert digest(end.positions) != reference(kind, word)["positions"]
-    free = np.concatenate([handle.beads[~handle.fixed_beads] for handle in system.topology.handles])
+    free = np.concatenate([handle.beads[~handle.kind.fixed_beads] for handle in system.topology.handles])
     assert (start.positions != end.positions)[free].any(axis=1).all()
     if len(start.intriangle.triangles):
         # What is rejected stands still.

@@ -137,7 +137,7 @@ def in_an_edit(function):
 
 
 def removable(handle):
-    return not isinstance(handle, Membrane) and handle.moves_with is handle
+    return not isinstance(handle, Membrane) and handle.kind.moves_with is handle
 
 
 def remove(handle, n=None):
@@ -145,7 +145,7 @@ def remove(handle, n=None):
     if isinstance(handle, Constraints):
         handle.remove(np.arange(len(handle.members))[:n])
     elif hasattr(handle, "n_chains"):
-        handle.remove(np.arange(handle.n_chains)[:n], terms="remove")
+        handle.remove(np.arange(handle.kind.n_chains)[:n], terms="remove")
     else:
         handle.remove(handle.beads[:n], terms="remove")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.beads import COLUMNS, Beads
+from medyanpy.beads import COLUMNS, Beads, BeadsKind
 from medyanpy.core.columns import Column
 from medyanpy.core.layout import Layout
 from medyanpy.files.trajectory import Trajectory
@@ -14,11 +14,13 @@ from medyanpy.files.trajectory import Trajectory
 CHARGE = Column("charges", "charged", (2,), dtype=np.int64)
 
 
-class Charged(Beads):
-    """With two whole numbers each that nothing moves."""
+class Ions(BeadsKind):
+    name = "ions"
+    columns = (*BeadsKind.columns, CHARGE)
 
-    kind = "ions"
-    columns = (*Beads.columns, CHARGE)
+
+class Charged(Beads, kind=Ions):
+    """With two whole numbers each that nothing moves."""
 
     def __init__(self, topology, name, first, positions, mass, friction, *, charges):
         super().__init__(topology, name, first, positions, mass, friction)
@@ -120,13 +122,14 @@ def test_kinds_whose_columns_clash_are_refused():
         class Kind(Charged):
             pass
 
-        Kind.columns = columns
+        Kind._kind.columns = columns
         t = topology()
         with pytest.raises(mp.TopologyError, match=message):
             t.add(Kind, np.zeros((1, 3)), 1.0, charges=[[0, 0]])
         assert len(t.handles) == 6
 
     other = Column("charges", "charged", (3,), dtype=np.int64)
-    refused((*Beads.columns, other), "another kind of bead has a column 'charges'")
-    refused((*Beads.columns, CHARGE, Column("more", "elsewhere")), "'more' is of 'elsewhere', others .* of 'charged'")
-    refused((*Beads.columns, Column("more", "beads")), "column 'more' cannot be of all beads")
+    refused((*BeadsKind.columns, other), "another kind of bead has a column 'charges'")
+    more = Column("more", "elsewhere")
+    refused((*BeadsKind.columns, CHARGE, more), "'more' is of 'elsewhere', others .* of 'charged'")
+    refused((*BeadsKind.columns, Column("more", "beads")), "column 'more' cannot be of all beads")

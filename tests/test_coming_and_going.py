@@ -152,7 +152,7 @@ def test_what_stays_of_a_handle_goes_on_with_the_same_bits(kind):
             a, b = one.rows_of_ids(ids), other.rows_of_ids(ids)
             for part in ("positions", "velocities"):
                 assert np.array_equal(getattr(one, part)[a], getattr(other, part)[b]), (name, part)
-            for column in (c for c in alone.topology[name].columns if c.of != "beads"):
+            for column in (c for c in alone.topology[name].kind.columns if c.of != "beads"):
                 rows = (s.topology.rows_in(column.of, r) for s, r in ((alone, a), (edited, b)))
                 values = (s.column(column.name)[r] for s, r in zip((one, other), rows, strict=True))
                 assert np.array_equal(*values), (name, column.name)
@@ -253,7 +253,7 @@ def test_rows_are_taken_again_and_ids_are_not():
     with pytest.raises(mp.TopologyError, match=r"ids\[1\] = 11, but no bead has had it: ids are 0 to 10"):
         topology.rows_of_ids([0, 11])
     with pytest.raises(mp.TopologyError, match="do not follow each other since the topology was edited"):
-        beads.first_bead  # noqa: B018
+        beads.kind.first_bead  # noqa: B018
     with topology.edit():
         beads.remove(beads.beads)
     simulation.step(2)
@@ -642,11 +642,13 @@ def test_hostile_numberings_of_documents_are_refused():
 # Kinds from elsewhere ------------------------------------------------------------------------------------------------
 
 
-class Charged(mp.beads.Beads):
-    """Something of each bead, something of all, and something made of both."""
+class ChargedKind(mp.beads.BeadsKind):
+    name = "charged beads"
+    per_bead = (*mp.beads.BeadsKind.per_bead, "charge")
 
-    kind = "charged beads"
-    per_bead = (*mp.beads.Beads.per_bead, "charge")
+
+class Charged(mp.beads.Beads, kind=ChargedKind):
+    """Something of each bead, something of all, and something made of both."""
 
     def __init__(self, topology, name, first, positions, mass, friction, charge, scale):
         super().__init__(topology, name, first, positions, mass, friction)
@@ -654,8 +656,12 @@ class Charged(mp.beads.Beads):
         self.product = self.charge * scale
 
 
-class Silent(Charged):
-    per_bead = mp.beads.Beads.per_bead
+class SilentKind(ChargedKind):
+    per_bead = mp.beads.BeadsKind.per_bead
+
+
+class Silent(Charged, kind=SilentKind):
+    pass
 
 
 def test_kinds_from_elsewhere_come_and_go():
@@ -671,7 +677,7 @@ def test_kinds_from_elsewhere_come_and_go():
     assert again.beads.tolist() == own.beads.tolist()
     with pytest.raises(mp.ParameterError, match="give charge="):
         own.add([[0.0, 0, 0]])
-    assert not Charged.comes_and_goes
+    assert not own.kind.comes_and_goes
     silent = topology.add(Silent, np.zeros((3, 3)), 1.0, charge=[1.0, 2.0, 3.0], scale=2.0)
     with pytest.raises(mp.TopologyError, match="per_bead does not say whether charge is something of each bead"):
         silent.add([[0.0, 0, 0]])

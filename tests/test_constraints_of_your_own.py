@@ -246,7 +246,7 @@ def test_momenta_are_kept_where_texts_do_not_change():
     pairs = [[0, 1], [1, 2], [2, 3]]
     d = np.linalg.norm(x[[0, 1, 2]] - x[[1, 2, 3]], axis=1)
     topology.constrain(DISTANCE, pairs, d=d, tolerance=1e-14)
-    assert topology["constraints"].keeps_momentum
+    assert topology["constraints"].kind.keeps_momentum
     topology.constrain("((x1-x2)*(x3-x4) + (y1-y2)*(y3-y4) + (z1-z2)*(z3-z4))*exp(-(x5-x1)^2-(y5-y1)^2-(z5-z1)^2) - c",
                        beads.beads, length=1.0, tolerance=1e-14,
                        c=((x[0] - x[1]) @ (x[2] - x[3])) * np.exp(-np.sum((x[4] - x[0]) ** 2)))  # fmt: skip
@@ -381,10 +381,10 @@ def test_multipliers_are_the_forces_that_keep_constraints(build):
             found = state.multipliers[handle.name]
             assert found.shape == (len(handle.members), len(handle.texts))
             # Texts of single beads and of pairs, by differences of their own programs.
-            for t, rows in enumerate(handle.constraint_rows()):
+            for t, rows in enumerate(handle.kind.constraint_rows()):
                 slope = rows.form.at(x[rows.beads], rows.own)[1]
                 np.add.at(total, rows.beads, -found[:, t, None, None] * slope)
-        elif handle.name in state.multipliers and handle.kind == "filament nodes":
+        elif handle.name in state.multipliers and handle.kind.name == "filament nodes":
             d = np.diff(x[handle.beads], axis=0)
             pull = 2.0 * state.multipliers[handle.name][:, None] * d
             np.add.at(total, handle.beads[1:], -pull)

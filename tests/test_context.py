@@ -26,7 +26,7 @@ def test_handles_number_their_beads_in_the_order_added(scene):
     topology, *handles = scene
     assert (np.concatenate([h.beads for h in handles]) == np.arange(topology.n_beads)).all()
     assert [h.name for h in handles] == ["beads", "cell", "points", "floor", "crawlers", "balls"]
-    assert [h.kind for h in handles] == ["beads", "vertices", "points", "vertices", "points", "balls"]
+    assert [h.kind.name for h in handles] == ["beads", "vertices", "points", "vertices", "points", "balls"]
     assert topology.handle_of(handles[3].beads[2]) is handles[3]
     assert "20 points of 'points'" in repr(topology)
 

@@ -34,7 +34,7 @@ def test_beads_follow_each_other():
     d = handle.directors
     assert handle.beads.tolist() == [1, 2, 3, 4, 5]
     assert d.beads.tolist() == [6, 7, 8, 9]
-    assert (d.name, d.kind, d.filaments) == ("directors of actin", "directors", handle)
+    assert (d.name, d.kind.name, d.filaments) == ("directors of actin", "directors", handle)
     assert np.array_equal(d.positions, twisted(NODES))
     context = mp.Context(system, mp.VerletIntegrator(0.01))
     state = context.get_state(positions=True)
@@ -52,7 +52,7 @@ def test_parallel_directors_have_no_twist(closed):
     p = handle.directors.positions
     assert np.array_equal(p, parallel_directors(handle))
     for i in range(4):
-        rows = slice(*handle.link_starts[i : i + 2])
+        rows = slice(*handle.kind.link_starts[i : i + 2])
         x = filaments[i]
         t = np.roll(x, -1, axis=0) - x if closed else np.diff(x, axis=0)
         t /= np.linalg.norm(t, axis=1)[:, None]
@@ -245,7 +245,7 @@ def test_a_fault_names_link_and_filament():
     with pytest.raises(mp.SimulationError) as caught:
         context.step(5)
     assert caught.value.object in ("actin", "directors of actin")
-    assert handle.directors.describe(8) == "link 2 of filament 0"
+    assert handle.directors.kind.describe(8) == "link 2 of filament 0"
 
 
 def test_pictures_and_trajectories_leave_them_out(tmp_path):

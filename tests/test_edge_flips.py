@@ -400,7 +400,7 @@ def all_forces(sheet):
     yield mp.forces.SoftSphere(points, points, 0.05, 12.0)
     yield mp.forces.SoftSphere(points, points, 0.05, 16.0, along_surface=True, name="along")
     yield mp.forces.HarmonicTrap(points, 1e-4, [0.0, 0.0, 60.0])
-    yield mp.forces.HarmonicBonds(sheet.mesh.edges[:40] + sheet.first_bead, 0.003, 11.0)
+    yield mp.forces.HarmonicBonds(sheet.mesh.edges[:40] + sheet.kind.first_bead, 0.003, 11.0)
 
 
 def shaping_forces(sheet):

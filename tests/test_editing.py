@@ -112,7 +112,7 @@ def look(simulation):
 def parts(state, topology, handles):
     """Everything of some handles."""
     for handle in handles:
-        for column in handle.columns:
+        for column in handle.kind.columns:
             rows = handle.beads if column.of == "beads" else handle.rows
             yield f"{handle.name}: {column.name}", state.column(column.name)[rows]
         yield f"{handle.name}: forces", state.forces[handle.beads]

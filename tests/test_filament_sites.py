@@ -48,14 +48,14 @@ def test_places_on_links(closed, rng):
 @pytest.mark.parametrize("closed", [False, True])
 def test_both_ends(closed):
     topology, actin = scene(closed)
-    lengths = np.add.reduceat(actin.link_lengths, actin.link_starts[:-1])
+    lengths = np.add.reduceat(actin.link_lengths, actin.kind.link_starts[:-1])
     first = actin.positions[actin.starts[:-1]]
     last = first if closed else actin.positions[actin.starts[1:] - 1]
     every = np.arange(3)
     np.testing.assert_allclose(places(topology, actin.sites_along(every, 0.0)), first, atol=1e-12)
     np.testing.assert_allclose(places(topology, actin.sites_along(every, lengths)), last, atol=1e-12)
     np.testing.assert_allclose(places(topology, actin.sites(every, 0, 0.0)), first, atol=0.0)
-    final = np.diff(actin.link_starts) - 1
+    final = np.diff(actin.kind.link_starts) - 1
     np.testing.assert_allclose(places(topology, actin.sites(every, final, 1.0)), last, atol=0.0)
 
 

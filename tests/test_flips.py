@@ -361,7 +361,7 @@ FORCES = {
         sheet.topology.point_handles[0], 80.0, 0.02, 50.0, KT
     ),
     "curved points": lambda sheet: mp.forces.PointCurvature(sheet.topology.point_handles[0], 80.0, 0.01, 50.0),
-    "bonds": lambda sheet: mp.forces.HarmonicBonds(sheet.mesh.edges[:40] + sheet.first_bead, 0.3, 11.0),
+    "bonds": lambda sheet: mp.forces.HarmonicBonds(sheet.mesh.edges[:40] + sheet.kind.first_bead, 0.3, 11.0),
 }
 
 

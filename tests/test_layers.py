@@ -26,7 +26,7 @@ LAYERS = [
     {"core.__init__", "errors", "units", "_version"},
     {"_tools"},
     {"core.columns", "core.flows", "rigid"},
-    {"core.letters", "kicks", "presets"},
+    {"core.kinds", "core.letters", "kicks", "presets"},
     {"mesh"},
     {"surfaces"},
     {"boundaries"},

@@ -5,7 +5,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces
-from medyanpy.beads import Beads
+from medyanpy.beads import Beads, BeadsKind
 from medyanpy.core.flows import Flow
 from medyanpy.core.letters import LETTERS, LetterKind, add_letter
 
@@ -28,13 +28,15 @@ def twice(schedule, letter, stage):
     return LETTERS["B"].operations(schedule, letter, stage)
 
 
-class Pair(Beads):
-    """Beads that write down which letters they were asked for, and have a P of their own."""
-
-    kind = "pairs"
+class PairKind(BeadsKind):
+    name = "pairs"
 
     def bind(self, layout):
         return Asked()
+
+
+class Pair(Beads, kind=PairKind):
+    """Beads that write down which letters they were asked for, and have a P of their own."""
 
 
 class Asked(Flow):

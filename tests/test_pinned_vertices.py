@@ -35,7 +35,7 @@ def test_border_vertices_are_those_of_the_borders():
 def test_a_pinned_border_stays_and_the_rest_moves(tmp_path):
     pinned = SHEET.border_vertices
     simulation, membrane = sheet(pinned, points=40)
-    assert (membrane.fixed_beads == pinned).all()
+    assert (membrane.kind.fixed_beads == pinned).all()
     assert membrane.fixed is False
     assert membrane.degrees_of_freedom == 3 * np.count_nonzero(~pinned)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=3)
@@ -55,7 +55,7 @@ def test_a_pinned_border_stays_and_the_rest_moves(tmp_path):
     assert (x[~pinned] != SHEET.vertices[~pinned]).all()
     simulation.save_checkpoint(tmp_path / "run.checkpoint")
     again = mp.Simulation.resume(tmp_path / "run.checkpoint")
-    assert (again.topology["sheet"].fixed_beads == pinned).all()
+    assert (again.topology["sheet"].kind.fixed_beads == pinned).all()
     for one in (simulation, again):
         one.step(10)
     a, b = (one.context.get_state(positions=True).positions for one in (simulation, again))

@@ -49,7 +49,7 @@ def test_arguments_make_filaments(closed, rng):
     nodes = [np.cumsum(rng.normal(0.0, 15.0, (n, 3)), axis=0) for n in (3, 9)]
     arguments = actin.arguments(nodes, viscosity=2e-9, closed=closed)
     filaments = mp.Topology().add_filaments(**arguments)
-    lengths = np.add.reduceat(filaments.link_lengths, filaments.link_starts[:-1])
+    lengths = np.add.reduceat(filaments.link_lengths, filaments.kind.link_starts[:-1])
     np.testing.assert_allclose(
         np.add.reduceat(filaments.mass, filaments.starts[:-1]), actin.mass_per_length * lengths
     )
@@ -60,7 +60,7 @@ def test_arguments_make_filaments(closed, rng):
         assert filaments.friction[of].sum() == pytest.approx(across * length)
     assert filaments.closed == closed
     # The share of a node is half of its links.
-    first, last = filaments.link_lengths[0], filaments.link_lengths[filaments.link_starts[1] - 1]
+    first, last = filaments.link_lengths[0], filaments.link_lengths[filaments.kind.link_starts[1] - 1]
     share = 0.5 * (first + last if closed else first)
     assert filaments.mass[0] == pytest.approx(actin.mass_per_length * share)
 
@@ -88,7 +88,7 @@ def test_one_filament():
     nodes = [[0.0, 0, 0], [27.5, 0, 0], [55.0, 0, 0]]
     for given in (nodes, np.array(nodes)):
         filament = mp.Topology().add_filament(**actin.arguments(given))
-        assert filament.n_filaments == 1
+        assert filament.kind.n_chains == 1
         assert filament.mass.sum() == pytest.approx(20 * 42e3 * units.dalton)
 
 

@@ -48,26 +48,28 @@ def test_a_rod():
     rod = add_rod(topology=topology, rotation_parts=2, name="whip")
     x, q = mp.rods.uniform(6, 0.8, [0.1, 0.2, -0.1])
     assert isinstance(rod, mp.topology.Rods)
-    assert (rod.name, rod.n_rods, rod.closed, rod.ends, rod.rotation_parts) == ("whip", 1, False, ("free", "free"), 2)
+    assert (rod.name, rod.kind.n_chains, rod.closed, rod.kind.rotation_parts) == ("whip", 1, False, 2)
+    assert rod.kind.ends == ("free", "free")
     assert np.array_equal(rod.positions, x)
     np.testing.assert_allclose(rod.orientations, q, atol=1e-15)
     assert rod.beads.tolist() == [5, 6, 7, 8, 9, 10]
     assert rod.rows == slice(3, 9)
     assert rod.starts.tolist() == [0, 6]
     assert rod.links.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
-    assert rod.joint_lengths.tolist() == [0.8] * 5
+    assert rod.kind.joint_lengths.tolist() == [0.8] * 5
     # Each node is a whole segment.
     np.testing.assert_allclose(rod.mass, 1.3 * 0.8, rtol=1e-15)
     np.testing.assert_allclose(rod.inertia, np.tile(0.8 * np.array(INERTIA), (6, 1)), rtol=1e-15)
     assert rod.degrees_of_freedom == 36
-    assert not rod.held.any()
-    assert not rod.has_friction
-    assert rod.describe(8) == "node 3 of rod 0"
-    assert rod.describe_link(4) == "link 4 of rod 0"
+    assert not rod.kind.held.any()
+    assert not rod.kind.has_friction
+    assert rod.kind.describe(8) == "node 3 of rod 0"
+    assert rod.kind.describe_link(4) == "link 4 of rod 0"
     assert [h.name for h in (add_rod(), add_rod(topology=topology), add_rod(topology=topology))] == [
         "rod", "rod", "rod 2",
     ]  # fmt: skip
-    for array in (rod.positions, rod.orientations, rod.mass, rod.inertia, rod.held, rod.segment_length, rod.starts):
+    held = rod.kind.held
+    for array in (rod.positions, rod.orientations, rod.mass, rod.inertia, held, rod.segment_length, rod.starts):
         assert not array.flags.writeable
 
 
@@ -84,17 +86,17 @@ def test_a_rod():
 def test_ends(ends, held, freedom):
     """What is held stands for half a segment, as its other half is beyond the end."""
     rod = add_rod(ends=ends)
-    assert rod.held[[0, -1]].tolist() == np.array(held, bool).tolist()
-    assert not rod.held[1:-1].any()
+    assert rod.kind.held[[0, -1]].tolist() == np.array(held, bool).tolist()
+    assert not rod.kind.held[1:-1].any()
     assert rod.degrees_of_freedom == freedom
     share = np.ones(6)
-    share[[0, -1]] = np.where(rod.held[[0, -1], 0], 0.5, 1.0)
+    share[[0, -1]] = np.where(rod.kind.held[[0, -1], 0], 0.5, 1.0)
     np.testing.assert_allclose(rod.mass, 1.3 * 0.8 * share, rtol=1e-15)
     np.testing.assert_allclose(rod.inertia, 0.8 * share[:, None] * INERTIA, rtol=1e-15)
     for end, node, sign in (("start", 0, -1.0), ("end", 5, 1.0)):
-        nodes, arms = rod.tips(end)
+        nodes, arms = rod.kind.tips(end)
         assert nodes.tolist() == [node]
-        np.testing.assert_allclose(arms, [[0.0, 0.0, 0.0 if rod.held[node, 0] else sign * 0.4]])
+        np.testing.assert_allclose(arms, [[0.0, 0.0, 0.0 if rod.kind.held[node, 0] else sign * 0.4]])
     state = context_of(rod.topology, kT=1.0).get_state(energy=True)
     assert state.temperatures[rod.name] == 0.0
 
@@ -114,26 +116,26 @@ def test_many_rods(as_list, closed):
     )
     assert rods.name == "rods"
     assert rods.starts.tolist() == [0, 4, 7, 12]
-    assert rods.n_rods == 3
+    assert rods.kind.n_chains == 3
     each = np.repeat(lengths, counts)
     np.testing.assert_allclose(rods.mass, np.arange(1.0, 13.0) * each, rtol=1e-15)
     links = []
     for first, n in zip([0, 4, 7], counts, strict=True):
         links += [[first + k, first + (k + 1) % n] for k in range(n if closed else n - 1)]
     assert rods.links.tolist() == links
-    assert rods.joint_lengths.tolist() == [lengths[0 if a < 4 else 1 if a < 7 else 2] for a, _ in links]
-    assert [rods.describe(k) for k in (0, 4, 11)] == ["node 0 of rod 0", "node 0 of rod 1", "node 4 of rod 2"]
+    assert rods.kind.joint_lengths.tolist() == [lengths[0 if a < 4 else 1 if a < 7 else 2] for a, _ in links]
+    assert [rods.kind.describe(k) for k in (0, 4, 11)] == ["node 0 of rod 0", "node 0 of rod 1", "node 4 of rod 2"]
     if closed:
-        assert rods.describe_link(6) == "link 2 of rod 1"
+        assert rods.kind.describe_link(6) == "link 2 of rod 1"
         with pytest.raises(mp.TopologyError, match=r"rods: rings have no start"):
-            rods.tips("start")
+            rods.kind.tips("start")
         # All strains of a ring are those between its neighbours.
         np.testing.assert_allclose(np.diff(rods.strains()[1][:4], axis=0), 0.0, atol=1e-14)
     else:
-        nodes, arms = rods.tips("end")
+        nodes, arms = rods.kind.tips("end")
         assert nodes.tolist() == [3, 6, 11]
         np.testing.assert_allclose(arms[:, 2], 0.5 * lengths)
-        nodes, arms = rods.tips("start")
+        nodes, arms = rods.kind.tips("start")
         assert nodes.tolist() == [0, 4, 7]
         np.testing.assert_allclose(arms[:, 2], -0.5 * lengths)
 
@@ -159,8 +161,8 @@ def tensor(seed=1, n=None):
 )
 def test_friction(friction, rotational, expected):
     rod = add_rod(friction=friction, rotational_friction=rotational)
-    np.testing.assert_allclose(rod.friction_tensors, expected, rtol=1e-15)
-    assert rod.has_friction == bool(expected.any())
+    np.testing.assert_allclose(rod.kind.friction_tensors, expected, rtol=1e-15)
+    assert rod.kind.has_friction == bool(expected.any())
 
 
 # Refusals ------------------------------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ def test_fixed_bodies():
         assert not np.array_equal(a[1], b[1]), name
     assert not after.velocities[still].any()
     again = mp.deserialize(mp.serialize(topology))
-    assert [h.held.tolist() for h in again.handles] == [h.held.tolist() for h in topology.handles]
+    assert [h.kind.held.tolist() for h in again.handles] == [h.kind.held.tolist() for h in topology.handles]
 
 
 # Shapes --------------------------------------------------------------------------------------------------------
@@ -518,10 +520,13 @@ def test_rods_come_back_to_the_bit(way):
     system = everything()
     again = WAYS[way](system)
     for a, b in zip(system.topology.handles[1:], again.topology.handles[1:], strict=True):
-        for name in ("name", "closed", "ends", "rotation_parts", "first_bead", "rows"):
-            assert getattr(a, name) == getattr(b, name)
-        for name in ("positions", "orientations", "mass", "inertia", "friction_tensors", "held", "starts",
-                     "segment_length", "linear_density", "inertia_density"):  # fmt: skip
+        assert (a.name, a.closed, a.rows) == (b.name, b.closed, b.rows)
+        for name in ("ends", "rotation_parts", "first_bead"):
+            assert getattr(a.kind, name) == getattr(b.kind, name)
+        for name in ("friction_tensors", "held"):
+            assert np.array_equal(getattr(a.kind, name), getattr(b.kind, name)), name
+        for name in ("positions", "orientations", "mass", "inertia", "starts", "segment_length", "linear_density",
+                     "inertia_density"):  # fmt: skip
             assert np.array_equal(getattr(a, name), getattr(b, name)), name
     for a, b in zip(system.forces, again.forces, strict=True):
         assert (type(a), a.name, a.group, repr(a)) == (type(b), b.name, b.group, repr(b))

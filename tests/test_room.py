@@ -30,9 +30,9 @@ def haunt(context):
         asleep = np.arange(own.stop, block.stop)
         if len(asleep) and own.stop > own.start:
             near = rng.integers(own.start, own.stop, len(asleep))
-            store.x[asleep] = store.x[near] + (0.0 if handle.comes_and_goes else 1e-3)
-            for name in {column.array for column in handle.columns} & {"triangle", "barycentric", "orientation"}:
-                first = layout.first_place(handle.rows_of())
+            store.x[asleep] = store.x[near] + (0.0 if handle.kind.comes_and_goes else 1e-3)
+            for name in {column.array for column in handle.kind.columns} & {"triangle", "barycentric", "orientation"}:
+                first = layout.first_place(handle.kind.rows_of)
                 store.arrays[name][asleep - first] = store.arrays[name][near - first]
     store.program.changed()
 

@@ -123,7 +123,7 @@ def test_topologies_keep_order_names_and_every_bit():
         assert repr(again) == repr(topology)
         for a, b in zip(again.handles, topology.handles, strict=True):
             assert type(a) is type(b)
-            assert (a.name, a.fixed, a.first_bead) == (b.name, b.fixed, b.first_bead)
+            assert (a.name, a.fixed, a.kind.first_bead) == (b.name, b.fixed, b.kind.first_bead)
             for key in ("mass", "friction", "positions", "radius", "triangles", "barycentric", "_weights"):
                 assert hasattr(a, key) == hasattr(b, key)
                 if hasattr(a, key):
@@ -662,10 +662,12 @@ def test_help_still_shows_the_arguments():
         mp.VerletIntegrator()
 
 
-class Tagged(mp.topology.Beads):
-    """A kind of bead of another package, with an array of its own."""
+class TaggedKind(mp.beads.BeadsKind):
+    name = "tagged beads"
 
-    kind = "tagged beads"
+
+class Tagged(mp.topology.Beads, kind=TaggedKind):
+    """A kind of bead of another package, with an array of its own."""
 
     def __init__(self, topology, name, first, positions, mass, friction, *, tag):
         super().__init__(topology, name, first, positions, mass, friction)

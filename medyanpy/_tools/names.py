@@ -319,12 +319,10 @@ class Named(metaclass=_Named):
 class Guarded(Named):
     """Objects that others have been made of, which would not notice if a public name were assigned to.
 
-    Once an object is made, assigning to one of `changeable` does what ``set`` does; to a property with a setter, what
-    that does; to anything else, it is refused. Names with an underscore are the class's own business.
+    Once an object is made, assigning to one of `changeable`, if it has that, does what ``set`` does; to a property with
+    a setter, what that does; to anything else, it is refused. Names with an underscore are the class's own business.
     """
 
-    #: The numbers that `set` may change.
-    changeable: tuple[str, ...] = ()
     #: Remedy instead of assigning, for messages.
     _remedy = "make a new one"
 
@@ -332,7 +330,7 @@ class Guarded(Named):
         own = getattr(type(self), name, None)
         if name.startswith("_") or "_made" not in self.__dict__ or (isinstance(own, property) and own.fset):
             object.__setattr__(self, name, value)
-        elif name in self.changeable:
+        elif name in getattr(self, "changeable", ()):
             cast(Any, self).set(**{name: value})
         elif name in dir(self):
             raise PublicNameError(f"{self._called}: {name} cannot be assigned to, nothing would follow: {self._remedy}")

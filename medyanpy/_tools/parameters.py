@@ -26,7 +26,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
 
     #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
     domains: Mapping[str, Domain] = domain_table()
-    changeable: tuple[str, ...]
+    changeable: tuple[str, ...] = ()
     #: Whether terms have been taken out of what the constructor was given.
     _was_cut = False
 

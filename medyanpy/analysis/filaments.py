@@ -89,7 +89,7 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
         if lengths is None:
             return ends
         # Link by link: a filament may be longer than the box.
-        whole = np.add.reduceat(images_between(x[b] - x[a], lengths), filaments.link_starts[:-1])
+        whole = np.add.reduceat(images_between(x[b] - x[a], lengths), filaments.kind.link_starts[:-1])
         return np.asarray(ends - whole)
 
     return _collect(source, "end_to_end", filaments, box, between)
@@ -121,7 +121,7 @@ def contour_curvature(source: Any, filaments: Filaments, *, box: Any = None) -> 
         As `end_to_end`.
     """
     filaments = _filaments("contour_curvature", filaments)
-    before, after = filaments.links_at_joints
+    before, after = filaments.kind.links_at_joints
 
     def at_joints(x: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
         tangent, length = _tangents(x, filaments, lengths)
@@ -297,8 +297,8 @@ def _nodes_of(frame: Any, what: str, filaments: Filaments) -> np.ndarray:
     if ids is not None and len(ids) == filaments.topology.n_beads and not np.array_equal(ids[rows], filaments.ids):
         bead = int(rows[np.argmax(ids[rows] != filaments.ids)])
         raise TopologyError(
-            f"{what}: at step {frame.step} {filaments.describe(bead)} of {filaments.name!r} was not there, or is gone: "
-            "give frames in which all of these filaments are there"
+            f"{what}: at step {frame.step} {filaments.kind.describe(bead)} of {filaments.name!r} was not there, or is "
+            "gone: give frames in which all of these filaments are there"
         )
     return _nodes(frame.positions, what, filaments)
 
@@ -339,14 +339,14 @@ class _Pairs:
     def __init__(self, filaments: Filaments) -> None:
         self.closed = filaments.closed
         #: Links of each filament; for each link, its filament and its number there.
-        self.links = np.diff(filaments.link_starts)
-        self.filament = filaments.link_chains
-        self._start = filaments.link_starts[:-1][self.filament]
+        self.links = np.diff(filaments.kind.link_starts)
+        self.filament = filaments.kind.link_chains
+        self._start = filaments.kind.link_starts[:-1][self.filament]
         self._number = np.arange(len(self.filament)) - self._start
         self._left = self.links[self.filament]
         end = np.cumsum(filaments.link_lengths)
         self._middle = end - 0.5 * filaments.link_lengths
-        self._perimeter = np.add.reduceat(filaments.link_lengths, filaments.link_starts[:-1])[self.filament]
+        self._perimeter = np.add.reduceat(filaments.link_lengths, filaments.kind.link_starts[:-1])[self.filament]
         longest = int(self.links.max())
         #: Separations that there are, 0 among them.
         self.count = longest // 2 + 1 if self.closed else longest
@@ -373,7 +373,7 @@ def _pair_sums(
     Also returns mean separations (K,) and pairs in a frame.
     """
     filaments = _filaments(what, filaments)
-    pairs, n_filaments = _Pairs(filaments), filaments.n_filaments
+    pairs, n_filaments = _Pairs(filaments), filaments.kind.n_chains
     separation = []
     longest = np.inf if max_separation is None else number(f"{what}: max_separation", max_separation, at_least=0.0)
     for k in range(pairs.count):

@@ -14,6 +14,7 @@ from medyanpy._tools.images import box_lengths, box_shown, checked_box, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
 from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Kind
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frames, Trajectory
@@ -27,6 +28,11 @@ _AT_ONCE = 1 << 22
 _AT_ONCE_OF_ALL_FRAMES = 1 << 25
 #: Types that name beads, beside their rows.
 _KINDS = Handle | TrajectoryHandle | str
+
+
+def _asked(handle: Handle | TrajectoryHandle) -> Kind | TrajectoryHandle:
+    """Return the object that knows joined beads, and whether beads are in space."""
+    return handle.kind if isinstance(handle, Handle) else handle
 
 
 def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
@@ -186,7 +192,7 @@ class Source:
         for handle in handles:
             one = look_up(self._handles(what), handle, "handle", TopologyError) if isinstance(handle, str) else handle
             # Where edges flip, those of the frame.
-            own = sides_of(faces[one.name]) if one.name in faces else one.joined
+            own = sides_of(faces[one.name]) if one.name in faces else _asked(one).joined
             pairs.append(one.beads[own])
         found = np.concatenate(pairs)
         return found[(found < self.n_rows).all(axis=1)]
@@ -204,7 +210,7 @@ class Source:
             handle = look_up(self._handles(what), handle, "handle", TopologyError)
         if not isinstance(handle, Handle | TrajectoryHandle):
             raise TopologyError(f"{what}: {handle!r} is not a handle")
-        if not handle.in_space:
+        if not _asked(handle).in_space:
             raise TopologyError(f"{what}: {handle.name!r} are {handle.kind}, which have no places in space")
         if isinstance(handle, TrajectoryHandle):
             return handle.beads
@@ -214,7 +220,7 @@ class Source:
                 f"{handle.topology.n_beads} beads"
             )
         # Also rows that beads may get later; states of before an edit have fewer rows.
-        rows = handle.beads if len(handle) == handle.capacity else handle.all_rows
+        rows = handle.beads if len(handle) == handle.capacity else handle.kind.all_rows
         return rows[rows < self.n_rows]
 
     def positions(self, frames: slice, rows: np.ndarray) -> np.ndarray:

@@ -201,10 +201,10 @@ class Points:
         if self.frames.times is None:
             raise ParameterError(f"{what}: positions have no triangles: give states, frames or a trajectory")
         # Also rows that points may get later.
-        self.rows: np.ndarray = points.beads if isinstance(points, TrajectoryHandle) else points.all_rows
+        self.rows: np.ndarray = points.beads if isinstance(points, TrajectoryHandle) else points.kind.all_rows
         rows: Any = points.points
         if not isinstance(points, TrajectoryHandle):
-            rows = points.topology.rows_in(points.rows_of(), self.rows)
+            rows = points.topology.rows_in(points.kind.rows_of, self.rows)
         self._points = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         self._mesh: TriangleMesh | None = None
 

@@ -130,7 +130,7 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
             "get_state(virial=True), and the motion of n free beads adds -n kT/V to each element of the diagonal"
         )
     state = context.get_state(positions=True, velocities=True, virial=True, multipliers=True)
-    handles = [handle for handle in context.system.topology.handles if handle.in_space or handle.constraint_rows()]
+    handles = [h for h in context.system.topology.handles if h.kind.in_space or h.kind.constraint_rows()]
     constraints = {}
     for handle in handles:
         virial = _of_constraints(what, handle, state)
@@ -138,7 +138,7 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
             constraints[handle.name] = -virial / size
     kinetic = np.zeros((3, 3))
     for handle in handles:
-        rows, mass = state.living(handle), np.full(len(state.velocities), handle.of_all("mass") or np.nan)
+        rows, mass = state.living(handle), np.full(len(state.velocities), handle.kind.of_all("mass") or np.nan)
         mass[handle.beads] = handle.mass
         v = state.velocities[rows]
         kinetic -= (mass[rows] * v.T) @ v / size
@@ -317,7 +317,7 @@ def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = No
 
 def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | None:
     """Return Σ x ⊗ F of the forces -λ∇g of a handle's constraints; None where it has none."""
-    rows, multipliers = handle.constraint_rows(), state.multipliers.get(handle.name)
+    rows, multipliers = handle.kind.constraint_rows(), state.multipliers.get(handle.name)
     if not rows and multipliers is None:
         return None
     if not rows or multipliers is None:

@@ -2,19 +2,20 @@
 
 from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments
-from medyanpy.beads.free import Balls, Beads
-from medyanpy.beads.intriangle_points import InTrianglePoints
+from medyanpy.beads.free import Balls, Beads, BeadsKind
+from medyanpy.beads.intriangle_points import InTrianglePoints, PointsKind
 from medyanpy.beads.membranes import Membrane
-from medyanpy.beads.oriented import OrientedBeads
+from medyanpy.beads.oriented import OrientedBeads, OrientedKind
 from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Kind
 
 #: For the kinds defined here: every State has them, with no rows where there are no such beads.
-COLUMNS = tuple(dict.fromkeys([*Handle.columns, *InTrianglePoints.columns, *OrientedBeads.columns]))
+COLUMNS = tuple(dict.fromkeys([*Kind.columns, *PointsKind.columns, *OrientedKind.columns]))
 
 __all__ = [
-    "COLUMNS", "Balls", "Beads", "Constraints", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane",
-    "OrientedBeads", "RigidBodies", "Rods", "SurfacePoints",
+    "COLUMNS", "Balls", "Beads", "BeadsKind", "Constraints", "Directors", "Filaments", "Handle", "InTrianglePoints",
+    "Kind", "Membrane", "OrientedBeads", "RigidBodies", "Rods", "SurfacePoints",
 ]  # fmt: skip

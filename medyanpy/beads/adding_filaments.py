@@ -83,7 +83,7 @@ class FilamentSpec:
         )  # fmt: skip
 
         def of(link: int) -> str:
-            return f"{what}: {handle.describe_link(link)}"
+            return f"{what}: {handle.kind.describe_link(link)}"
 
         enough_nodes(what, "filament", starts, closed)
         links = handle.links
@@ -135,23 +135,12 @@ class FilamentSpec:
 
 
 def add_filament(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+) -> Filaments:  # fmt: skip
     """Add one filament: a chain or ring of beads with links of constant length.
 
     Parameters
@@ -207,24 +196,12 @@ def add_filament(
 
 
 def add_filaments(
-    topology: "Topology",
-    nodes: Numbers,
-    node_mass: Numbers,
-    node_friction: Numbers = 0.0,
-    constrained: bool = True,
-    closed: bool = False,
-    directors: Numbers | Literal["parallel"] | None = None,
-    *,
-    starts: Numbers | None = None,
-    director_mass: Numbers | None = None,
-    director_friction: Numbers | None = None,
-    node_friction_along: Numbers | None = None,
-    link_lengths: Numbers | None = None,
-    fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Filaments:
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *, starts: Numbers | None = None,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+) -> Filaments:  # fmt: skip
     """Add many filaments at once, with one handle; see `add_filament`.
 
     Parameters
@@ -316,7 +293,7 @@ def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
         pairs = list(pairwise(nodes))
         if filaments.closed and len(nodes) > 1:
             pairs.append((nodes[-1], nodes[0] + n))
-        along = np.tile(lengths[filaments.link_starts[i] : filaments.link_starts[i + 1]], 2)
+        along = np.tile(lengths[filaments.kind.link_starts[i] : filaments.kind.link_starts[i + 1]], 2)
         for a, b in pairs:
             if np.linalg.norm(x[start + b % n] - x[start + a]) > (1.0 - 1e-9) * along[a:b].sum():
                 raise TopologyError(

@@ -8,12 +8,81 @@ from medyanpy._tools.quaternions import product, smallest_turn, turned
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.core.handles import Handle, chosen, together
+from medyanpy.core.kinds import Kind
 from medyanpy.errors import TopologyError
 
 __all__ = ["Chains", "carried_along", "with_edges"]
 
 
-class Chains(Handle):
+class ChainsKind(Kind):
+    """Base of kinds of chains or rings of beads."""
+
+    handle: "Chains"
+    #: Name of one chain in messages.
+    chain = "chain"
+    #: Attributes with a value for every link, and for every chain.
+    per_link: tuple[str, ...] = ()
+    per_chain: tuple[str, ...] = ()
+
+    @property
+    def joined(self) -> np.ndarray:
+        return self.handle.links
+
+    def beside_frames(self) -> dict[str, Any]:
+        chains = self.handle
+        return {**super().beside_frames(), "links": chains.links, "starts": chains.starts, "closed": chains.closed}
+
+    @property
+    def link_starts(self) -> np.ndarray:
+        """Number of the first link of each chain, (f + 1,)."""
+        return self.handle.starts if self.handle.closed else self.handle.starts - np.arange(len(self.handle.starts))
+
+    @property
+    def n_chains(self) -> int:
+        return len(self.handle.starts) - 1
+
+    @property
+    def node_chains(self) -> np.ndarray:
+        """Chain of every node, (n,)."""
+        return np.repeat(np.arange(self.n_chains), np.diff(self.handle.starts))
+
+    @property
+    def link_chains(self) -> np.ndarray:
+        """Chain of every link, (l,)."""
+        return np.repeat(np.arange(self.n_chains), np.diff(self.link_starts))
+
+    def chain_of(self, bead: int) -> int:
+        """Return the chain of a bead of the topology."""
+        return int(np.searchsorted(self.handle.starts, self._node(bead), side="right")) - 1
+
+    def _node(self, bead: int) -> int:
+        """Return the number of a bead among the handle's nodes."""
+        return int(np.flatnonzero(self.handle.beads == bead)[0])
+
+    def describe(self, bead: int) -> str:
+        i = self.chain_of(bead)
+        return f"node {self._node(bead) - self.handle.starts[i]} of {self.chain} {i}"
+
+    def describe_link(self, link: int) -> str:
+        """Name one of the handle's links by its chain and its number there, for messages."""
+        i = int(np.searchsorted(self.link_starts, link, side="right")) - 1
+        return f"link {link - self.link_starts[i]} of {self.chain} {i}"
+
+    def chain_rows(self, repeats: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a row for every node, chain after chain, with `repeats` more at both ends of a ring.
+
+        These repeat the nodes there. Returns the node of each row among the handle's, its chain, and its place in that,
+        from -repeats on.
+        """
+        repeats = repeats if self.handle.closed else 0
+        n = np.diff(self.handle.starts)
+        rows = n + 2 * repeats
+        which = np.repeat(np.arange(len(n)), rows)
+        k = np.arange(rows.sum()) - (np.cumsum(rows) - rows)[which] - repeats
+        return self.handle.starts[which] + k % n[which], which, k
+
+
+class Chains(Handle, kind=ChainsKind):
     """Base of handles of chains or rings of beads, one after another.
 
     Attributes
@@ -24,11 +93,7 @@ class Chains(Handle):
         True for rings: then a link joins the last node to the first.
     """
 
-    #: Name of one chain in messages.
-    chain = "chain"
-    #: Attributes with a value for every link, and for every chain.
-    per_link: tuple[str, ...] = ()
-    per_chain: tuple[str, ...] = ()
+    kind: ChainsKind
     starts: np.ndarray
     closed: bool
 
@@ -58,37 +123,36 @@ class Chains(Handle):
             A number of no chain, or one named twice; terms that name a node that would be removed; a topology in use
             outside of an edit.
         """
-        what = f"{self.name}.remove"
-        wanted = one_or_many(f"{what}: {self.chain}s", which, dtype=np.int64, error=TopologyError)
-        bad = (wanted < 0) | (wanted >= self.n_chains)
+        what, chain, n = f"{self.name}.remove", self.kind.chain, self.kind.n_chains
+        wanted = one_or_many(f"{what}: {chain}s", which, dtype=np.int64, error=TopologyError)
+        bad = (wanted < 0) | (wanted >= n)
         if bad.any():
             i = int(np.argmax(bad))
-            there = f"there are {self.chain}s 0 to {self.n_chains - 1}" if self.n_chains else "there are none"
-            raise TopologyError(f"{what}: {self.chain}s[{i}] = {wanted[i]}, but {there}")
+            there = f"there are {chain}s 0 to {n - 1}" if n else "there are none"
+            raise TopologyError(f"{what}: {chain}s[{i}] = {wanted[i]}, but {there}")
         if len(np.unique(wanted)) < len(wanted):
             twice = np.sort(wanted)
-            raise TopologyError(f"{what}: {self.chain} {twice[1:][twice[1:] == twice[:-1]][0]} is named twice")
-        keep = np.ones(self.n_chains, bool)
+            raise TopologyError(f"{what}: {chain} {twice[1:][twice[1:] == twice[:-1]][0]} is named twice")
+        keep = np.ones(n, bool)
         keep[wanted] = False
         self.topology._shrink(what, self._kept_of(keep), terms)
 
     def _kept_of(self, chains: np.ndarray) -> dict[Handle, np.ndarray]:
         """Mark the beads that stay with these chains (f,): of this handle, and of handles that have beads on them."""
-        return {self: chains[self.node_chains]}
+        return {self: chains[self.kind.node_chains]}
 
     def _merged(self, other: Handle) -> dict[str, Any]:
-        parts = {
-            name: together(getattr(self, name), getattr(other, name)) for name in (*self.per_link, *self.per_chain)
-        }
+        names = (*self.kind.per_link, *self.kind.per_chain)
+        parts = {name: together(getattr(self, name), getattr(other, name)) for name in names}
         starts = np.concatenate([self.starts, self.starts[-1] + cast(Any, other).starts[1:]])
         return {**super()._merged(other), **parts, "starts": starts}
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         # A chain is kept whole.
         chains = keep[self.starts[:-1]]
-        links = chains[self.link_chains]
-        parts = {name: chosen(getattr(self, name), links) for name in self.per_link}
-        parts |= {name: chosen(getattr(self, name), chains) for name in self.per_chain}
+        links = chains[self.kind.link_chains]
+        parts = {name: chosen(getattr(self, name), links) for name in self.kind.per_link}
+        parts |= {name: chosen(getattr(self, name), chains) for name in self.kind.per_chain}
         starts = np.cumsum(np.append(0, np.diff(self.starts)[chains]))
         return {**super()._chosen(keep), **parts, "starts": starts}
 
@@ -110,65 +174,9 @@ class Chains(Handle):
             return np.column_stack([nodes, following])
         return np.delete(np.column_stack([nodes, following]), self.starts[1:] - 1, axis=0)
 
-    @property
-    def joined(self) -> np.ndarray:
-        return self.links
-
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "links": self.links, "starts": self.starts, "closed": self.closed}
-
-    @property
-    def link_starts(self) -> np.ndarray:
-        """Number of the first link of each chain, (f + 1,)."""
-        return self.starts if self.closed else self.starts - np.arange(len(self.starts))
-
-    @property
-    def n_chains(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def node_chains(self) -> np.ndarray:
-        """Chain of every node, (n,)."""
-        return np.repeat(np.arange(self.n_chains), np.diff(self.starts))
-
-    @property
-    def link_chains(self) -> np.ndarray:
-        """Chain of every link, (l,)."""
-        return np.repeat(np.arange(self.n_chains), np.diff(self.link_starts))
-
-    def chain_of(self, bead: int) -> int:
-        """Return the chain of a bead of the topology."""
-        return int(np.searchsorted(self.starts, self._node(bead), side="right")) - 1
-
-    def _node(self, bead: int) -> int:
-        """Return the number of a bead among the handle's nodes."""
-        return int(np.flatnonzero(self.beads == bead)[0])
-
-    def describe(self, bead: int) -> str:
-        i = self.chain_of(bead)
-        return f"node {self._node(bead) - self.starts[i]} of {self.chain} {i}"
-
-    def describe_link(self, link: int) -> str:
-        """Name one of the handle's links by its chain and its number there, for messages."""
-        i = int(np.searchsorted(self.link_starts, link, side="right")) - 1
-        return f"link {link - self.link_starts[i]} of {self.chain} {i}"
-
-    def chain_rows(self, repeats: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a row for every node, chain after chain, with `repeats` more at both ends of a ring.
-
-        These repeat the nodes there. Returns the node of each row among the handle's, its chain, and its place in that,
-        from -repeats on.
-        """
-        repeats = repeats if self.closed else 0
-        n = np.diff(self.starts)
-        rows = n + 2 * repeats
-        which = np.repeat(np.arange(len(n)), rows)
-        k = np.arange(rows.sum()) - (np.cumsum(rows) - rows)[which] - repeats
-        return self.starts[which] + k % n[which], which, k
-
 
 def with_edges(node: np.ndarray, repeats: int) -> np.ndarray:
-    """Repeat the first and the last of the rows of `Chains.chain_rows`; return as many zeros without chains."""
+    """Repeat the first and the last of the rows of `ChainsKind.chain_rows`; return as many zeros without chains."""
     return np.pad(node, repeats, mode="edge" if len(node) else "constant")
 
 

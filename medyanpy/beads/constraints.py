@@ -9,7 +9,8 @@ from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.joint import Joint, JointFlow, Rows
-from medyanpy.core.handles import Block, Handle, bead_numbers, handles_in
+from medyanpy.core.handles import Handle, bead_numbers, handles_in
+from medyanpy.core.kinds import Block, Kind
 from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.surfaces.expressions import check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
@@ -24,7 +25,67 @@ if TYPE_CHECKING:
 REACH = 1e-3
 
 
-class Constraints(Handle):
+class ConstraintsKind(Kind):
+    """Constraints of a user's own."""
+
+    handle: "Constraints"
+    name = "constraints"
+    block = Block.NONE
+    degrees_of_freedom_per_bead = 0
+    # It has no places: pictures leave it out.
+    in_space = False
+
+    @property
+    def contents(self) -> str:
+        return f"{self.handle.count} {self.name}"
+
+    @property
+    def keeps_momentum(self) -> bool:
+        """True if no constraint changes when all its beads move alike, by the gradients at the start."""
+        joint = self.handle.topology.joint
+        return joint is None or self.handle not in joint.handles or joint.keeps_momentum(self.handle)
+
+    def with_joint_multipliers(
+        self, own: np.ndarray | None, parts: list[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
+        return np.stack([values for _, values in parts], axis=-1)
+
+    def constraint_rows(self) -> list[Rows]:
+        written, members = self.handle, self.handle.members
+        one = {name: value for name, value in written.parameters.items() if not isinstance(value, np.ndarray)}
+        each = [name for name in written.parameters if name not in one]
+        own = np.column_stack([np.empty((len(members), 0)), *(written.parameters[name] for name in each)])
+        found = []
+        for t, text in enumerate(written.texts):
+            form, used = _form(written.name, text, members.shape[1], one, each)
+            # Each of several texts has its own groups: only beads connect them.
+            group = t * len(members) + np.arange(len(members))
+            scale = written.tolerance * written.length
+            found.append(Rows(form, members[:, used], own, scale, group, _label(text)))
+        return found if len(members) else []
+
+    def bind(self, layout: "Layout") -> "Flow | None":
+        joint = layout.topology.joint
+        return JointFlow(joint, layout) if joint is not None and joint.first is self.handle else None
+
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the terms that name removed beads; see `Parameterized.naming`."""
+        return {"constraint": gone[self.handle.members].any(axis=1)}
+
+    def without(self, terms: dict[str, np.ndarray]) -> None:
+        """Remove terms; see `Parameterized.without`."""
+        self.handle._keep(~terms["constraint"])
+
+    def renumbered(self, rows: np.ndarray) -> None:
+        """Update rows of beads: the bead that had row i has row rows[i] now, (n,)."""
+        self.handle._take(members=rows[self.handle.members])
+
+
+def _label(text: str) -> Callable[[int], str]:
+    return lambda i: f"constraint {i} ({shortened(text, 60)!r})"
+
+
+class Constraints(Handle, kind=ConstraintsKind):
     """Constraints between beads of other handles; it has no beads of its own.
 
     Attributes
@@ -40,12 +101,8 @@ class Constraints(Handle):
     tolerance : float
     """
 
-    block = Block.NONE
-    kind = "constraints"
-    added_by = "constrain"
-    degrees_of_freedom_per_bead = 0
-    # It has no places: pictures leave it out.
-    in_space = False
+    kind: ConstraintsKind
+    _added_by = "constrain"
 
     def __init__(
         self, topology: "Topology", name: str, texts: tuple[str, ...], members: np.ndarray, parameters: dict[str, Any],
@@ -66,55 +123,9 @@ class Constraints(Handle):
         return len(self.texts) * len(self.members)
 
     @property
-    def contents(self) -> str:
-        return f"{self.count} {self.kind}"
-
-    @property
     def degrees_of_freedom(self) -> int:
         """Degrees of freedom, -1 for each constraint, to be added to those of the beads."""
         return -self.count
-
-    @property
-    def keeps_momentum(self) -> bool:
-        """True if no constraint changes when all its beads move alike, by the gradients at the start."""
-        joint = self.topology.joint
-        return joint is None or self not in joint.handles or joint.keeps_momentum(self)
-
-    def with_joint_multipliers(
-        self, own: np.ndarray | None, parts: list[tuple[np.ndarray, np.ndarray]]
-    ) -> np.ndarray:
-        return np.stack([values for _, values in parts], axis=-1)
-
-    def constraint_rows(self) -> list[Rows]:
-        one = {name: value for name, value in self.parameters.items() if not isinstance(value, np.ndarray)}
-        each = [name for name in self.parameters if name not in one]
-        own = np.column_stack([np.empty((len(self.members), 0)), *(self.parameters[name] for name in each)])
-        found = []
-        for t, text in enumerate(self.texts):
-            form, used = _form(self.name, text, self.members.shape[1], one, each)
-            # Each of several texts has its own groups: only beads connect them.
-            group = t * len(self.members) + np.arange(len(self.members))
-            label = self._label(t)
-            found.append(Rows(form, self.members[:, used], own, self.tolerance * self.length, group, label))
-        return found if len(self.members) else []
-
-    def _label(self, t: int) -> Callable[[int], str]:
-        text = repr(shortened(self.texts[t], 60))
-        return lambda i: f"constraint {i} ({text})"
-
-    def bind(self, layout: "Layout") -> "Flow | None":
-        joint = layout.topology.joint
-        return JointFlow(joint, layout) if joint is not None and joint.first is self else None
-
-    # Coming and going ------------------------------------------------------------------------------------------
-
-    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the terms that name removed beads; see `Parameterized.naming`."""
-        return {"constraint": gone[self.members].any(axis=1)}
-
-    def without(self, terms: dict[str, np.ndarray]) -> None:
-        """Remove terms; see `Parameterized.without`."""
-        self._keep(~terms["constraint"])
 
     def _keep(self, keep: np.ndarray) -> None:
         own = {n: v[keep] if isinstance(v, np.ndarray) else v for n, v in self.parameters.items()}
@@ -156,19 +167,12 @@ class Constraints(Handle):
         """
         raise TopologyError(f"{self.name}.reserve: constraints have no beads of their own: there is no room to make")
 
-    def renumbered(self, rows: np.ndarray) -> None:
-        """Update rows of beads: the bead that had row i has row rows[i] now, (n,)."""
-        self._take(members=rows[self.members])
-
     def _arguments_now(self) -> dict[str, Any]:
         texts = self.texts[0] if len(self.texts) == 1 else list(self.texts)
         return {
             "constraints": texts, "beads": self.topology.plain_rows(self.members), "length": self.length,
             "tolerance": self.tolerance, "name": self.name, **self.parameters,
         }  # fmt: skip
-
-    def __repr__(self) -> str:
-        return f"Constraints({self.name!r}, {self.contents})"
 
 
 def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[str]) -> tuple[Form, np.ndarray]:
@@ -180,15 +184,9 @@ def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[st
 
 
 def constrain(
-    topology: "Topology",
-    constraints: Any,
-    beads: Numbers | Handle | Sequence[Handle],
-    *,
-    length: Numbers | None = None,
-    tolerance: float = 1e-10,
-    name: str | None = None,
-    **parameters: Numbers,
-) -> Constraints:
+    topology: "Topology", constraints: Any, beads: Numbers | Handle | Sequence[Handle], *,
+    length: Numbers | None = None, tolerance: float = 1e-10, name: str | None = None, **parameters: Numbers,
+) -> Constraints:  # fmt: skip
     """Hold functions of the coordinates of beads at zero.
 
     They are solved jointly with each other and with other constraints of the beads: the links of their filaments, the
@@ -292,7 +290,7 @@ def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]
         raise TopologyError(f"{what}: row {i} names a bead twice: {members[i].tolist()}")
     for handle in topology.handles:
         among = np.isin(members, handle.beads)
-        if among.any() and (obstacle := handle.obstacle_to_constraints):
+        if among.any() and (obstacle := handle.kind.obstacle_to_constraints):
             i, j = np.argwhere(among)[0]
             raise TopologyError(f"{what}: bead {members[i, j]} belongs to {handle!r}, {obstacle}")
     return members

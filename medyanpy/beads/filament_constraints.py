@@ -46,16 +46,16 @@ class FilamentFlow(Flow):
         self._tangent: Operation | None = None
         joint = layout.topology.joint
         #: Filaments that are solved here, and not together with constraints written by a user.
-        own = np.ones(filaments.n_filaments, bool)
+        own = np.ones(filaments.kind.n_chains, bool)
         if joint is not None:
-            own &= ~joint.taken(filaments, filaments.n_filaments)
+            own &= ~joint.taken(filaments, filaments.kind.n_chains)
         if filaments.constrained and own.any():
             directors = filaments.directors
             kernel = constraints if directors is None else constraints_twistable
             first_director = 0 if directors is None else layout.slice_of(directors).start
             tables = _tables(filaments, own, first, first_director, kernel)
             work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
-            self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.tolerance)
+            self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.kind.tolerance)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
@@ -98,11 +98,11 @@ class FilamentFlow(Flow):
         if f.friction_along is not None:
             return False
         # Fixed nodes do not move, whatever their friction.
-        rate, filament = (f.friction / f.mass)[~f.fixed_beads], f.node_chains[~f.fixed_beads]
+        rate, filament = (f.friction / f.mass)[~f.kind.fixed_beads], f.kind.node_chains[~f.kind.fixed_beads]
         if f.directors is not None:
             rate = np.concatenate([rate, f.directors.friction / f.directors.mass])
-            filament = np.concatenate([filament, f.link_chains])
-        first = np.zeros(f.n_filaments)
+            filament = np.concatenate([filament, f.kind.link_chains])
+        first = np.zeros(f.kind.n_chains)
         first[filament] = rate
         # Up to the rounding of products in user input.
         return bool((np.abs(rate - first[filament]) <= 1e-14 * rate).all())
@@ -116,7 +116,7 @@ class AlongAcrossFlow(FilamentFlow):
         coefficients = self._coefficients
         if coefficients is None or self._made_for != (stage.h, stage.kT):
             self._made_for = stage.h, stage.kT
-            inverse_mass = np.where(f.fixed_beads, 0.0, 1.0 / f.mass)
+            inverse_mass = np.where(f.kind.fixed_beads, 0.0, 1.0 / f.mass)
             friction = np.stack([cast(np.ndarray, f.friction_along), f.friction])
             # O is not compiled without a temperature.
             kT = cast(float, stage.kT)
@@ -130,8 +130,8 @@ class AlongAcrossFlow(FilamentFlow):
 
 def filament_rows(filaments: "Filaments") -> list[Rows]:
     """List the constraints on the nodes of filaments, and on their directors."""
-    nodes, length, chain = filaments.beads[filaments.links], filaments.link_lengths, filaments.link_chains
-    tolerance, nothing = filaments.tolerance, np.empty((len(length), 0))
+    nodes, length, chain = filaments.beads[filaments.links], filaments.link_lengths, filaments.kind.link_chains
+    tolerance, nothing = filaments.kind.tolerance, np.empty((len(length), 0))
 
     def label(what: str) -> Callable[[int], str]:
         return lambda i: f"the {what} of link {i}"
@@ -164,7 +164,7 @@ def _tables(
 def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.ndarray, ...]:
     """Spread filaments as `_tables`, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
-    lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
+    lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.kind.link_starts
     n_links = np.diff(link_starts)
     # Long ones are cut into segments, of which each batch is one filament.
     long = np.flatnonzero(own & (n_links > kernel.LINKS_IN_ONE_PIECE))
@@ -249,4 +249,4 @@ def parallel_directors(filaments: "Filaments") -> np.ndarray:
     x, links = filaments.positions, filaments.links
     t = x[links[:, 1]] - x[links[:, 0]]
     t /= np.linalg.norm(t, axis=1)[:, None]
-    return carried_along(t, filaments.link_starts, filaments.closed)
+    return carried_along(t, filaments.kind.link_starts, filaments.closed)

@@ -7,15 +7,16 @@ import numpy as np
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.beads.adding import chains_of, joined
-from medyanpy.beads.chains import Chains
+from medyanpy.beads.chains import Chains, ChainsKind
 from medyanpy.beads.filament_constraints import (
     AlongAcrossFlow,
     FilamentFlow,
     filament_rows,
 )
-from medyanpy.beads.free import Beads
+from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.core.flows import Flow
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 
@@ -25,7 +26,103 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 
-class Filaments(Chains, Beads):
+class FilamentsKind(ChainsKind, BeadsKind):
+    """Nodes of filaments.
+
+    Attributes
+    ----------
+    tolerance : float
+        Relative tolerance of the lengths of links.
+    """
+
+    handle: "Filaments"
+    name = "filament nodes"
+    chain = "filament"
+    per_bead = (*BeadsKind.per_bead, "friction_along")
+    per_link = ("link_lengths",)
+    takes_constraints = True
+
+    @property
+    def tolerance(self) -> float:
+        return self.handle._tolerance
+
+    def demand_box(self, layout: "Layout") -> None:
+        layout.expect_lengths(repr(self.handle.name), "link", self.handle.link_lengths)
+
+    @property
+    def joints(self) -> np.ndarray:
+        """Nodes (J,) between two links: of rings all, else all but the ends."""
+        nodes, starts = np.arange(len(self.handle)), self.handle.starts
+        return nodes if self.handle.closed else np.delete(nodes, np.r_[starts[:-1], starts[1:] - 1])
+
+    @property
+    def links_at_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """Links before and after each joint, (J,) and (J,)."""
+        joints = self.joints
+        which = self.node_chains[joints]
+        if not self.handle.closed:
+            # Each filament before has one link less than nodes.
+            return joints - which - 1, joints - which
+        first = joints == self.handle.starts[which]
+        return np.where(first, self.handle.starts[which + 1], joints) - 1, joints
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        out = np.zeros(len(self.handle), bool)
+        out[self.handle.fixed_nodes] = True
+        return out
+
+    def constraint_rows(self) -> "list[Rows]":
+        return filament_rows(self.handle) if self.handle.constrained else []
+
+    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
+        # With directors there are more constraints than those of links.
+        if not self.handle.constrained or self.handle.directors is not None:
+            return None
+        from scipy import sparse
+        from scipy.sparse import linalg
+
+        first, second = self.handle.links.T
+        d = positions[second] - positions[first]
+        links = np.repeat(np.arange(len(d)), 3)
+        place = [(3 * node[:, None] + np.arange(3)).ravel() for node in (first, second)]
+        n = positions.size
+        # g = |d|^2 - L^2 of every link; d^2g/dt^2 = 0.
+        gradient = sum(
+            sparse.coo_array((sign * 2.0 * d.ravel(), (links, where)), shape=(len(d), n))
+            for sign, where in zip((-1.0, 1.0), place, strict=True)
+        )
+        weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.handle.mass), 3)
+        bends = 2.0 * np.sum((velocities[second] - velocities[first]) ** 2, axis=1)
+        right = gradient @ (weight * forces.ravel()) + bends
+        try:
+            factors = linalg.splu((gradient @ sparse.diags_array(weight) @ gradient.T).tocsc())
+            pivots = np.abs(factors.U.diagonal())
+            if pivots.min() > 1e-13 * pivots.max():
+                solved: np.ndarray = factors.solve(right)
+                return solved
+        except RuntimeError:
+            # Exactly singular.
+            pass
+        raise SimulationError(
+            f"{self.handle!r}: the multipliers of its links are not determined: a filament is taut between fixed nodes",
+            object=self.handle.name,
+        )
+
+    def bind(self, layout: "Layout") -> Flow | None:
+        if not len(self.handle):
+            return None
+        if self.handle.friction_along is not None:
+            return AlongAcrossFlow(self.handle, layout)
+        return FilamentFlow(self.handle, layout) if self.handle.constrained else None
+
+    @property
+    def has_friction(self) -> bool:
+        along = self.handle.friction_along
+        return super().has_friction or (along is not None and bool(along.any()))
+
+
+class Filaments(Chains, Beads, kind=FilamentsKind):
     """The nodes of filaments: chains or rings of beads, one filament after another.
 
     Attributes
@@ -40,20 +137,14 @@ class Filaments(Chains, Beads):
         Of all links, filament after filament; the last of a ring leads back to its first node.
     fixed_nodes : (k,) int array
         Nodes that do not move, among the handle's nodes.
-    tolerance : float
-        Relative tolerance of the lengths of links.
     friction_along : (n,) float array or None, pN s/nm
         Along the filament, where it differs from `friction` across it.
     directors : Directors or None
         The material directions of the links, where the filaments are twistable.
     """
 
-    kind = "filament nodes"
-    chain = "filament"
-    added_by = "add_filaments"
-    per_bead: tuple[str, ...] = (*Beads.per_bead, "friction_along")
-    per_link: tuple[str, ...] = ("link_lengths",)
-    takes_constraints = True
+    kind: FilamentsKind
+    _added_by = "add_filaments"
     directors: "Directors | None" = None
 
     def __init__(
@@ -67,15 +158,8 @@ class Filaments(Chains, Beads):
         self.constrained = constrained
         self.link_lengths = link_lengths
         self.fixed_nodes = fixed_nodes
-        self.tolerance = tolerance
+        self._tolerance = tolerance
         self.friction_along: np.ndarray | None = None
-
-    def demand_box(self, layout: "Layout") -> None:
-        layout.expect_lengths(repr(self.name), "link", self.link_lengths)
-
-    @property
-    def n_filaments(self) -> int:
-        return self.n_chains
 
     def add(  # type: ignore[override]
         self,
@@ -153,11 +237,11 @@ class Filaments(Chains, Beads):
             what, x, starts, self._number_for(what, "mass", node_mass, "node_"),
             self._number_for(what, "friction", node_friction, "node_"), node_friction_along,
             constrained=self.constrained, closed=self.closed, link_lengths=link_lengths,
-            fixed=expect_nodes(what, fixed_nodes, len(x), 0), tolerance=self.tolerance, directors=along_links,
+            fixed=expect_nodes(what, fixed_nodes, len(x), 0), tolerance=self._tolerance, directors=along_links,
             director_mass=director_mass, director_friction=director_friction,
         )  # fmt: skip
         other, its_directors = spec.make(self.topology)
-        new = np.arange(self.n_filaments, self.n_filaments + other.n_filaments)
+        new = np.arange(self.kind.n_chains, self.kind.n_chains + other.kind.n_chains)
         self.topology._grow(self, other)
         if turning is not None and its_directors is not None:
             self.topology._grow(turning, Directors(self, turning.name, 0, *its_directors))
@@ -170,7 +254,7 @@ class Filaments(Chains, Beads):
 
     def _kept_of(self, chains: np.ndarray) -> dict[Handle, np.ndarray]:
         kept = super()._kept_of(chains)
-        return kept if self.directors is None else {**kept, self.directors: chains[self.link_chains]}
+        return kept if self.directors is None else {**kept, self.directors: chains[self.kind.link_chains]}
 
     def _merged(self, other: Handle) -> dict[str, Any]:
         fixed = np.append(self.fixed_nodes, len(self) + cast(Any, other).fixed_nodes)
@@ -180,66 +264,6 @@ class Filaments(Chains, Beads):
         fixed = np.zeros(len(self), bool)
         fixed[self.fixed_nodes] = True
         return {**super()._chosen(keep), "fixed_nodes": np.flatnonzero(fixed[keep])}
-
-    @property
-    def joints(self) -> np.ndarray:
-        """Nodes (J,) between two links: of rings all, else all but the ends."""
-        nodes = np.arange(len(self))
-        return nodes if self.closed else np.delete(nodes, np.r_[self.starts[:-1], self.starts[1:] - 1])
-
-    @property
-    def links_at_joints(self) -> tuple[np.ndarray, np.ndarray]:
-        """Links before and after each joint, (J,) and (J,)."""
-        joints = self.joints
-        which = self.node_chains[joints]
-        if not self.closed:
-            # Each filament before has one link less than nodes.
-            return joints - which - 1, joints - which
-        first = joints == self.starts[which]
-        return np.where(first, self.starts[which + 1], joints) - 1, joints
-
-    @property
-    def fixed_beads(self) -> np.ndarray:
-        out = np.zeros(len(self), bool)
-        out[self.fixed_nodes] = True
-        return out
-
-    def constraint_rows(self) -> "list[Rows]":
-        return filament_rows(self) if self.constrained else []
-
-    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
-        # With directors there are more constraints than those of links.
-        if not self.constrained or self.directors is not None:
-            return None
-        from scipy import sparse
-        from scipy.sparse import linalg
-
-        first, second = self.links.T
-        d = positions[second] - positions[first]
-        links = np.repeat(np.arange(len(d)), 3)
-        place = [(3 * node[:, None] + np.arange(3)).ravel() for node in (first, second)]
-        n = positions.size
-        # g = |d|^2 - L^2 of every link; d^2g/dt^2 = 0.
-        gradient = sum(
-            sparse.coo_array((sign * 2.0 * d.ravel(), (links, where)), shape=(len(d), n))
-            for sign, where in zip((-1.0, 1.0), place, strict=True)
-        )
-        weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.mass), 3)
-        bends = 2.0 * np.sum((velocities[second] - velocities[first]) ** 2, axis=1)
-        right = gradient @ (weight * forces.ravel()) + bends
-        try:
-            factors = linalg.splu((gradient @ sparse.diags_array(weight) @ gradient.T).tocsc())
-            pivots = np.abs(factors.U.diagonal())
-            if pivots.min() > 1e-13 * pivots.max():
-                solved: np.ndarray = factors.solve(right)
-                return solved
-        except RuntimeError:
-            # Exactly singular.
-            pass
-        raise SimulationError(
-            f"{self!r}: the multipliers of its links are not determined: a filament is taut between fixed nodes",
-            object=self.name,
-        )
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -286,7 +310,7 @@ class Filaments(Chains, Beads):
         """
         what = f"sites of {self.name!r}"
         filament, link, fraction = self._together(what, filament=filament, link=link, fraction=fraction)
-        counts = np.diff(self.link_starts)
+        counts = np.diff(self.kind.link_starts)
         bad = (link < 0) | (link >= counts[filament])
         if bad.any():
             i = int(np.argmax(bad))
@@ -300,7 +324,7 @@ class Filaments(Chains, Beads):
                 f"{what}: fraction[{i}] = {fraction[i]} on link {link[i]} of filament {filament[i]}, "
                 "but must be from 0 to 1"
             )
-        return self._on_links(self.link_starts[filament] + link, fraction)
+        return self._on_links(self.kind.link_starts[filament] + link, fraction)
 
     def sites_along(self, filament: Numbers, distance: Numbers) -> Sites:
         """Return places at distances along filaments from their first nodes, by the lengths of links at rest.
@@ -326,7 +350,7 @@ class Filaments(Chains, Beads):
         what = f"sites of {self.name!r}"
         filament, distance = self._together(what, filament=filament, distance=distance)
         end = np.concatenate([[0.0], np.cumsum(self.link_lengths)])
-        first, last = self.link_starts[filament], self.link_starts[filament + 1]
+        first, last = self.kind.link_starts[filament], self.kind.link_starts[filament + 1]
         length = end[last] - end[first]
         bad = ~((distance >= 0.0) & (distance <= length * (1.0 + 1e-12)))
         if bad.any():
@@ -351,11 +375,11 @@ class Filaments(Chains, Beads):
             sizes = ", ".join(f"{key}: {len(a)}" for key, a in zip(given, arrays, strict=True))
             raise TopologyError(f"{what}: give numbers, or arrays of equal length, not {sizes}")
         arrays = [np.broadcast_to(a, (n,)) for a in arrays]
-        bad = (arrays[0] < 0) | (arrays[0] >= self.n_filaments)
+        bad = (arrays[0] < 0) | (arrays[0] >= self.kind.n_chains)
         if bad.any():
             i = int(np.argmax(bad))
             raise TopologyError(
-                f"{what}: filament[{i}] = {arrays[0][i]}, but there are filaments 0 to {self.n_filaments - 1}"
+                f"{what}: filament[{i}] = {arrays[0][i]}, but there are filaments 0 to {self.kind.n_chains - 1}"
             )
         return arrays
 
@@ -366,44 +390,45 @@ class Filaments(Chains, Beads):
         start = 2 * np.arange(len(link) + 1)
         return Sites.from_arrays(start, nodes.ravel(), weights.ravel(), np.empty((0, 3)), handles=(self,))
 
-    def filament_of(self, bead: int) -> int:
-        """Return the filament of the handle to which a bead of the topology belongs."""
-        return self.chain_of(bead)
-
-    def bind(self, layout: "Layout") -> Flow | None:
-        if not len(self):
-            return None
-        if self.friction_along is not None:
-            return AlongAcrossFlow(self, layout)
-        return FilamentFlow(self, layout) if self.constrained else None
-
-    @property
-    def has_friction(self) -> bool:
-        return super().has_friction or (self.friction_along is not None and bool(self.friction_along.any()))
-
     def _arguments_now(self) -> dict[str, Any]:
         d, own = self.directors, self._numbers_now("mass", "friction", "friction_along")
         twistable = {} if d is None else {
             "directors": d.positions, **{f"director_{k}": v for k, v in d._numbers_now("mass", "friction").items()},
         }  # fmt: skip
         return {
-            "nodes": self.positions,
-            "starts": self.starts,
-            "node_mass": own["mass"],
-            "node_friction": own["friction"],
-            "node_friction_along": own["friction_along"],
-            "constrained": self.constrained,
-            "closed": self.closed,
-            "link_lengths": self.link_lengths,
-            "fixed_nodes": self.fixed_nodes,
-            "tolerance": self.tolerance,
-            "name": self.name,
-            **twistable,
-            **self._room_now(),
-        }
+            "nodes": self.positions, "starts": self.starts, "node_mass": own["mass"], "node_friction": own["friction"],
+            "node_friction_along": own["friction_along"], "constrained": self.constrained, "closed": self.closed,
+            "link_lengths": self.link_lengths, "fixed_nodes": self.fixed_nodes, "tolerance": self._tolerance,
+            "name": self.name, **twistable, **self._room_now(),
+        }  # fmt: skip
 
 
-class Directors(Beads):
+class DirectorsKind(BeadsKind):
+    """Material directions of filaments."""
+
+    handle: "Directors"
+    name = "directors"
+    block = Block.DIRECTORS
+    in_space = False
+
+    @property
+    def moves_with(self) -> Filaments:
+        return self.handle.filaments
+
+    @property
+    def rows_remade(self) -> int:
+        # As many as nodes, where these have room.
+        return self.handle.filaments.capacity if len(self.handle.filaments._asleep) else len(self.handle)
+
+    @property
+    def step_lengths(self) -> np.ndarray:
+        return self.handle.filaments.link_lengths
+
+    def describe(self, bead: int) -> str:
+        return self.handle.filaments.kind.describe_link(int(np.flatnonzero(self.handle.beads == bead)[0]))
+
+
+class Directors(Beads, kind=DirectorsKind):
     """The material directions of twistable filaments: one bead for each link, in the order of ``filaments.links``.
 
     The position of a director is a unit vector perpendicular to its link, without a place in space: it has no part in
@@ -411,9 +436,6 @@ class Directors(Beads):
     and a force on it in pN nm.
     """
 
-    block = Block.DIRECTORS
-    kind = "directors"
-    in_space = False
     _is_from_elsewhere = False
 
     def __init__(
@@ -438,22 +460,6 @@ class Directors(Beads):
         raise TopologyError(f"{self.name}.add: directors come with their filaments: {self.filaments.name}.add")
 
     @property
-    def moves_with(self) -> Filaments:
-        return self.filaments
-
-    @property
-    def rows_anew(self) -> int:
-        # As many as nodes, where these have room.
-        return self.filaments.capacity if len(self.filaments._asleep) else len(self)
-
-    @property
-    def step_lengths(self) -> np.ndarray:
-        return self.filaments.link_lengths
-
-    @property
     def degrees_of_freedom(self) -> int:
         """Degrees of freedom, 0: they are counted with those of the filaments."""
         return 0
-
-    def describe(self, bead: int) -> str:
-        return self.filaments.describe_link(int(np.flatnonzero(self.beads == bead)[0]))

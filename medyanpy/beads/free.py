@@ -11,19 +11,31 @@ from medyanpy._tools.validation import per_item
 from medyanpy.beads.adding import inertia_of, positions_of
 from medyanpy.core.columns import POSITIONS, Column
 from medyanpy.core.handles import Handle, chosen, together
+from medyanpy.core.kinds import Kind
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 
-class Beads(Handle):
-    """Free beads. `positions` (n, 3), nm, are where they start."""
+class BeadsKind(Kind):
+    """Free beads."""
 
-    added_by = "add_beads"
+    handle: "Beads"
     per_bead: tuple[str, ...] = ("mass", "friction", "positions")
     comes_and_goes = True
     takes_constraints = True
+
+    def created(self, columns: dict[Column, np.ndarray]) -> "Beads":
+        x = columns[POSITIONS]
+        mass, friction = (np.full(len(x), self.of_all(name)) for name in ("mass", "friction"))
+        return self.handle._more(self.handle.name, x, mass, friction)
+
+
+class Beads(Handle, kind=BeadsKind):
+    """Free beads. `positions` (n, 3), nm, are where they start."""
+
+    _added_by = "add_beads"
 
     def __init__(
         self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray
@@ -69,7 +81,7 @@ class Beads(Handle):
         """Make a handle in no topology of more beads like these."""
         self._expect_own(what, own)
         for name in self._own:
-            if name in self.per_bead and name not in own:
+            if name in self.kind.per_bead and name not in own:
                 raise ParameterError(f"{what}: give {name}=")
         self._expect_said(what)
         other = type(self)(self.topology, self.name, 0, positions, mass, friction, **{**self._own, **own})
@@ -85,43 +97,39 @@ class Beads(Handle):
     def _expect_said(self, what: str) -> None:
         """Refuse arrays of a kind from elsewhere that may or may not have a value for each bead."""
         for name, value in self._own.items():
-            if name not in self.per_bead and isinstance(value, np.ndarray) and value.shape[:1] == (len(self),):
+            if name not in self.kind.per_bead and isinstance(value, np.ndarray) and value.shape[:1] == (len(self),):
                 raise TopologyError(
-                    f"{what}: {type(self).__name__}.per_bead does not say whether {name} is something of each bead"
+                    f"{what}: {type(self.kind).__name__}.per_bead does not say whether {name} is something of each bead"
                 )
-
-    def newborn(self, columns: dict[Column, np.ndarray]) -> "Beads":
-        x = columns[POSITIONS]
-        mass, friction = (np.full(len(x), self.of_all(name)) for name in ("mass", "friction"))
-        return self._more(self.name, x, mass, friction)
 
     # A kind that is defined elsewhere may have changed its arguments: it is made again from all of them.
 
     @property
     def _is_from_elsewhere(self) -> bool:
-        return "added_by" not in vars(type(self))
+        return "_added_by" not in vars(type(self))
 
     def _merged(self, other: Handle) -> dict[str, Any]:
         if not self._is_from_elsewhere:
             return super()._merged(other)
         own = dict(self._own)
         for name in own:
-            if name in self.per_bead:
+            if name in self.kind.per_bead:
                 own[name] = np.concatenate([_each(one, name) for one in (self, other)])
-        return self._anew(own, {name: together(getattr(self, name), getattr(other, name)) for name in Beads.per_bead})
+        names = BeadsKind.per_bead
+        return self._anew(own, {name: together(getattr(self, name), getattr(other, name)) for name in names})
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         if not self._is_from_elsewhere:
             return super()._chosen(keep)
         self._expect_said(f"{self.name}.remove")
-        own = {k: _each(self, k)[keep] if k in self.per_bead else v for k, v in self._own.items()}
-        return self._anew(own, {name: chosen(getattr(self, name), keep) for name in Beads.per_bead})
+        own = {k: _each(self, k)[keep] if k in self.kind.per_bead else v for k, v in self._own.items()}
+        return self._anew(own, {name: chosen(getattr(self, name), keep) for name in BeadsKind.per_bead})
 
     def _anew(self, own: dict[str, Any], given: dict[str, np.ndarray]) -> dict[str, Any]:
         made = type(self)(self.topology, self.name, 0, given["positions"], given["mass"], given["friction"], **own)
         made._own = own
-        numbering = ("topology", "name", "fixed", "_made", "_first", "_rows", "_ids", "_asleep", "_of_all", "_version")
-        return {name: value for name, value in vars(made).items() if name not in numbering}
+        apart = "topology name kind fixed _made _first _rows _ids _asleep _of_all _version".split()
+        return {name: value for name, value in vars(made).items() if name not in apart}
 
     def _arguments_now(self) -> dict[str, Any]:
         return {"positions": self.positions, **super()._arguments_now()}
@@ -133,14 +141,23 @@ def _each(handle: Handle, name: str) -> np.ndarray:
     return np.broadcast_to(value, (len(handle), *value.shape)) if value.shape[:1] != (len(handle),) else value
 
 
-class Balls(Beads):
-    """Free beads with a radius (n,), nm, which pair forces may use."""
+class BallsKind(BeadsKind):
+    """Balls."""
 
-    kind = "balls"
-    added_by = "add_balls"
-    per_bead: tuple[str, ...] = (*Beads.per_bead, "radius")
+    handle: "Balls"
+    name = "balls"
+    per_bead = (*BeadsKind.per_bead, "radius")
     comes_and_goes = True
     takes_constraints = True
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "radius": (self.handle.radius, "nm")}
+
+
+class Balls(Beads, kind=BallsKind):
+    """Free beads with a radius (n,), nm, which pair forces may use."""
+
+    _added_by = "add_balls"
 
     def __init__(
         self, topology: "Topology", name: str, first: int, positions: np.ndarray, radius: np.ndarray, mass: np.ndarray,
@@ -156,9 +173,6 @@ class Balls(Beads):
         r = per_item(f"{what}: radius", self._number_for(what, "radius", radius), len(positions), above=0.0)
         return Balls(self.topology, self.name, 0, positions, r, mass, friction)
 
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "radius": (self.radius, "nm")}
-
     def _arguments_now(self) -> dict[str, Any]:
         return {**super()._arguments_now(), **self._numbers_now("radius")}
 
@@ -167,14 +181,9 @@ _Beads = TypeVar("_Beads", bound=Beads)
 
 
 def add_beads(
-    topology: "Topology",
-    positions: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    name: str | None = None,
+    topology: "Topology", positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *, name: str | None = None,
     capacity: int | None = None,
-) -> Beads:
+) -> Beads:  # fmt: skip
     """Add free beads.
 
     Parameters
@@ -202,16 +211,9 @@ def add_beads(
 
 
 def add(
-    topology: "Topology",
-    kind: type[_Beads],
-    positions: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    name: str | None = None,
-    capacity: int | None = None,
-    **own: Any,
-) -> _Beads:
+    topology: "Topology", kind: type[_Beads], positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    name: str | None = None, capacity: int | None = None, **own: Any,
+) -> _Beads:  # fmt: skip
     """Add beads of a kind that is defined elsewhere; see "How to give letters a meaning for a new kind of bead".
 
     Parameters
@@ -222,7 +224,7 @@ def add(
     mass : float or (n,) float, pN s²/nm, > 0
     friction : float or (n,) float, pN s/nm, >= 0
     name : str, optional
-        By default ``kind.kind``.
+        By default the name of its kind.
     capacity : int, >= n, optional
         As `add_beads`.
     own
@@ -238,7 +240,7 @@ def add(
     x = positions_of("add", positions)
     inertia = inertia_of("add", "", len(x), mass, friction)
     room = topology._capacity("add", len(x), capacity)
-    first, name = topology._room("add", room, name, kind.kind)
+    first, name = topology._room("add", room, name, kind._kind.name)
     own = {key: kept(value) for key, value in own.items()}
     handle = kind(topology, name, first, x, *inertia, **own)
     handle._own = own
@@ -246,15 +248,9 @@ def add(
 
 
 def add_balls(
-    topology: "Topology",
-    positions: Numbers,
-    radius: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Balls:
+    topology: "Topology", positions: Numbers, radius: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    name: str | None = None, capacity: int | None = None,
+) -> Balls:  # fmt: skip
     """Add free beads that have a radius.
 
     Parameters

@@ -10,7 +10,8 @@ from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_of
 from medyanpy.beads.membranes import Membrane
 from medyanpy.core.columns import BARYCENTRIC, TRIANGLES, Column
-from medyanpy.core.handles import MAX_BEADS, Block, Handle
+from medyanpy.core.handles import MAX_BEADS, Handle
+from medyanpy.core.kinds import Block, Kind
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 
@@ -23,7 +24,49 @@ if TYPE_CHECKING:
 _BARYCENTRIC_TOLERANCE = 1e-9
 
 
-class InTrianglePoints(Handle):
+class PointsKind(Kind):
+    """In-triangle points."""
+
+    handle: "InTrianglePoints"
+    name = "points"
+    block = Block.POINTS
+    degrees_of_freedom_per_bead = 2
+    per_bead = ("mass", "friction", "triangles", "_weights")
+    comes_and_goes = True
+    columns = (*Kind.columns, TRIANGLES, BARYCENTRIC)
+
+    # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
+
+    def start_of(self, column: Column) -> np.ndarray:
+        points = self.handle
+        start: np.ndarray = {
+            TRIANGLES: points.triangles + points.membrane.first_face, BARYCENTRIC: points._weights,
+        }[column]  # fmt: skip
+        return start
+
+    def created(self, columns: dict[Column, np.ndarray]) -> "InTrianglePoints":
+        points, membrane = self.handle, self.handle.membrane
+        faces = columns[TRIANGLES] - np.int32(membrane.first_face)
+        mass, friction = (np.full(len(faces), self.of_all(name)) for name in ("mass", "friction"))
+        return InTrianglePoints(
+            points.topology, points.name, 0, membrane, faces, columns[BARYCENTRIC], mass, friction
+        )
+
+    def inactive(self, column: Column) -> Any:
+        return self.handle.membrane.first_face if column is TRIANGLES else 0
+
+    def shown(self, column: Column, rows: np.ndarray) -> np.ndarray:
+        return rows - self.handle.membrane.first_face if column is TRIANGLES else _all_three(rows)
+
+    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
+        faces, weights = check_places(what, self.handle.membrane.mesh, given[TRIANGLES], given[BARYCENTRIC])
+        return {TRIANGLES: faces + self.handle.membrane.first_face, BARYCENTRIC: weights[:, 1:]}
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "membrane": self.handle.membrane.name}
+
+
+class InTrianglePoints(Handle, kind=PointsKind):
     """Points that live in the triangles of a membrane.
 
     Attributes
@@ -37,13 +80,7 @@ class InTrianglePoints(Handle):
         Rows among all in-triangle points of the topology: ``state.intriangle.triangles[handle.points]``.
     """
 
-    block = Block.POINTS
-    kind = "points"
-    degrees_of_freedom_per_bead = 2
-    added_by = "add_intriangle_points"
-    per_bead: tuple[str, ...] = ("mass", "friction", "triangles", "_weights")
-    comes_and_goes = True
-    columns: tuple[Column, ...] = (*Handle.columns, TRIANGLES, BARYCENTRIC)
+    _added_by = "add_intriangle_points"
 
     def __init__(
         self, topology: "Topology", name: str, first: int, membrane: Membrane, triangles: np.ndarray,
@@ -86,15 +123,9 @@ class InTrianglePoints(Handle):
         return self.rows
 
     def add(
-        self,
-        n: int | None = None,
-        *,
-        triangles: Numbers | None = None,
-        barycentric: Numbers | None = None,
-        mass: Numbers | None = None,
-        friction: Numbers | None = None,
-        seed: int | None = None,
-    ) -> np.ndarray:
+        self, n: int | None = None, *, triangles: Numbers | None = None, barycentric: Numbers | None = None,
+        mass: Numbers | None = None, friction: Numbers | None = None, seed: int | None = None,
+    ) -> np.ndarray:  # fmt: skip
         """Add points to these: to a running simulation inside ``with topology.edit():``.
 
         Parameters
@@ -124,32 +155,6 @@ class InTrianglePoints(Handle):
             self, InTrianglePoints(self.topology, self.name, 0, self.membrane, faces, weights, *inertia)
         )
 
-    # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
-
-    def start_of(self, column: Column) -> np.ndarray:
-        start: np.ndarray = {TRIANGLES: self.triangles + self.membrane.first_face, BARYCENTRIC: self._weights}[column]
-        return start
-
-    def newborn(self, columns: dict[Column, np.ndarray]) -> "InTrianglePoints":
-        faces = columns[TRIANGLES] - np.int32(self.membrane.first_face)
-        mass, friction = (np.full(len(faces), self.of_all(name)) for name in ("mass", "friction"))
-        return InTrianglePoints(
-            self.topology, self.name, 0, self.membrane, faces, columns[BARYCENTRIC], mass, friction
-        )
-
-    def asleep(self, column: Column) -> Any:
-        return self.membrane.first_face if column is TRIANGLES else 0
-
-    def shown(self, column: Column, rows: np.ndarray) -> np.ndarray:
-        return rows - self.membrane.first_face if column is TRIANGLES else _all_three(rows)
-
-    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        faces, weights = check_places(what, self.membrane.mesh, given[TRIANGLES], given[BARYCENTRIC])
-        return {TRIANGLES: faces + self.membrane.first_face, BARYCENTRIC: weights[:, 1:]}
-
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "membrane": self.membrane.name}
-
     @property
     def positions(self) -> np.ndarray:
         return self.membrane.mesh.positions(self.triangles, self.barycentric)
@@ -160,18 +165,10 @@ class InTrianglePoints(Handle):
 
 
 def add_intriangle_points(
-    topology: "Topology",
-    membrane: Membrane,
-    n: int | None = None,
-    *,
-    triangles: Numbers | None = None,
-    barycentric: Numbers | None = None,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    seed: int | None = None,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> InTrianglePoints:
+    topology: "Topology", membrane: Membrane, n: int | None = None, *, triangles: Numbers | None = None,
+    barycentric: Numbers | None = None, mass: Numbers, friction: Numbers = 0.0, seed: int | None = None,
+    name: str | None = None, capacity: int | None = None,
+) -> InTrianglePoints:  # fmt: skip
     """Add points that live in the triangles of a membrane.
 
     Either `n` of them, uniform per area, or each in a given place.

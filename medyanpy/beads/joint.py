@@ -73,11 +73,11 @@ class Joint:
     def __init__(self, topology: "Topology", written: Sequence["Handle"]) -> None:
         self.topology: Topology = topology
         self.first: Handle = written[0]
-        parts = [(handle, rows) for handle in topology.handles for rows in handle.constraint_rows()]
+        parts = [(handle, rows) for handle in topology.handles for rows in handle.kind.constraint_rows()]
         self._movable = np.zeros(topology.n_beads, bool)
         of_bead = np.full(topology.n_beads, -1)
         for k, handle in enumerate(topology.handles):
-            self._movable[handle.beads] = ~handle.fixed_beads
+            self._movable[handle.beads] = ~handle.kind.fixed_beads
             of_bead[handle.beads] = k
         label, n_groups = self._connected(parts)
         wanted = np.unique(np.concatenate([own for (handle, _), own in zip(parts, label, strict=True)
@@ -294,7 +294,7 @@ class Joint:
         weight = np.zeros(n)
         for handle in self.handles:
             if len(handle):
-                weight[handle.beads] = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
+                weight[handle.beads] = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
         at, columns, values, bends = [], [], [], np.empty(len(self))
         found: dict[Handle, list[tuple[np.ndarray, np.ndarray, float]]] = {}
         for p in np.unique(self._part).tolist():
@@ -374,7 +374,7 @@ class Joint:
         out = []
         for first, end in zip(tables["rows"], tables["rows"][1:], strict=False):
             handles = {self.parts[self._part[row]][0] for row in ordered[first:end]}
-            by_user = [handle for handle in handles if handle.kind == written.kind]
+            by_user = [handle for handle in handles if handle.kind.name == written.kind.name]
             out.append(min(by_user, key=rank.__getitem__) is written)
         return np.array(out)
 
@@ -551,7 +551,7 @@ def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
 
     O then takes nothing from normal parts to tangent ones; see `FilamentFlow`.
     """
-    mass, friction = layout.gather("mass"), layout.gather("friction")
+    mass, friction = layout.gather(lambda h: h.mass), layout.gather(lambda h: h.friction)
     if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
         return False
     moving = joint.moving(layout, tables["place"])

@@ -7,7 +7,8 @@ import numpy as np
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
 from medyanpy.beads.adding import fixed_of, inertia_of
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block, Kind
 from medyanpy.errors import TimestepWarning, TopologyError
 from medyanpy.mesh import TriangleMesh, geometry
 
@@ -16,17 +17,62 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 
-class Membrane(Handle):
+class MembraneKind(Kind):
+    """Vertices of a membrane."""
+
+    handle: "Membrane"
+    name = "vertices"
+    block = Block.VERTICES
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        return self.handle._held
+
+    @property
+    def joined(self) -> np.ndarray:
+        return self.handle.mesh.edges
+
+    def describe_start(self, bead: int) -> str:
+        vertex, mesh = int(np.flatnonzero(self.handle.beads == bead)[0]), self.handle.mesh
+        found = geometry.flattest(mesh.vertices, mesh.faces, vertex, mesh._lengths)
+        return "" if found is None else f", triangle {found[0]} (height {found[1]:.3g} nm)"
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return a remark on triangles so flat that heat turns them over in a few steps."""
+        dt, kT = look.integrator.timestep, look.integrator.kT
+        if kT is None or look.integrator.overdamped:
+            return []
+        membrane, mesh = self.handle, self.handle.mesh
+        inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=~self.fixed_beads)
+        height = geometry.heights(mesh.vertices, mesh.faces, mesh._lengths)
+        speed = np.sqrt(kT * inverse_mass)[mesh.faces].max(axis=1)
+        enough = np.full(len(height), np.inf)
+        longest = np.divide(height, geometry.NEEDLE_STEPS * speed, out=enough, where=speed > 0.0)
+        needles = int(np.count_nonzero(longest < dt))
+        if not needles:
+            return []
+        i = int(np.argmin(longest))
+        others = f" (and {needles - 1} more)" if needles > 1 else ""
+        return [(
+            TimestepWarning,
+            f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of {dt:g} "
+            f"s heat moves its vertices by {speed[i] * dt:.3g} nm: it will be turned over, and the run gets hot or "
+            f"runs away. A timestep of {longest[i]:.3g} s would do, larger vertex masses, or a mesh without needles "
+            "(see mesh.quality): mesh.remesh(edge_length=...) makes one",
+        )]  # fmt: skip
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "faces": self.handle.mesh.faces}
+
+
+class Membrane(Handle, kind=MembraneKind):
     """Vertices of a triangle mesh.
 
     `mesh` holds the triangles and where the vertices start. `first_face` is the number of its first triangle among
-    those of all membranes of the topology. `fixed` is True if all of its vertices are fixed; `fixed_beads` marks those
-    that are.
+    those of all membranes of the topology. `fixed` is True if all of its vertices are fixed.
     """
 
-    kind = "vertices"
-    block = Block.VERTICES
-    added_by = "add_membrane"
+    _added_by = "add_membrane"
 
     def __init__(
         self, topology: "Topology", name: str, first: int, mesh: TriangleMesh, mass: np.ndarray, friction: np.ndarray,
@@ -46,68 +92,20 @@ class Membrane(Handle):
         return self.mesh.vertices
 
     @property
-    def fixed_beads(self) -> np.ndarray:
-        return self._held
-
-    @property
     def degrees_of_freedom(self) -> int:
-        return self.degrees_of_freedom_per_bead * int(np.count_nonzero(~self._held))
-
-    @property
-    def joined(self) -> np.ndarray:
-        return self.mesh.edges
-
-    def describe_start(self, bead: int) -> str:
-        vertex, mesh = int(np.flatnonzero(self.beads == bead)[0]), self.mesh
-        found = geometry.flattest(mesh.vertices, mesh.faces, vertex, mesh._lengths)
-        return "" if found is None else f", triangle {found[0]} (height {found[1]:.3g} nm)"
-
-    def remarks(self, look: "Look") -> "list[Remark]":
-        """Return a remark on triangles so flat that heat turns them over in a few steps: forces and flights there are
-        not resolved."""
-        dt, kT = look.integrator.timestep, look.integrator.kT
-        if kT is None or look.integrator.overdamped:
-            return []
-        inverse_mass = np.divide(1.0, self.mass, out=np.zeros(len(self)), where=~self.fixed_beads)
-        height = geometry.heights(self.mesh.vertices, self.mesh.faces, self.mesh._lengths)
-        speed = np.sqrt(kT * inverse_mass)[self.mesh.faces].max(axis=1)
-        enough = np.full(len(height), np.inf)
-        longest = np.divide(height, geometry.NEEDLE_STEPS * speed, out=enough, where=speed > 0.0)
-        needles = int(np.count_nonzero(longest < dt))
-        if not needles:
-            return []
-        i = int(np.argmin(longest))
-        others = f" (and {needles - 1} more)" if needles > 1 else ""
-        return [(
-            TimestepWarning,
-            f"{self.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of {dt:g} s "
-            f"heat moves its vertices by {speed[i] * dt:.3g} nm: it will be turned over, and the run gets hot or runs "
-            f"away. A timestep of {longest[i]:.3g} s would do, larger vertex masses, or a mesh without needles (see "
-            "mesh.quality): mesh.remesh(edge_length=...) makes one",
-        )]  # fmt: skip
-
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "faces": self.mesh.faces}
+        return self.kind.degrees_of_freedom_per_bead * int(np.count_nonzero(~self._held))
 
     def _arguments_now(self) -> dict[str, Any]:
         return {
-            "mesh": self.mesh,
-            "vertex_mass": scalar_if_one(self.mass),
-            "vertex_friction": scalar_if_one(self.friction),
-            "fixed": self._held if self._held.any() and not self.fixed else self.fixed,
-            "name": self.name,
-        }
+            "mesh": self.mesh, "vertex_mass": scalar_if_one(self.mass), "vertex_friction": scalar_if_one(self.friction),
+            "fixed": self._held if self._held.any() and not self.fixed else self.fixed, "name": self.name,
+        }  # fmt: skip
 
 
 def add_membrane(
-    topology: "Topology",
-    mesh: TriangleMesh,
-    vertex_mass: Numbers,
-    vertex_friction: Numbers = 0.0,
-    fixed: Numbers = False,
-    *,
-    name: str | None = None,
-) -> Membrane:
+    topology: "Topology", mesh: TriangleMesh, vertex_mass: Numbers, vertex_friction: Numbers = 0.0,
+    fixed: Numbers = False, *, name: str | None = None,
+) -> Membrane:  # fmt: skip
     """Add the vertices of a triangle mesh as beads.
 
     Parameters

@@ -8,10 +8,11 @@ import numpy as np
 from medyanpy._kernels.selected import brownian, rotation
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, number, vector
-from medyanpy.beads.free import Beads
+from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.core.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
 from medyanpy.core.flows import Flow, Stage
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
@@ -23,13 +24,8 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 __all__ = [
-    "OrientedBeads",
-    "OrientedFlow",
-    "friction_tensors",
-    "mean_drift",
-    "rod_friction",
-    "unit_quaternions",
-]
+    "OrientedBeads", "OrientedFlow", "friction_tensors", "mean_drift", "rod_friction", "unit_quaternions",
+]  # fmt: skip
 
 
 # The largest deviation of the length of a given quaternion from 1 without an error (it is corrected).
@@ -102,7 +98,67 @@ def rod_friction(what: str, friction: Any, rotational: Any, n: int) -> np.ndarra
     return np.diag(diagonal)[None]
 
 
-class OrientedBeads(Beads):
+class OrientedKind(BeadsKind):
+    """Beads that turn.
+
+    Attributes
+    ----------
+    friction_tensors : (1 or n, 6, 6) float array
+        Friction about the centre of mass in the body frame, translation first: pN s/nm, pN s and pN s nm in its blocks.
+    rotation_parts : int
+        Parts into which the rotation of each A is cut.
+    held : (n, 2) bool array
+        True for beads with a fixed position, and a fixed orientation.
+    """
+
+    handle: "OrientedBeads"
+    name = "oriented beads"
+    block = Block.ORIENTED
+    per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "_held")
+    columns: tuple[Column, ...] = (*BeadsKind.columns, ORIENTATIONS, ANGULAR_MOMENTA)
+
+    @property
+    def friction_tensors(self) -> np.ndarray:
+        return self.handle._friction_tensors
+
+    @property
+    def rotation_parts(self) -> int:
+        return self.handle._rotation_parts
+
+    @property
+    def held(self) -> np.ndarray:
+        return self.handle._held
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        fixed: np.ndarray = self.held[:, 0]
+        return fixed
+
+    @property
+    def has_friction(self) -> bool:
+        return bool(self.friction_tensors.any())
+
+    def moves(self, column: Column) -> np.ndarray:
+        return ~self.held[:, 1:]
+
+    def inactive(self, column: Column) -> Any:
+        return [1.0, 0.0, 0.0, 0.0] if column is ORIENTATIONS else 0.0
+
+    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
+        out = dict(given)
+        if ORIENTATIONS in given:
+            out[ORIENTATIONS] = unit_quaternions(f"{what}: orientations", given[ORIENTATIONS], len(self.handle))
+        return out
+
+    def beside_frames(self) -> dict[str, Any]:
+        # For readers of files.
+        return {**super().beside_frames(), "inertia": (self.handle.inertia, "pN s+2 nm")}
+
+    def bind(self, layout: "Layout") -> Flow | None:
+        return OrientedFlow(self.handle, layout) if len(self.handle) else None
+
+
+class OrientedBeads(Beads, kind=OrientedKind):
     """Beads that also turn: each carries a frame of its own, the body frame, along its principal axes of inertia.
 
     Attributes
@@ -113,20 +169,11 @@ class OrientedBeads(Beads):
         Principal moments of inertia.
     friction : (n,) float array, pN s/nm
         Of translation, the mean of three directions; the thermostat uses the tensors.
-    friction_tensors : (1 or n, 6, 6) float array
-        Friction about the centre of mass in the body frame, translation first: pN s/nm, pN s and pN s nm in its blocks.
-    rotation_parts : int
-        Parts into which the rotation of each A is cut.
-    held : (n, 2) bool array
-        True for beads with a fixed position, and a fixed orientation.
     rows : slice or (n,) int
         Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
     """
 
-    block = Block.ORIENTED
-    kind = "oriented beads"
-    per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "held")
-    columns: tuple[Column, ...] = (*Beads.columns, ORIENTATIONS, ANGULAR_MOMENTA)
+    kind: OrientedKind
 
     def __init__(
         self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray,
@@ -135,12 +182,14 @@ class OrientedBeads(Beads):
         super().__init__(topology, name, first, positions, mass, _mean_friction(friction, len(mass)))
         self.orientations = orientations
         self.inertia = inertia
-        self.friction_tensors = friction
-        self.rotation_parts = parts
-        self.held = held
+        self._friction_tensors = friction
+        self._rotation_parts = parts
+        self._held = held
+        for given in (friction, held):
+            given.flags.writeable = False
 
     def _merged(self, other: Handle) -> dict[str, Any]:
-        a, b = self.friction_tensors, cast(Any, other).friction_tensors
+        a, b = self._friction_tensors, cast(Any, other)._friction_tensors
         if not len(self):
             tensors = b
         elif len(a) == len(b) == 1 and np.array_equal(a, b):
@@ -150,45 +199,17 @@ class OrientedBeads(Beads):
         return self._with_friction(super()._merged(other), tensors)
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
-        tensors = self.friction_tensors
+        tensors = self._friction_tensors
         return self._with_friction(super()._chosen(keep), tensors if len(tensors) == 1 else tensors[keep])
 
     @staticmethod
     def _with_friction(attributes: dict[str, Any], tensors: np.ndarray) -> dict[str, Any]:
         mean = _mean_friction(tensors, len(attributes["mass"]))
-        return {**attributes, "friction_tensors": tensors, "friction": mean}
-
-    @property
-    def fixed_beads(self) -> np.ndarray:
-        fixed: np.ndarray = self.held[:, 0]
-        return fixed
+        return {**attributes, "_friction_tensors": tensors, "friction": mean}
 
     @property
     def degrees_of_freedom(self) -> int:
-        return 3 * int(np.count_nonzero(~self.held))
-
-    @property
-    def has_friction(self) -> bool:
-        return bool(self.friction_tensors.any())
-
-    def moves(self, column: Column) -> np.ndarray:
-        return ~self.held[:, 1:]
-
-    def asleep(self, column: Column) -> Any:
-        return [1.0, 0.0, 0.0, 0.0] if column is ORIENTATIONS else 0.0
-
-    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        out = dict(given)
-        if ORIENTATIONS in given:
-            out[ORIENTATIONS] = unit_quaternions(f"{what}: orientations", given[ORIENTATIONS], len(self))
-        return out
-
-    def beside_frames(self) -> dict[str, Any]:
-        # For readers of files.
-        return {**super().beside_frames(), "inertia": (self.inertia, "pN s+2 nm")}
-
-    def bind(self, layout: "Layout") -> Flow | None:
-        return OrientedFlow(self, layout) if len(self) else None
+        return 3 * int(np.count_nonzero(~self._held))
 
     def sites(self, arms: Numbers) -> Sites:
         """Return points fixed to the bodies: forces on them also turn the bodies.
@@ -238,7 +259,7 @@ class OrientedFlow(Flow):
 
     Parameters
     ----------
-    beads : handle with `orientations`, `inertia`, `friction_tensors`, `held` and `rotation_parts`
+    beads : OrientedBeads
     layout : Layout
     """
 
@@ -254,10 +275,10 @@ class OrientedFlow(Flow):
         self._kinds: np.ndarray = np.empty(0, np.int32)
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
-        return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.rotation_parts),)
+        return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.kind.rotation_parts),)
 
     def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
-        return (self._stir(stage),) if self._beads.has_friction else ()
+        return (self._stir(stage),) if self._beads.kind.has_friction else ()
 
     def in_place_of_d(self, stage: Stage, forces: "ForceSum") -> "Sequence[Operation]":
         # Nothing that has noise is compiled without a temperature.
@@ -272,7 +293,7 @@ class OrientedFlow(Flow):
             made[:12] *= np.concatenate([free, free])
             return made
 
-        species = self._species(stage, rows, np.column_stack([beads.held, self._tensors()]))
+        species = self._species(stage, rows, np.column_stack([beads.kind.held, self._tensors()]))
         return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
@@ -295,12 +316,12 @@ class OrientedFlow(Flow):
             return made
 
         momenta = np.column_stack([beads.mass, beads.mass, beads.mass, beads.inertia])
-        species = self._species(stage, rows, np.column_stack([beads.held, momenta, self._tensors()]))
+        species = self._species(stage, rows, np.column_stack([beads.kind.held, momenta, self._tensors()]))
         return rotation.TensorThermostat(stage.index, self._first, species, self._matrices)
 
     def _tensors(self) -> np.ndarray:
         """Return friction tensors as rows, (n, 36)."""
-        return np.broadcast_to(self._beads.friction_tensors.reshape(-1, 36), (len(self._beads), 36))
+        return np.broadcast_to(self._beads.kind.friction_tensors.reshape(-1, 36), (len(self._beads), 36))
 
     def _species(
         self, stage: Stage, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray

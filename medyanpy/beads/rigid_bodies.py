@@ -7,7 +7,7 @@ import numpy as np
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import per_item, whole_number
 from medyanpy.beads.adding import fixed_of, moments_of, positions_of, row_if_one
-from medyanpy.beads.oriented import OrientedBeads, friction_tensors, unit_quaternions
+from medyanpy.beads.oriented import OrientedBeads, OrientedKind, friction_tensors, unit_quaternions
 from medyanpy.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -29,11 +29,20 @@ def solid_semi_axes(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     return axes
 
 
-class RigidBodies(OrientedBeads):
+class RigidKind(OrientedKind):
+    """Rigid bodies."""
+
+    name = "rigid bodies"
+
+    def beside_frames(self) -> dict[str, Any]:
+        axes = solid_semi_axes(self.handle.mass, self.handle.inertia)
+        return {**super().beside_frames(), "semi_axes": (axes, "nm")}
+
+
+class RigidBodies(OrientedBeads, kind=RigidKind):
     """Rigid molecules: oriented beads at their centres of mass."""
 
-    kind = "rigid bodies"
-    added_by = "add_rigid_bodies"
+    _added_by = "add_rigid_bodies"
 
     def add(  # type: ignore[override]
         self,
@@ -69,26 +78,23 @@ class RigidBodies(OrientedBeads):
         self.topology._refuse_if_in_use(what)
         if friction is None:
             # A number may be zero, a tensor not: these have been checked.
-            tensors = self.friction_tensors
+            tensors = self._friction_tensors
             if len(tensors) > 1 and not (tensors == tensors[0]).all():
                 raise ParameterError(f"{what}: give friction=, because the bodies of {self.name!r} differ in it")
         other = _rigid_bodies(
             self.topology, what, positions, orientations, self._number_for(what, "mass", mass),
             self._number_for(what, "inertia", inertia), 0.0 if friction is None else friction, friction_point, fixed,
-            self.rotation_parts,
+            self._rotation_parts,
         )  # fmt: skip
         if friction is None:
             other._complete(**self._with_friction({"mass": other.mass}, tensors[:1]))
         return self.topology._grow(self, other)
 
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "semi_axes": (solid_semi_axes(self.mass, self.inertia), "nm")}
-
     def _arguments_now(self) -> dict[str, Any]:
-        tensors = self.friction_tensors
+        tensors = self._friction_tensors
         t, r = tensors[0, [0, 3], [0, 3]]
         plain = len(tensors) == 1 and (tensors[0] == np.diag([t, t, t, r, r, r])).all()
-        fixed = self.held[:, 0]
+        fixed = self._held[:, 0]
         return {
             "positions": self.positions,
             "orientations": self.orientations,
@@ -97,26 +103,17 @@ class RigidBodies(OrientedBeads):
             # Numbers may be zero, tensors must be positive definite.
             "friction": tensors[0, [0, 3], [0, 3]] if plain else tensors[0] if len(tensors) == 1 else tensors,
             "fixed": bool(fixed.any()) if fixed.all() or not fixed.any() else fixed,
-            "rotation_parts": self.rotation_parts,
+            "rotation_parts": self._rotation_parts,
             "name": self.name,
             **self._room_now(),
         }
 
 
 def add_rigid_bodies(
-    topology: "Topology",
-    positions: Numbers,
-    orientations: Numbers,
-    mass: Numbers,
-    inertia: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    friction_point: Numbers | None = None,
-    fixed: Numbers = False,
-    rotation_parts: int = 1,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> RigidBodies:
+    topology: "Topology", positions: Numbers, orientations: Numbers, mass: Numbers, inertia: Numbers,
+    friction: Numbers = 0.0, *, friction_point: Numbers | None = None, fixed: Numbers = False, rotation_parts: int = 1,
+    name: str | None = None, capacity: int | None = None,
+) -> RigidBodies:  # fmt: skip
     """Add rigid bodies.
 
     Parameters
@@ -184,5 +181,4 @@ def _rigid_bodies(
     tensors = friction_tensors(f"{what}: friction", friction, n, friction_point)
     parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
     held = np.repeat(fixed_of(what, n, fixed)[:, None], 2, axis=1)
-    held.flags.writeable = False
     return RigidBodies(topology, "", 0, x, mass, q, moments, tensors, parts, held)

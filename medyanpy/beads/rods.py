@@ -11,8 +11,8 @@ from medyanpy._tools.quaternions import matrices, product, turned
 from medyanpy._tools.types import Number, Numbers
 from medyanpy._tools.validation import array, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, joined, moments_of, positions_of, row_if_one
-from medyanpy.beads.chains import Chains
-from medyanpy.beads.oriented import OrientedBeads, rod_friction, unit_quaternions
+from medyanpy.beads.chains import Chains, ChainsKind
+from medyanpy.beads.oriented import OrientedBeads, OrientedKind, rod_friction, unit_quaternions
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
@@ -26,7 +26,70 @@ End: TypeAlias = Literal["free", "pinned", "clamped"]
 _WAVES = 64
 
 
-class Rods(Chains, OrientedBeads):
+class RodsKind(ChainsKind, OrientedKind):
+    """Nodes of rods.
+
+    Attributes
+    ----------
+    ends : (str, str)
+        How the first and the last node of all rods are held: ``"free"``, ``"pinned"`` or ``"clamped"``.
+    """
+
+    handle: "Rods"
+    name = "rod nodes"
+    chain = "rod"
+    per_bead = (*OrientedKind.per_bead, "linear_density", "inertia_density")
+    per_chain = ("segment_length",)
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        return self.handle._ends
+
+    def demand_box(self, layout: "Layout") -> None:
+        layout.expect_lengths(repr(self.handle.name), "the segment of rod", self.handle.segment_length)
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "radius": (round_section(self.handle.mass, self.handle.inertia), "nm")}
+
+    @property
+    def joint_lengths(self) -> np.ndarray:
+        """Rest length of every segment between two nodes, in the order of `links`, (J,) nm."""
+        lengths: np.ndarray = self.handle.segment_length[self.link_chains]
+        return lengths
+
+    def tips(self, end: Literal["start", "end"]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places where rods end.
+
+        Parameters
+        ----------
+        end : str
+            ``"start"`` or ``"end"``.
+
+        Returns
+        -------
+        (r,) int, and (r, 3) float, nm
+            The node next to the end of each rod, among the handle's nodes, and the vector from there to the end in its
+            frame: half a segment at free ends, which lie beyond their nodes; zero at others.
+
+        Raises
+        ------
+        ParameterError
+            Another word.
+        TopologyError
+            Rings have no ends.
+        """
+        if end not in ("start", "end"):
+            raise ParameterError(f'{self.handle.name}: end must be "start" or "end", not {end!r}')
+        if self.handle.closed:
+            raise TopologyError(f"{self.handle.name}: rings have no {end}")
+        last = end == "end"
+        arm = np.zeros((self.n_chains, 3))
+        if self.ends[last] == "free":
+            arm[:, 2] = (0.5 if last else -0.5) * self.handle.segment_length
+        return (self.handle.starts[1:] - 1 if last else self.handle.starts[:-1]), arm
+
+
+class Rods(Chains, OrientedBeads, kind=RodsKind):
     """The nodes of elastic rods: chains or rings of oriented beads, one rod after another.
 
     Attributes
@@ -40,15 +103,10 @@ class Rods(Chains, OrientedBeads):
     linear_density : (n,) float array, pN s²/nm²
     inertia_density : (n, 3) float array, pN s²
         Moments of inertia per length, about the axes of each node.
-    ends : (str, str)
-        How the first and the last node of all rods are held: ``"free"``, ``"pinned"`` or ``"clamped"``.
     """
 
-    kind = "rod nodes"
-    chain = "rod"
-    added_by = "add_rods"
-    per_bead: tuple[str, ...] = (*OrientedBeads.per_bead, "linear_density", "inertia_density")
-    per_chain: tuple[str, ...] = ("segment_length",)
+    kind: RodsKind
+    _added_by = "add_rods"
 
     def __init__(
         self, topology: "Topology", name: str, first: int, positions: np.ndarray, orientations: np.ndarray,
@@ -60,7 +118,7 @@ class Rods(Chains, OrientedBeads):
         self.segment_length = segment_length
         self.linear_density = linear_density
         self.inertia_density = inertia_density
-        self.ends = ends
+        self._ends = ends
         # The arguments from which friction was made.
         self._given = given
         n = len(positions)
@@ -126,66 +184,16 @@ class Rods(Chains, OrientedBeads):
             self._number_for(what, "segment_length", segment_length),
             self._number_for(what, "linear_density", linear_density),
             self._number_for(what, "inertia_density", inertia_density), self._given["friction"],
-            self._given["rotational_friction"], self.ends, self.closed, self.rotation_parts,
+            self._given["rotational_friction"], self._ends, self.closed, self._rotation_parts,
         )  # fmt: skip
-        new = np.arange(self.n_rods, self.n_rods + other.n_rods)
+        new = np.arange(self.kind.n_chains, self.kind.n_chains + other.kind.n_chains)
         self.topology._grow(self, other)
         return new
 
-    def demand_box(self, layout: "Layout") -> None:
-        layout.expect_lengths(repr(self.name), "the segment of rod", self.segment_length)
-
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "radius": (round_section(self.mass, self.inertia), "nm")}
-
-    @property
-    def n_rods(self) -> int:
-        return self.n_chains
-
-    @property
-    def joint_lengths(self) -> np.ndarray:
-        """Rest length of every segment between two nodes, in the order of `links`, (J,) nm."""
-        lengths: np.ndarray = self.segment_length[self.link_chains]
-        return lengths
-
-    def tips(self, end: Literal["start", "end"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places where rods end.
-
-        Parameters
-        ----------
-        end : str
-            ``"start"`` or ``"end"``.
-
-        Returns
-        -------
-        (r,) int, and (r, 3) float, nm
-            The node next to the end of each rod, among the handle's nodes, and the vector from there to the end in its
-            frame: half a segment at free ends, which lie beyond their nodes; zero at others.
-
-        Raises
-        ------
-        ParameterError
-            Another word.
-        TopologyError
-            Rings have no ends.
-        """
-        if end not in ("start", "end"):
-            raise ParameterError(f'{self.name}: end must be "start" or "end", not {end!r}')
-        if self.closed:
-            raise TopologyError(f"{self.name}: rings have no {end}")
-        last = end == "end"
-        arm = np.zeros((self.n_rods, 3))
-        if self.ends[last] == "free":
-            arm[:, 2] = (0.5 if last else -0.5) * self.segment_length
-        return (self.starts[1:] - 1 if last else self.starts[:-1]), arm
-
     def strains(
-        self,
-        positions: Numbers | None = None,
-        orientations: Numbers | None = None,
-        *,
+        self, positions: Numbers | None = None, orientations: Numbers | None = None, *,
         box: Sequence[float | None] | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return shear and stretch Γ, and bending and twist Ω of every segment.
 
         Parameters
@@ -218,41 +226,25 @@ class Rods(Chains, OrientedBeads):
         """
         x = self.positions if positions is None else array("strains: positions", positions, (len(self), 3))
         q = self.orientations if orientations is None else array("strains: orientations", orientations, (len(self), 4))
-        return strains(self.links, self.joint_lengths, x, q, checked_box("strains", box))
+        return strains(self.links, self.kind.joint_lengths, x, q, checked_box("strains", box))
 
     def _arguments_now(self) -> dict[str, Any]:
         return {
-            "nodes": self.positions,
-            "orientations": self.orientations,
-            "segment_length": float(self.segment_length[0]) if self.n_rods == 1 else self.segment_length,
+            "nodes": self.positions, "orientations": self.orientations,
+            "segment_length": float(self.segment_length[0]) if self.kind.n_chains == 1 else self.segment_length,
             **self._numbers_now("linear_density"),
             "inertia_density": self.inertia_density if not len(self) else row_if_one(self.inertia_density),
-            **self._given,
-            "starts": self.starts,
-            "ends": list(self.ends),
-            "closed": self.closed,
-            "rotation_parts": self.rotation_parts,
-            "name": self.name,
-            **self._room_now(),
-        }
+            **self._given, "starts": self.starts, "ends": list(self._ends), "closed": self.closed,
+            "rotation_parts": self._rotation_parts, "name": self.name, **self._room_now(),
+        }  # fmt: skip
 
 
 def add_rod(
-    topology: "Topology",
-    nodes: Numbers,
-    orientations: Numbers,
-    segment_length: Number,
-    linear_density: Numbers,
-    inertia_density: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    rotational_friction: Numbers = 0.0,
-    ends: End | Sequence[End] = "free",
-    closed: bool = False,
-    rotation_parts: int = 1,
-    name: str | None = None,
+    topology: "Topology", nodes: Numbers, orientations: Numbers, segment_length: Number, linear_density: Numbers,
+    inertia_density: Numbers, friction: Numbers = 0.0, *, rotational_friction: Numbers = 0.0,
+    ends: End | Sequence[End] = "free", closed: bool = False, rotation_parts: int = 1, name: str | None = None,
     capacity: int | None = None,
-) -> Rods:
+) -> Rods:  # fmt: skip
     """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
 
     A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of the
@@ -315,22 +307,11 @@ def add_rod(
 
 
 def add_rods(
-    topology: "Topology",
-    nodes: Numbers,
-    orientations: Numbers,
-    segment_length: Numbers,
-    linear_density: Numbers,
-    inertia_density: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    starts: Numbers | None = None,
-    rotational_friction: Numbers = 0.0,
-    ends: End | Sequence[End] = "free",
-    closed: bool = False,
-    rotation_parts: int = 1,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> Rods:
+    topology: "Topology", nodes: Numbers, orientations: Numbers, segment_length: Numbers, linear_density: Numbers,
+    inertia_density: Numbers, friction: Numbers = 0.0, *, starts: Numbers | None = None,
+    rotational_friction: Numbers = 0.0, ends: End | Sequence[End] = "free", closed: bool = False,
+    rotation_parts: int = 1, name: str | None = None, capacity: int | None = None,
+) -> Rods:  # fmt: skip
     """Add many rods at once, with one handle; see `add_rod`.
 
     Parameters
@@ -405,7 +386,7 @@ def _rods(
     handle = Rods(
         topology, "", 0, x, q, density, inertia, tensors, parts, starts.copy(), closed, length, ends, given,
     )  # fmt: skip
-    check_frames(what, x, q, handle.links, handle.describe_link)
+    check_frames(what, x, q, handle.links, handle.kind.describe_link)
     return handle
 
 

@@ -10,7 +10,7 @@ from medyanpy._kernels.selected import surface_constraints
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
-from medyanpy.beads.free import Beads
+from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.beads.joint import Rows
 from medyanpy.core.flows import Flow, Stage
 from medyanpy.errors import ParameterError, TopologyError
@@ -75,7 +75,48 @@ class SurfaceFlow(Flow):
         return self._make("settle")
 
 
-class SurfacePoints(Beads):
+class SurfaceKind(BeadsKind):
+    """Beads on an implicit surface."""
+
+    handle: "SurfacePoints"
+    name = "surface points"
+    is_on_surface = True
+    degrees_of_freedom_per_bead = 2
+    takes_constraints = True
+    keeps_momentum: bool = False
+
+    def bind(self, layout: "Layout") -> Flow | None:
+        return SurfaceFlow(self.handle, layout) if len(self.handle) else None
+
+    @property
+    def obstacle_to_constraints(self) -> str:
+        if isinstance(self.handle.surface, PythonSurface):
+            return "whose surface is given by Python functions: give it as an expression, and constraints can join them"
+        return super().obstacle_to_constraints
+
+    def constraint_rows(self) -> list[Rows]:
+        points, surface = self.handle, self.handle.surface
+        if isinstance(surface, PythonSurface):
+            return []
+        # Far from the origin this is the resolution of coordinates.
+        size = np.maximum(surface.length, np.linalg.norm(points.positions, axis=1))
+        number, nothing = np.arange(len(points)), np.empty((len(points), 0))
+        tolerance, label = points.tolerance * size, "the surface under bead {}".format
+        return [Rows(of_surface(surface), points.beads[:, None], nothing, tolerance, number, label)]
+
+    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray:
+        # d²g/dt² = 0: the acceleration along the gradient balances the curvature term of the velocity.
+        gradient, hessian = self.handle.surface.gradient(positions), self.handle.surface.hessian(positions)
+        bends = np.einsum("i,ij,ijk,ik->i", self.handle.mass, velocities, hessian, velocities)
+        size = np.einsum("ij,ij->i", gradient, gradient)
+        found: np.ndarray = (bends + np.einsum("ij,ij->i", gradient, forces)) / size
+        return found
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "surface": self.handle.surface}
+
+
+class SurfacePoints(Beads, kind=SurfaceKind):
     """Beads that stay on an implicit surface.
 
     Attributes
@@ -85,12 +126,7 @@ class SurfacePoints(Beads):
         Tolerance of the distance of beads from the surface, relative to its size.
     """
 
-    is_on_surface = True
-    kind = "surface points"
-    degrees_of_freedom_per_bead = 2
-    added_by = "add_surface_points"
-    takes_constraints = True
-    keeps_momentum: bool = False
+    _added_by = "add_surface_points"
 
     def __init__(
         self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray,
@@ -107,54 +143,14 @@ class SurfacePoints(Beads):
         x = _on_surface(what, self.surface, positions, self.tolerance)
         return SurfacePoints(self.topology, self.name, 0, x, mass, friction, self.surface, self.tolerance)
 
-    def bind(self, layout: "Layout") -> Flow | None:
-        return SurfaceFlow(self, layout) if len(self) else None
-
-    @property
-    def obstacle_to_constraints(self) -> str:
-        if isinstance(self.surface, PythonSurface):
-            return "whose surface is given by Python functions: give it as an expression, and constraints can join them"
-        return super().obstacle_to_constraints
-
-    def constraint_rows(self) -> list[Rows]:
-        if isinstance(self.surface, PythonSurface):
-            return []
-        # Far from the origin this is the resolution of coordinates.
-        size = np.maximum(self.surface.length, np.linalg.norm(self.positions, axis=1))
-        number = np.arange(len(self))
-        nothing, label = np.empty((len(self), 0)), self._label
-        return [Rows(of_surface(self.surface), self.beads[:, None], nothing, self.tolerance * size, number, label)]
-
-    @staticmethod
-    def _label(i: int) -> str:
-        return f"the surface under bead {i}"
-
-    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray:
-        # d²g/dt² = 0: the acceleration along the gradient balances the curvature term of the velocity.
-        gradient, hessian = self.surface.gradient(positions), self.surface.hessian(positions)
-        bends = np.einsum("i,ij,ijk,ik->i", self.mass, velocities, hessian, velocities)
-        size = np.einsum("ij,ij->i", gradient, gradient)
-        found: np.ndarray = (bends + np.einsum("ij,ij->i", gradient, forces)) / size
-        return found
-
-    def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "surface": self.surface}
-
     def _arguments_now(self) -> dict[str, Any]:
         return {"surface": self.surface, **super()._arguments_now(), "tolerance": self.tolerance}
 
 
 def add_surface_points(
-    topology: "Topology",
-    surface: Surface,
-    positions: Numbers,
-    mass: Numbers,
-    friction: Numbers = 0.0,
-    *,
-    tolerance: float = 1e-12,
-    name: str | None = None,
-    capacity: int | None = None,
-) -> SurfacePoints:
+    topology: "Topology", surface: Surface, positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    tolerance: float = 1e-12, name: str | None = None, capacity: int | None = None,
+) -> SurfacePoints:  # fmt: skip
     """Add beads that stay on an implicit surface.
 
     Parameters

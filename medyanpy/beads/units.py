@@ -34,8 +34,8 @@ def units_of(what: str, layout: "Layout") -> list[np.ndarray]:
     for handle in layout.handles:
         if isinstance(handle, InTrianglePoints | Directors):
             continue
-        if handle.fixed_beads.any():
-            bead = int(handle.beads[np.argmax(handle.fixed_beads)])
+        if handle.kind.fixed_beads.any():
+            bead = int(handle.beads[np.argmax(handle.kind.fixed_beads)])
             raise TopologyError(f"{what}: bead {bead} ({handle.name!r}) is fixed, and cannot be moved with the box")
         if isinstance(handle, SurfacePoints):
             raise TopologyError(f"{what}: {handle.name!r} is on a surface, and cannot be moved with the box")
@@ -43,5 +43,5 @@ def units_of(what: str, layout: "Layout") -> list[np.ndarray]:
             places = layout.internal(handle.beads)
             out += [places[a:b][None] for a, b in pairwise(handle.starts)]
         else:
-            out.append(layout.internal(handle.with_room)[:, None])
+            out.append(layout.internal(handle.kind.with_room)[:, None])
     return out

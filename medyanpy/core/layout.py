@@ -1,14 +1,16 @@
 """Layout: where the beads of a topology are in the arrays of a Context."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from medyanpy._kernels.beads.membrane import Geometry
 from medyanpy._kernels.core.capacity import Room
+from medyanpy._tools.images import Box, box_lengths
 from medyanpy.core.columns import BEADS, Column
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.core.triangulation import Triangulation
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh
@@ -41,7 +43,8 @@ class Layout:
     directors : slice
         The beads that are directions, without a place in space.
     box : (3,) float array, nm
-        Lengths of the periodic box as they are now, 0 in open directions.
+        Lengths of the periodic box, 0 in open directions: the one array of it, which kernels share. It is part of the
+        state; `engine/setting.py`, edits and kernels of jumps write it, and virials for a moment.
     triangulation : Triangulation
         The triangles of all membranes as they are now, by place.
     order : (n,) int32 array
@@ -52,9 +55,9 @@ class Layout:
         Permanent ids by place, -1 of inactive rows.
     """
 
-    def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
+    def __init__(self, topology: Topology, threads: int = 1, box: Box | None = None) -> None:
         self.topology: Topology = topology
-        self.box: np.ndarray = np.zeros(3) if box is None else box
+        self.box: np.ndarray = box_lengths(box)
         #: Width that the box must have (nm), by what asks for it, and why.
         self._widths: dict[str, tuple[float, str]] = {}
         #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
@@ -65,13 +68,13 @@ class Layout:
         def place(handle: Handle) -> tuple[int, int]:
             # Handles with columns of their own follow each other: rows of a column are places, counted from its first.
             # Constraints, which have no beads, keep their place among the others: flows are in this order.
-            is_other = handle.block in (Block.OTHERS, Block.NONE)
-            return (Block.OTHERS, rank(handle.rows_of())) if is_other else (handle.block, 0)
+            is_other = handle.kind.block in (Block.OTHERS, Block.NONE)
+            return (Block.OTHERS, rank(handle.kind.rows_of)) if is_other else (handle.kind.block, 0)
 
         #: Handles in internal order.
         self.handles: list[Handle] = sorted(topology.handles, key=place)
-        vertices = [cast("Membrane", h) for h in self.handles if h.block is Block.VERTICES]
-        points = [cast("InTrianglePoints", h) for h in self.handles if h.block is Block.POINTS]
+        vertices = [cast("Membrane", h) for h in self.handles if h.kind.block is Block.VERTICES]
+        points = [cast("InTrianglePoints", h) for h in self.handles if h.kind.block is Block.POINTS]
         #: Handles of oriented beads, in topology order.
         self.oriented: list[OrientedBeads] = list(topology.oriented_handles)
         self.n: int = topology.n_beads
@@ -82,7 +85,7 @@ class Layout:
         self.n_vertices: int = room(vertices)
         self.n_points: int = room(points)
         self.n_cartesian: int = self.n - self.n_points
-        directions = room([h for h in self.handles if h.block is Block.DIRECTORS])
+        directions = room([h for h in self.handles if h.kind.block is Block.DIRECTORS])
         self.directors: slice = slice(self.n_cartesian - directions, self.n_cartesian)
         self.n_oriented: int = room(self.oriented)
         self.first_oriented: int = self.directors.start - self.n_oriented
@@ -101,7 +104,7 @@ class Layout:
         self.is_renumbered: bool = any(h._ids is not None for h in self.handles)
         #: For the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
         #: order in which users see them.
-        self._first_places = {BEADS: 0} | {h.rows_of(): self._bounds[h][0] for h in reversed(self.handles)}
+        self._first_places = {BEADS: 0} | {h.kind.rows_of: self._bounds[h][0] for h in reversed(self.handles)}
         self._n_rows = {BEADS: self.n} | topology.row_counts
         self._shown_rows = {BEADS: self.rank}
         #: The arrays themselves, by the name of each column in memory; a store makes them.
@@ -122,7 +125,7 @@ class Layout:
     @property
     def is_on_surfaces(self) -> bool:
         """True if any beads are on surfaces."""
-        return any(handle.is_on_surface for handle in self.handles)
+        return any(handle.kind.is_on_surface for handle in self.handles)
 
     def expect_width(self, what: str, reach: float, said: str = "") -> None:
         """Demand, from now on, a box of twice the distance `reach`, nm, over which `what` acts on nearest images alone.
@@ -178,7 +181,7 @@ class Layout:
     def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the membrane of each vertex and each point, counted from 0, (n_vertices,) and (n_points,) int32, by
         place."""
-        number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if h.block is Block.VERTICES}
+        number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if h.kind.block is Block.VERTICES}
         out = np.zeros(self.n, np.int32)
         for handle in (*number, *self._sorted):
             out[self.block_of(handle)] = number[handle.membrane if handle in self._sorted else handle]
@@ -220,7 +223,7 @@ class Layout:
 
     def rows_of(self, handle: Handle) -> slice:
         """Return a handle's rows in the columns that not all beads have, in the order of places."""
-        places, first = self.slice_of(handle), self.first_place(handle.rows_of())
+        places, first = self.slice_of(handle), self.first_place(handle.kind.rows_of)
         return slice(places.start - first, places.stop - first)
 
     def shown_rows(self, of: str) -> np.ndarray:
@@ -251,11 +254,11 @@ class Layout:
             )  # fmt: skip
         return self._geometries[membrane]
 
-    def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:
-        """Return a per-bead number of every handle, by place; 0 for some handles, and for inactive rows."""
+    def gather(self, of: Callable[[Handle], float | np.ndarray], zero: Collection[Handle] = ()) -> np.ndarray:
+        """Return a number of every bead, `of` its handle, by place; 0 for some handles, and for inactive rows."""
         out = np.zeros(self.n)
         for handle in self.handles:
             if handle not in zero:
-                values = np.broadcast_to(getattr(handle, name), (len(handle),))
+                values = np.broadcast_to(of(handle), (len(handle),))
                 out[self.slice_of(handle)] = self.in_order(handle, values)
         return out

@@ -77,15 +77,9 @@ class Sites:
 
     @classmethod
     def _of(
-        cls,
-        start: np.ndarray,
-        beads: np.ndarray,
-        weights: np.ndarray,
-        anchors: np.ndarray,
-        handles: Sequence[Handle] = (),
-        arms: np.ndarray | None = None,
-        made: np.ndarray | None = None,
-    ) -> "Sites":
+        cls, start: np.ndarray, beads: np.ndarray, weights: np.ndarray, anchors: np.ndarray,
+        handles: Sequence[Handle] = (), arms: np.ndarray | None = None, made: np.ndarray | None = None,
+    ) -> "Sites":  # fmt: skip
         """Make sites from arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where
         none."""
         self = object.__new__(cls)
@@ -187,14 +181,9 @@ class Sites:
 
     @classmethod
     def from_arrays(
-        cls,
-        start: Numbers,
-        bead_numbers: Numbers,
-        weights: Numbers,
-        anchor_positions: Numbers,
-        arms: Numbers | None = None,
-        handles: Sequence[Handle] = (),
-    ) -> "Sites":
+        cls, start: Numbers, bead_numbers: Numbers, weights: Numbers, anchor_positions: Numbers,
+        arms: Numbers | None = None, handles: Sequence[Handle] = (),
+    ) -> "Sites":  # fmt: skip
         """Make sites from the arrays that describe them, as documents keep them.
 
         Parameters
@@ -260,14 +249,12 @@ class Sites:
         if any(p._arms is not None for p in parts):
             arms = np.concatenate([np.zeros((len(p), 3)) if p._arms is None else p._arms for p in parts])
         return cls._of(
-            _starts(counts),
-            np.concatenate([np.zeros(0, np.int64), *(p._beads for p in parts)]),
+            _starts(counts), np.concatenate([np.zeros(0, np.int64), *(p._beads for p in parts)]),
             np.concatenate([np.zeros(0), *(p._weights for p in parts)]),
             np.concatenate([np.zeros((0, 3)), *(p._anchors for p in parts)]),
-            [handle for p in parts for handle in p._handles],
-            arms,
+            [handle for p in parts for handle in p._handles], arms,
             np.concatenate([np.zeros(0, np.int64), *(p._made for p in parts)]),
-        )
+        )  # fmt: skip
 
     def __add__(self, other: "Sites") -> "Sites":
         return Sites.concatenate([self, other]) if isinstance(other, Sites) else NotImplemented
@@ -318,14 +305,9 @@ class Sites:
         row = np.repeat(self._start[:-1][chosen] - start[:-1], counts[chosen]) + np.arange(start[-1])
         anchor = (np.cumsum(counts == 0) - 1)[chosen[counts[chosen] == 0]]
         return Sites._of(
-            start,
-            self._beads[row],
-            self._weights[row],
-            self._anchors[anchor],
-            self._handles,
-            None if self._arms is None else self._arms[chosen],
-            self._made[anchor],
-        )
+            start, self._beads[row], self._weights[row], self._anchors[anchor], self._handles,
+            None if self._arms is None else self._arms[chosen], self._made[anchor],
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator["Sites"]:
         return (self[i] for i in range(len(self)))
@@ -368,8 +350,8 @@ class Sites:
         """
         row = np.full(len(state.positions), -1)
         for handle in self._handles:
-            if handle.rows_of() == "oriented":
-                row[handle.beads] = handle.row_numbers
+            if handle.kind.rows_of == "oriented":
+                row[handle.beads] = handle.kind.row_numbers
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:

@@ -85,15 +85,9 @@ class Triangulation:
     # Changing -----------------------------------------------------------------------------------------------
 
     def proposal(
-        self,
-        what: str,
-        membrane: Membrane,
-        edges: np.ndarray,
-        program: Program,
-        in_faces: np.ndarray,
-        beads: np.ndarray = _NO_BEADS,
-        x: np.ndarray = _NOWHERE,
-    ) -> Proposal:
+        self, what: str, membrane: Membrane, edges: np.ndarray, program: Program, in_faces: np.ndarray,
+        beads: np.ndarray = _NO_BEADS, x: np.ndarray = _NOWHERE,
+    ) -> Proposal:  # fmt: skip
         """Return the flips of some edges of a membrane, (k, 2) vertices, one after the other, with the points of the
         program, which are in faces (p,); and a few beads, by place, to be at x (n, 3). Nothing changes before it is
         swapped, and `changed` is called where edges are flipped.

@@ -340,7 +340,7 @@ def temperature_line(
 ) -> Line:
     """Return the mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom,
     and how many samples are independent."""
-    name = f"temperature of {'proteins' if handle.kind == 'points' else handle.kind}"
+    name = f"temperature of {'proteins' if handle.kind.name == 'points' else handle.kind.name}"
     kept = series[len(series) // 3 :]
     # Integrated correlation time in samples: summed up to where it is lost in noise (Sokal's window).
     d = kept - kept.mean()
@@ -364,7 +364,7 @@ def _relaxation_time(handle: Handle) -> float:
     if not isinstance(handle, OrientedBeads):
         return float(np.mean(handle.mass / handle.friction))
     masses = np.sqrt(np.column_stack([handle.mass, handle.mass, handle.mass, handle.inertia]))
-    rates = np.linalg.eigvalsh(handle.friction_tensors / masses[:, :, None] / masses[:, None, :])
+    rates = np.linalg.eigvalsh(handle.kind.friction_tensors / masses[:, :, None] / masses[:, None, :])
     return float(np.mean(1.0 / rates[:, 0]))
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from medyanpy._tools.images import box_lengths, checked_box, displacement, expect_near, images_between, in_words
 from medyanpy.beads.units import units_of
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.system import System
@@ -53,8 +54,8 @@ def check_space(system: System) -> None:
         )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
-        if handle.block is Block.NONE:
-            for one in handle.constraint_rows():
+        if handle.kind.block is Block.NONE:
+            for one in handle.kind.constraint_rows():
                 x = system.topology.start_positions(one.beads)
                 expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
     for membrane in system.topology.membranes:
@@ -98,8 +99,8 @@ def check_sheet(what: str, membrane: "Membrane", faces: np.ndarray, x: np.ndarra
 def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) -> None:
     """Refuse positions (n, 3) of beads of a handle of which two are joined and not next to each other: what is not
     meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
-    joined = handle.joined
-    if not len(joined) or handle.block is Block.VERTICES:
+    joined = handle.kind.joined
+    if not len(joined) or handle.kind.block is Block.VERTICES:
         # Membranes, whose edges may have flipped, are checked by `check_sheet`.
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]
@@ -116,11 +117,11 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:
     """Return a box for a context that is periodic in the same directions, (3,) nm, 0 in open ones; ParameterError."""
-    given = box_lengths(checked_box(what, box))
-    if ((given > 0.0) != (store.box > 0.0)).any():
-        c = int(np.argmax((given > 0.0) != (store.box > 0.0)))
+    given, here = box_lengths(checked_box(what, box)), store.layout.box
+    if ((given > 0.0) != (here > 0.0)).any():
+        c = int(np.argmax((given > 0.0) != (here > 0.0)))
         raise ParameterError(
-            f"{what}: the system is {'periodic' if store.box[c] else 'open'} along {'xyz'[c]}, and the box given "
+            f"{what}: the system is {'periodic' if here[c] else 'open'} along {'xyz'[c]}, and the box given "
             f"{'periodic' if given[c] else 'open'}: make a new System"
         )
     return given
@@ -138,7 +139,8 @@ def expect_no_seam(what: str, store: Store) -> None:
 def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
     """Return where beads are in a box of other lengths, (n, 3) nm by place, each unit by the centre of its mass;
     TopologyError of what cannot be moved."""
-    growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
+    before = store.layout.box
+    growth = np.divide(lengths, before, out=np.ones(3), where=before > 0.0)
     x: np.ndarray = store.x.copy()
     # In-triangle points follow their triangles, at the images that they are at.
     x[store.layout.n_cartesian :] *= growth

@@ -64,16 +64,16 @@ def describe_the_living(store: Store) -> None:
     if store.room is None:
         return
     for handle in layout.handles:
-        if not handle.comes_and_goes:
+        if not handle.kind.comes_and_goes:
             continue
         block = layout.block_of(handle)
         place = block.start + np.flatnonzero(store.alive[block])
         keep, born = np.isin(handle.ids, store.ids[place]), place[~np.isin(store.ids[place], handle.ids)]
         if keep.all() and not len(born):
             continue
-        arrays = {column: store.arrays[column.array] for column in handle.columns}
+        arrays = {column: store.arrays[column.array] for column in handle.kind.columns}
         of = {c: a[born - layout.first_place(c.of)] for c, a in arrays.items() if not c.is_momentum}
-        topology._become(handle, keep, handle.newborn(of), layout.order[born].astype(np.int64), store.ids[born])
+        topology._become(handle, keep, handle.kind.created(of), layout.order[born].astype(np.int64), store.ids[born])
     topology._next_id = int(store.next_id[0])
 
 
@@ -93,9 +93,9 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     """Return the engine compiled after an edit, with the state of the one from before it; kinetic and potential energy
     were these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
-    store.box[:] = before.box
+    store.layout.box[:] = before.layout.box
     # Added items are bound to the box of the start.
-    store.layout.check_widths(store.box)
+    store.layout.check_widths(store.layout.box)
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
     _carry_faces(before, new)

@@ -182,7 +182,7 @@ class Faults:
             handle = self.store.layout.topology.handle_of(bead)
         where = ""
         if bead is not None and handle is not None:
-            where = f", bead {bead} ({handle.name!r}, {handle.describe(bead) or handle.kind})"
+            where = f", bead {bead} ({handle.name!r}, {handle.kind.describe(bead) or handle.kind})"
         jump = self.schedule.jumping.name_of(fault.operation)
         of_force = "" if force is None else f", force {force}"
         of_jump = "" if jump is None else f", jump {jump}"
@@ -224,14 +224,9 @@ class Faults:
             cause += f". They have come too near each other: {overlap.text}"
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"
         return SimulationError(
-            message,
-            step=fault.step,
-            bead=bead,
-            object=None if handle is None else handle.name,
-            force=force,
-            triangle=triangle,
-            jump=jump,
-        )
+            message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force,
+            triangle=triangle, jump=jump,
+        )  # fmt: skip
 
     def _keep(self, place: int) -> str:
         """Name the forces that would hold the triangles at a bead in shape."""

@@ -9,7 +9,7 @@ import numpy as np
 from medyanpy._kernels.core.changes import Proposal
 from medyanpy._kernels.jumps.edge_flips import Ask, can_mend
 from medyanpy._tools.validation import array
-from medyanpy.core.handles import Block
+from medyanpy.core.kinds import Block
 from medyanpy.engine.box_changes import check_sheets
 from medyanpy.errors import TopologyError
 
@@ -67,8 +67,8 @@ class Flipping:
         self.swap(membrane, change)
         store = self._schedule.store
         try:
-            if store.is_periodic:
-                check_sheets(what, store, store.x, store.box)
+            if store.layout.is_periodic:
+                check_sheets(what, store, store.x, store.layout.box)
             self.follow([membrane], change)
         except BaseException:
             self.swap(membrane, change)
@@ -130,7 +130,7 @@ class Flipping:
 
     def follows(self, force: "Force", operation: Any) -> bool:
         """Tell whether the operation of a force stays right whatever edges are flipped."""
-        named = any(handle.block is Block.VERTICES for handle in force.handles)
+        named = any(handle.kind.block is Block.VERTICES for handle in force.handles)
         return not named or force.of_positions_alone or can_mend(self._schedule.store.program, operation)
 
     def ask_of(self, membrane: "Membrane", force: "Force", operation: Any) -> Ask:

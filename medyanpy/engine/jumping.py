@@ -257,12 +257,12 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
     ------
     TopologyError, ParameterError
     """
-    if not handle.comes_and_goes:
+    if not handle.kind.comes_and_goes:
         raise TopologyError(f"{jump}: jumps cannot create {handle!r}, whose beads are joined to each other or held")
     joint = handle.topology.joint
     if joint is not None and handle in joint.handles:
         raise TopologyError(f"{jump}: jumps cannot create or remove {handle!r}: {joint.first!r} names rows")
-    if (name := handle.differs()) is not None:
+    if (name := handle.kind.differs()) is not None:
         raise ParameterError(
             f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are created have none"
         )

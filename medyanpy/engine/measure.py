@@ -40,15 +40,9 @@ class Measure:
         self._place = Place()
 
     def look(
-        self,
-        positions: bool,
-        velocities: bool,
-        forces: bool,
-        energy: bool,
-        virial: bool,
-        multipliers: bool,
+        self, positions: bool, velocities: bool, forces: bool, energy: bool, virial: bool, multipliers: bool,
         physical_positions: bool,
-    ) -> State:
+    ) -> State:  # fmt: skip
         """Return the state as `get_state` does, with forces as they are bound."""
         parts: dict[str, Any] = {}
         layout = self.store.layout
@@ -60,7 +54,7 @@ class Measure:
         parts["counts"] = self.schedule.jumping.counts()
         parts["blocks"] = self.schedule.proposing.said()
         parts["who"] = self._who_is_there()
-        parts["box"] = box_shown(self.store.box)
+        parts["box"] = box_shown(self.store.layout.box)
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
             parts["discrete"] = {key: frozen(own.copy()) for key, own in self.schedule.jumping.arrays().items()}
@@ -108,14 +102,13 @@ class Measure:
     def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
         """Return the Lagrange multipliers of every handle that has any; `forces` in topology order."""
         x, v = self.store.x[self.store.layout.rank], self.store.v[self.store.layout.rank]
-        found = {
-            h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.store.layout.topology.handles
-        }
-        joint = self.store.layout.topology.joint
+        topology = self.store.layout.topology
+        found = {h.name: h.kind.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in topology.handles}
+        joint = topology.joint
         if joint is not None:
             # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
             for handle, parts in joint.multipliers(x, v, forces).items():
-                found[handle.name] = handle.with_joint_multipliers(found[handle.name], parts)
+                found[handle.name] = handle.kind.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:
@@ -138,7 +131,7 @@ class Measure:
                 f = np.asarray(force_sum.f_array)
                 out += np.outer(origin, f[: directors.start].sum(axis=0) + f[directors.stop :].sum(axis=0))
             virials[name] = out
-        periodic = np.flatnonzero(self.store.box)
+        periodic = np.flatnonzero(self.store.layout.box)
         for c in periodic:
             for name, along in zip(virials, self._strained(int(c)), strict=True):
                 # Elements of two directions, one of them periodic, would be those of a sheared box.
@@ -156,7 +149,7 @@ class Measure:
         if store.layout.is_on_surfaces:
             # No box strains their surfaces.
             return np.full(len(schedule.bound), np.nan)
-        where, side = store.x[:, c].copy(), float(store.box[c])
+        where, side = store.x[:, c].copy(), float(store.layout.box[c])
         directors = store.layout.directors
         slope = np.zeros(len(schedule.bound))
         try:
@@ -164,14 +157,14 @@ class Measure:
                 factor = 1.0 + steps * _STRAIN
                 store.x[:, c] = factor * where
                 store.x[directors, c] = where[directors]
-                store.box[c] = factor * side
+                store.layout.box[c] = factor * side
                 store.program.changed()
                 for force_sum in schedule.force_sums.values():
                     with schedule.explained():
                         force_sum.refresh(store.program, True)
                 slope += weight * np.array([operation.energy for operation in schedule.bound])
         finally:
-            store.x[:, c], store.box[c] = where, side
+            store.x[:, c], store.layout.box[c] = where, side
             store.program.changed()
         return -slope / (60.0 * _STRAIN)
 
@@ -193,7 +186,7 @@ class Measure:
         measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
         energies, freedom = np.zeros(len(handles)), np.zeros(len(handles), np.int64)
         for handle, energy in zip(handles, measured, strict=True):
-            leader = handles.index(handle.measured_with)
+            leader = handles.index(handle.kind.measured_with)
             energies[leader] += energy
             freedom[leader] += self.store.degrees_of_freedom(handle)
         by_handle = {
@@ -217,12 +210,12 @@ class Measure:
     def _momentum_is_conserved(self) -> bool:
         """True if nothing changes the total momentum of the Cartesian beads."""
         thermal = any(LETTERS[letter.kind].thermal for letter in self.schedule.integrator.letters)
-        frictionless = not thermal or not any(h.has_friction for h in self.store.layout.handles)
+        frictionless = not thermal or not any(h.kind.has_friction for h in self.store.layout.handles)
         return (
             frictionless
             and self.store.layout.n_cartesian > 0
-            and not any(handle.fixed_beads.any() for handle in self.store.layout.handles)
-            and all(handle.keeps_momentum for handle in self.store.layout.handles)
+            and not any(handle.kind.fixed_beads.any() for handle in self.store.layout.handles)
+            and all(handle.kind.keeps_momentum for handle in self.store.layout.handles)
             and all(force.conserves_momentum for force in self.schedule.system.forces)
         )
 

@@ -46,7 +46,7 @@ class Degradation:
 
     def __init__(self, layout: "Layout", system: "System") -> None:
         #: Membranes not yet warned of, and the places of their vertices.
-        self._watched = {m: layout.rank[m.beads] for m in layout.topology.membranes if not m.fixed_beads.all()}
+        self._watched = {m: layout.rank[m.beads] for m in layout.topology.membranes if not m.kind.fixed_beads.all()}
         self._layout, self._looked, self._system = layout, 0, system
 
     def look(self, step: int, x: np.ndarray) -> None:

@@ -129,7 +129,7 @@ class Kinks:
         """Return unit vectors along edges, (k, 3), and their lengths, (k,)."""
         x = self._store.x
         a, b = self._edge[which].T
-        way = displacement(x[a], x[b], self._store.box)
+        way = displacement(x[a], x[b], self._store.layout.box)
         length = np.linalg.norm(way, axis=1)
         return way / length[:, None], length
 
@@ -166,7 +166,7 @@ class Kinks:
                 ring = faces[(faces == w).any(axis=1)]
                 self._around[w] = np.setdiff1d(ring, [w])
             others = self._around[w]
-            way = displacement(x[w], x[others], self._store.box)
+            way = displacement(x[w], x[others], self._store.layout.box)
             pull = way @ force[p] / np.linalg.norm(way, axis=1)
             k = int(np.argmax(pull))
             out[p] = max(float(pull[k]), 0.0)
@@ -214,7 +214,7 @@ class Relaxation:
         self.forces: ForceSum = schedule.make_force_sum(list(schedule.bound))
         self.kick: Sequence = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(store.places())
-        joined = any(len(handle.joined) for handle in store.layout.handles)
+        joined = any(len(handle.kind.joined) for handle in store.layout.handles)
         self.contact: float | None = contact(schedule)
         self.shortest_length: float = (None if joined else self.contact) or store.shortest_length()
         self.largest_move: float = _LARGEST_MOVE * self.shortest_length

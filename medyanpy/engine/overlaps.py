@@ -195,8 +195,8 @@ def _rigid(layout: "Layout", pairs: np.ndarray) -> np.ndarray:
     """Tell which pairs of beads are one, or joined by a link that keeps its length, (P,): nothing can part them."""
     links = [np.empty((0, 2), np.int64)]
     for handle in layout.topology.handles:
-        if getattr(handle, "constrained", False) and len(handle.joined):
-            links.append(handle.beads[handle.joined])
+        if getattr(handle, "constrained", False) and len(handle.kind.joined):
+            links.append(handle.beads[handle.kind.joined])
     n = layout.n
     kept = np.sort(np.concatenate(links), axis=1) @ [n, 1]
     own = np.sort(pairs, axis=1) @ [n, 1]
@@ -222,7 +222,7 @@ def _members_at(force: PairForce, members: Any, start: Start, at: _Places) -> tu
     sites = a if a is b else a + b
     row = np.full(len(at.positions), -1)
     for handle in start.topology.oriented_handles:
-        row[handle.beads] = handle.row_numbers
+        row[handle.beads] = handle.kind.row_numbers
     return sites.places(at, row)[members.row], start.sites(sites)[members.row]
 
 
@@ -311,7 +311,7 @@ def _frames(layout: "Layout", members: Any, pairs: np.ndarray, at: _Places) -> t
     turn."""
     row = np.full(layout.n, -1)
     for handle in layout.topology.oriented_handles:
-        row[handle.beads] = handle.row_numbers
+        row[handle.beads] = handle.kind.row_numbers
     out = []
     for side in pairs.T:
         own = row[members.bead[side]]

@@ -73,11 +73,7 @@ class Schedule:
     """
 
     def __init__(
-        self,
-        store: Store,
-        system: System,
-        integrator: SplittingIntegrator,
-        faults: "Faults",
+        self, store: Store, system: System, integrator: SplittingIntegrator, faults: "Faults"
     ) -> None:
         self.store = store
         self.system = system
@@ -94,7 +90,7 @@ class Schedule:
         self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
         self.flows: dict[Handle, Flow] = {
-            handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None
+            handle: flow for handle in layout.handles if (flow := handle.kind.bind(layout)) is not None
         }
         self.fluid: HydrodynamicFlow | None = None
         if system.hydrodynamics is not None:
@@ -124,7 +120,7 @@ class Schedule:
             flow = self.flows.get(handle)
             if flow is not None and flow.obstacle:
                 raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {flow.obstacle}")
-            still = ~handle.fixed_beads & (handle.friction == 0.0)
+            still = ~handle.kind.fixed_beads & (handle.friction == 0.0)
             if flow is None and still.any():
                 i = int(np.argmax(still))
                 raise ParameterError(
@@ -143,7 +139,7 @@ class Schedule:
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
             own += self._in_fluid(stage.kind)
-            friction = self.layout.gather("friction", zero=own)
+            friction = self.layout.gather(lambda h: h.friction, zero=own)
             if self.store.room is not None:
                 friction = self.store.of_the_living("friction", friction)
             made = living = formula(friction, stage.h, stage.kT, of_beads)
@@ -329,12 +325,10 @@ class Schedule:
         """Return a sum of bound forces with arrays of its own."""
         passes_on = forces and self.layout.n_points and self.store.membranes_move
         return ForceSum(
-            forces,
-            np.zeros((self.layout.n if forces else 0, 3)),
+            forces, np.zeros((self.layout.n if forces else 0, 3)),
             [np.zeros(m.p.shape if forces else (0, m.p.shape[1])) for m in self.store.momenta.values()],
-            np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
-            self.store.corners,
-        )
+            np.zeros((self.layout.n_vertices if passes_on else 0, 3)), self.store.corners,
+        )  # fmt: skip
 
     # Following changes --------------------------------------------------------------------------------------
 

@@ -58,8 +58,8 @@ class Settable(Guarded):
 
     @one_at_a_time
     def set_positions(self, positions: Any) -> None:
-        """Move all Cartesian beads; in-triangle points follow their triangles. Rows of these points and inactive rows
-        are ignored.
+        """Move all Cartesian beads; in-triangle points follow their triangles. Rows of points and inactive rows are
+        ignored.
 
         Parameters
         ----------
@@ -69,35 +69,34 @@ class Settable(Guarded):
         Raises
         ------
         TopologyError
-            Wrong shape, or a coordinate that is not finite; in a periodic box, beads that are joined and given as
-            images that are not next to each other, or edges of a membrane longer than half of the box.
+            Wrong shape, or a coordinate that is not finite. In a periodic box: joined beads whose images are not next
+            to each other, or edges of a membrane longer than half of the box.
         SimulationError
-            Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
-            then as they were. (Small deviations are put right.)
+            Positions that a kind of bead cannot have, such as links of other lengths; then nothing changes.
         """
         x = self._store.awake(positions)
         x = array("set_positions: positions", x, (self.layout.n, 3), error=TopologyError)
-        if self._store.is_periodic:
+        if self.layout.is_periodic:
             for handle in self.layout.handles:
-                check_images("set_positions", handle, x[handle.beads], self._store.box)
+                check_images("set_positions", handle, x[handle.beads], self.layout.box)
         rows = slice(0, self.layout.n_cartesian)
         places = self._store.x.copy()
         places[rows] = x[self.layout.order[rows]]
-        check_sheets("set_positions", self._store, places, self._store.box)
-        self._place(places, self._store.box)
+        check_sheets("set_positions", self._store, places, self.layout.box)
+        self._place(places, self.layout.box)
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
         """Put beads at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
-        before = self._store.x.copy(), self._store.box.copy()
+        before = self._store.x.copy(), self.layout.box.copy()
         with self._counted_as_protocol():
-            self._store.x[:], self._store.box[:] = x, box
+            self._store.x[:], self.layout.box[:] = x, box
             self._store.program.changed()
             try:
                 self._schedule.settle()
                 # Velocities belonged to the old triangles and links.
                 self._schedule.admit_velocities()
             except SimulationError:
-                self._store.x[:], self._store.box[:] = before
+                self._store.x[:], self.layout.box[:] = before
                 raise
             finally:
                 self._store.positions_changed()
@@ -111,18 +110,18 @@ class Settable(Guarded):
         box : (3,) of float, nm, > 0, or None
             None in the directions that are open, which stay open.
         scale : bool
-            Move beads with the box: free beads and vertices each; filaments, rods and bodies as they are, with the
-            centre of their mass. In-triangle points go with their triangles. Without, beads stay where they are,
-            but for those of meshes that close through the sides, which then no longer fit: refused.
+            Move beads with the box: free beads and vertices each; filaments, rods and bodies by their centre of mass;
+            in-triangle points with their triangles. Otherwise beads stay, and meshes that close through the sides are
+            refused.
 
         Raises
         ------
         ParameterError
-            A value that is not a box; directions that were open and are not, or the other way round; a box smaller than
-            twice the range of what acts in it, or the length of what joins beads in it.
+            A value that is not a box; another set of open directions; a box smaller than twice the range of what acts
+            in it, or the length of what joins beads in it.
         TopologyError
-            Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
-            or one with an edge longer than half of the new box, with ``scale=False``.
+            Fixed beads or beads on surfaces, which cannot be moved; with ``scale=False`` a mesh that closes through the
+            sides, or an edge longer than half of the new box.
         SimulationError
             Beads that would be where they cannot be, as in `set_positions`.
         """
@@ -145,15 +144,15 @@ class Settable(Guarded):
 
     def _warn_of_box(self, lengths: np.ndarray | None = None) -> None:
         """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
-        box = self._store.box if lengths is None else lengths
+        box = self.layout.box if lengths is None else lengths
         worksheet.warn_of_box(self.system, self.integrator, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """Take the box of a state."""
-        if box is not None or self._store.is_periodic:
+        if box is not None or self.layout.is_periodic:
             lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
             self.layout.check_widths(lengths)
-            self._store.box[:] = lengths
+            self.layout.box[:] = lengths
             self._store.program.changed()
 
     @one_at_a_time
@@ -175,38 +174,34 @@ class Settable(Guarded):
 
     @one_at_a_time(in_reports=False)
     def flip_edges(self, membrane: "Membrane", edges: Any) -> np.ndarray:
-        """Flip edges of a membrane: each is taken out, and the corners across it are joined instead.
+        """Flip edges of a membrane: remove each, and join the corners across it instead.
 
-        Vertices stay where they are, with their velocities. In-triangle points in the two triangles keep their place in
-        the quadrilateral, mapped to a square piece by piece, and the momentum that belongs to that place. The change of
-        the energy is protocol work. Triangles keep their numbers: those of one pair are given to the two that take
-        their place, and flipping the new edge brings back the old ones as they were.
+        Vertices keep positions and velocities. In-triangle points of the two triangles keep their place in the
+        quadrilateral, mapped to a square piece by piece, and the momentum of that place. The change of the energy is
+        protocol work. The new triangles take the numbers of the old pair; flipping the new edge restores the old ones.
 
-        Forces on the membrane, pictures and states follow (`State.faces`), and so do checkpoints; the mesh of the
-        handle, and documents, hold how it started. Other contexts of the same system do not see it. A `PythonForce` is
-        called with positions, and knows of no triangles.
+        Forces, pictures, states (`State.faces`) and checkpoints follow. The mesh of the handle, documents and other
+        contexts of the system keep the start. A `PythonForce` knows positions only.
 
         Parameters
         ----------
         membrane : Membrane
             Of the topology.
         edges : (k, 2) int
-            Vertices of the membrane, numbered as in its mesh: the two ends of each edge. They are flipped one after the
-            other; all or none.
+            Both ends of each edge, numbered as in the mesh. Flipped one after the other; all or none.
 
         Returns
         -------
         (k, 2) int32 array
-            The edges that have come in their places, lower number first.
+            The new edges, lower number first.
 
         Raises
         ------
         TopologyError
-            A handle that is not a membrane of this topology, a vertex that does not exist. Two vertices without an
-            edge, an edge on a border, or one whose other corners have an edge already. An edge that would be longer
-            than half of the box.
+            A handle that is not a membrane of this topology; vertices that do not exist or have no edge; an edge on a
+            border, whose other corners are joined already, or whose successor would exceed half of the box.
         ParameterError
-            A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
+            A force with numbers for each triangle or edge of the membrane.
         ContextInUseError
             Called from inside a step or by a reporter.
 
@@ -305,11 +300,9 @@ class Settable(Guarded):
         Parameters
         ----------
         name : str
-            Of one of ``topology.columns``, but for positions, velocities and those of in-triangle points, which have
-            methods of their own.
+            One of ``topology.columns`` without a method of its own.
         values : (m, ...) array
-            In its unit; of all beads that have a row, in topology order. Momenta of what does not move are
-            taken as zero.
+            In its unit, of all beads with a row, in topology order. Momenta of what does not move are taken as zero.
 
         Raises
         ------
@@ -363,8 +356,7 @@ class Settable(Guarded):
 
     @one_at_a_time
     def scale_velocities(self, factor: float) -> None:
-        """Multiply all velocities, angular momenta and other momenta by a number; their kinetic energy changes by its
-        square, which is protocol work.
+        """Multiply all velocities and momenta by a number; the change of the kinetic energy is protocol work.
 
         Parameters
         ----------
@@ -386,10 +378,8 @@ class Settable(Guarded):
 
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
-        """Take over the content of a state, which must hold positions and velocities. It has orientations and angular
-        momenta, the triangles of membranes, and its step and time. It has which beads are there, where jumps add and
-        remove them; what jumps of the same names have bound, and how often; how often blocks M( ) of the same word were
-        accepted.
+        """Set step, time and all content of a state with positions and velocities: columns, triangles, living beads,
+        what jumps of the same names have bound, and counts of jumps and of blocks M( ).
 
         Jumps that the state does not know stay as they are.
 
@@ -399,10 +389,7 @@ class Settable(Guarded):
             A value that is not a State, or one without positions or velocities.
         TopologyError
             A state of another topology, or of a jump of the same name between other sites.
-
-        Notes
-        -----
-        Whatever it is that fails, all is then as it was.
+        After an error all is as it was.
         """
         if not isinstance(state, State):
             made = "a State, as get_state(positions=True, velocities=True) gives"
@@ -419,7 +406,7 @@ class Settable(Guarded):
                 self._store.take_living(state.ids, state.alive, state.next_id)
                 self._take_box("set_state", state.box)
                 self.set_positions(x)
-                if self._store.is_periodic:
+                if self.layout.is_periodic:
                     # The images that points are to be next to.
                     points = slice(self.layout.n_cartesian, None)
                     self._store.x[points] = self._store.awake(x)[self.layout.order[points]]

@@ -12,10 +12,11 @@ from medyanpy._kernels.core.capacity import Room
 from medyanpy._kernels.core.numerics import PURPOSES, normals
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.triangles import Rejoined
-from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
+from medyanpy._tools.images import Box, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.core.columns import BEADS, Column
-from medyanpy.core.handles import Block, Handle
+from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.core.layout import Layout
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.topology import Topology
@@ -59,8 +60,6 @@ class Store:
         All momenta beside m v.
     held : int
         Number of constraints of a user's own.
-    box : (3,) float array, nm
-        Lengths of the periodic box, 0 in open directions; part of the state where any is periodic.
     faces, opposite : (F, 3) int32 arrays
         Of all membranes: corners by place, and the corner opposite each across an edge.
     program : Program
@@ -79,27 +78,26 @@ class Store:
     next_id: np.ndarray
 
     def __init__(self, topology: Topology, threads: int, seed: int, box: Box | None = None) -> None:
-        self.box: np.ndarray = box_lengths(box)
         self.threads = threads
         self.seed = seed
-        self.layout: Layout = Layout(topology, threads, self.box)
+        self.layout: Layout = Layout(topology, threads, box)
         layout = self.layout
-        self.held: int = sum(cast(Any, h).count for h in layout.handles if h.block is Block.NONE)
+        self.held: int = sum(cast(Any, h).count for h in layout.handles if h.kind.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.
         self._having: dict[Column, list[Handle]] = {c: [] for c in topology.columns}
         for handle in layout.handles:
-            for column in handle.columns:
+            for column in handle.kind.columns:
                 if column.of != BEADS:
                     self._having[column].append(handle)
         self.x, self.v, self.orientation, self.spin, self.triangle, self.barycentric = (
             self.arrays[name] for name in ("x", "v", "orientation", "spin", "triangle", "barycentric")
         )
-        self.mass: np.ndarray = layout.gather("mass")
+        self.mass: np.ndarray = layout.gather(lambda h: h.mass)
         self.inverse_mass: np.ndarray = np.divide(1.0, self.mass, out=np.zeros(layout.n), where=self.mass > 0.0)
         for handle in layout.handles:
-            self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
+            self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.kind.fixed_beads)] = 0.0
         self._make_room()
         layout.room = self.room
         self.momenta: dict[Column, Momenta] = {column: self._momenta(column) for column in layout.momenta}
@@ -126,7 +124,7 @@ class Store:
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
         #: Check that edges stay shorter than half of the box.
         self.box_edges: BoxEdges | None = None
-        if self.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
+        if self.layout.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
             self.box_edges = BoxEdges(layout.n_vertices, len(self.faces))
         self._place_initially()
 
@@ -157,9 +155,9 @@ class Store:
         """Return a number of every bead, (n,) by place; in inactive rows, that of a bead that a jump may add there."""
         out = values.copy()
         for handle in self.layout.handles:
-            if handle.comes_and_goes:
+            if handle.kind.comes_and_goes:
                 asleep = slice(self.layout.slice_of(handle).stop, self.layout.block_of(handle).stop)
-                out[asleep] = handle.of_all(name) or 0.0
+                out[asleep] = handle.kind.of_all(name) or 0.0
         return out
 
     def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
@@ -196,7 +194,7 @@ class Store:
         other = np.where(alive, ids, -1) != here
         if self.room is not None:
             for handle in self.layout.handles:
-                if handle.comes_and_goes:
+                if handle.kind.comes_and_goes:
                     other[self.layout.order[self.layout.block_of(handle)]] = False
         if other.any():
             i = int(np.argmax(other))
@@ -245,9 +243,9 @@ class Store:
 
     def degrees_of_freedom(self, handle: Handle) -> int:
         """Return the degrees of freedom of the beads of a handle that are there."""
-        if not handle.comes_and_goes or self.room is None:
+        if not handle.kind.comes_and_goes or self.room is None:
             return handle.degrees_of_freedom
-        return handle.degrees_of_freedom_per_bead * self.living(self.layout.block_of(handle))
+        return handle.kind.degrees_of_freedom_per_bead * self.living(self.layout.block_of(handle))
 
     def _momenta(self, column: Column) -> Momenta:
         """Return momenta as (n, width), with the masses that handles give."""
@@ -257,7 +255,7 @@ class Store:
             rows = self.layout.rows_of(handle)
             own = np.broadcast_to(getattr(handle, column.mass), (len(handle), *column.shape))
             mass[rows] = self.layout.in_order(handle, own)
-            moves = np.broadcast_to(handle.moves(column), own.shape)
+            moves = np.broadcast_to(handle.kind.moves(column), own.shape)
             inverse[rows] = self.layout.in_order(handle, np.where(moves, 1.0 / own, 0.0))
         flat = (a.reshape(n, column.width) for a in (self.arrays[column.array], mass, inverse))
         return Momenta(slice(first, first + n), *flat)
@@ -268,8 +266,8 @@ class Store:
                 if handle.capacity > len(handle):
                     first = self.layout.first_place(column.of)
                     block = self.layout.block_of(handle)
-                    self.arrays[column.array][block.start - first : block.stop - first] = handle.asleep(column)
-                start = np.broadcast_to(handle.start_of(column), (len(handle), *column.shape))
+                    self.arrays[column.array][block.start - first : block.stop - first] = handle.kind.inactive(column)
+                start = np.broadcast_to(handle.kind.start_of(column), (len(handle), *column.shape))
                 rows = self.layout.rows_of(handle)
                 self.arrays[column.array][rows] = self.layout.in_order(handle, start)
         self.place_at_start()
@@ -278,7 +276,7 @@ class Store:
         """Put the beads that have positions of their own where they were when they were added; in a periodic box also
         points, whose images are known from there."""
         for handle in self.layout.handles:
-            if handle.block is not Block.POINTS or self.is_periodic:
+            if handle.kind.block is not Block.POINTS or self.layout.is_periodic:
                 here = self.layout.in_order(handle, cast(Any, handle).positions)
                 self.x[self.layout.slice_of(handle)] = here
 
@@ -288,16 +286,12 @@ class Store:
         around: list[Any] = operations if self.box_edges is None else self.box_edges.around(operations)
         return around
 
-    @property
-    def is_periodic(self) -> bool:
-        return bool(self.box.any())
-
     def moving(self) -> dict[str, np.ndarray]:
         """Return what steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
-        box = {"box": self.box} if self.is_periodic else {}
-        if self.is_periodic and self.layout.n_points:
+        box = {"box": self.layout.box} if self.layout.is_periodic else {}
+        if self.layout.is_periodic and self.layout.n_points:
             # The images they are at follow from nothing else.
             box["x of points"] = self.x[self.layout.n_cartesian :]
         return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
@@ -324,8 +318,8 @@ class Store:
         if column.shown is not None:
             out: np.ndarray = np.empty((len(rows), *column.shown), column.dtype)
             for handle in self._having[column]:
-                own = handle.rows_with_room
-                out[own] = handle.shown(column, rows[own])
+                own = handle.kind.rows_with_room
+                out[own] = handle.kind.shown(column, rows[own])
             rows = out
         there = self.there(column.of, alive)
         if there is not None:
@@ -363,10 +357,10 @@ class Store:
         for handle in dict.fromkeys(handle for c in given for handle in self._having[c]):
             own = handle.rows
             if there is not None:
-                own = handle.rows_with_room
+                own = handle.kind.rows_with_room
                 own = own[there[own]]
-            theirs = {c: values[own] for c, values in given.items() if c in handle.columns}
-            for c, taken in handle.taken(f"{what}: {handle.name}", theirs).items():
+            theirs = {c: values[own] for c, values in given.items() if c in handle.kind.columns}
+            for c, taken in handle.kind.taken(f"{what}: {handle.name}", theirs).items():
                 out[c][rows[own]] = taken
         return out
 
@@ -397,27 +391,15 @@ class Store:
         spin, inverse_inertia = momenta[0] if oriented else (None, None)
         others = list(zip(self.layout.momenta, momenta, strict=True))[oriented:]
         return Program(
-            x=self.x,
-            v=v,
-            mass=mass,
-            inverse_mass=inverse_mass,
-            bead=self.layout.order,
-            n_vertices=self.layout.n_vertices,
-            faces=self.faces,
-            opposite=self.opposite,
-            triangle=self.triangle,
-            barycentric=self.barycentric,
-            membranes_move=self.membranes_move,
-            seed=self.seed,
-            threads=self.threads,
-            first_oriented=self.layout.first_oriented,
-            orientation=self.orientation,
-            spin=spin,
+            x=self.x, v=v, mass=mass, inverse_mass=inverse_mass, bead=self.layout.order,
+            n_vertices=self.layout.n_vertices, faces=self.faces, opposite=self.opposite, triangle=self.triangle,
+            barycentric=self.barycentric, membranes_move=self.membranes_move, seed=self.seed, threads=self.threads,
+            first_oriented=self.layout.first_oriented, orientation=self.orientation, spin=spin,
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
             room=self.room if self.rejoined is None else self.rejoined,
-            box=self.box if self.is_periodic else None,
-        )
+            box=self.layout.box if self.layout.is_periodic else None,
+        )  # fmt: skip
 
     @property
     def step(self) -> int:
@@ -439,7 +421,7 @@ class Store:
 
     def step_lengths(self) -> np.ndarray:
         """Return how far each bead moves while its coordinates change by 1, (n,) nm by place; 1 in inactive rows."""
-        out = self.layout.gather("step_lengths")
+        out = self.layout.gather(lambda h: h.kind.step_lengths)
         return np.where(out > 0.0, out, 1.0)
 
     def radii(self, momenta: "Momenta") -> np.ndarray:
@@ -455,18 +437,18 @@ class Store:
         nm."""
         edges = []
         for handle in self.layout.handles:
-            joined = handle.joined
+            joined = handle.kind.joined
             if len(joined):
                 x = self.x[self.layout.slice_of(handle)]
-                d = displacement(x[joined[:, 0]], x[joined[:, 1]], self.box)
+                d = displacement(x[joined[:, 0]], x[joined[:, 1]], self.layout.box)
                 edges.append(np.linalg.norm(d, axis=1).min())
         if edges:
             return float(min(edges))
         x = self.x if self.room is None else self.x[self.alive != 0]
         if not len(x):
             return 1.0
-        if self.is_periodic:
-            x = wrapped(x, self.box)
+        if self.layout.is_periodic:
+            x = wrapped(x, self.layout.box)
         with np.errstate(over="ignore"):
             extent = float(np.linalg.norm(np.ptp(x, axis=0)))
         return extent / len(x) ** (1 / 3) if 0.0 < extent < np.inf else 1.0

@@ -33,21 +33,19 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
     temperatures = {} if state is None else state.temperatures
     energies = {} if state is None else state.energies
     integrator, system = context.integrator, context.system
-    kT, box = integrator.kT, box_shown(context._store.box)
+    kT, box = integrator.kT, box_shown(context._store.layout.box)
     run = [
-        ("step", amount(context.step_count)),
-        ("time", quantity(context.time, "s")),
-        ("integrator", type(integrator).__name__),
-        ("word", integrator.word),
+        ("step", amount(context.step_count)), ("time", quantity(context.time, "s")),
+        ("integrator", type(integrator).__name__), ("word", integrator.word),
         *([] if isinstance(integrator.kick, Explicit) else [("kick", repr(integrator.kick))]),
         ("timestep", quantity(integrator.timestep, "s")),
         ("thermostat", _thermostat(kT, integrator.temperature, integrator.in_kelvin)),
         *([] if box is None else [("box (nm)", in_words(box))]),
         *([] if state is None else [("temperature now", quantity(state.temperature, "K"))]),
         ("threads", amount(context.threads)),
-    ]
+    ]  # fmt: skip
     beads = [
-        (h.name, h.kind, amount(_living(h, state)), amount(temperatures.get(h.name)))
+        (h.name, h.kind.name, amount(_living(h, state)), amount(temperatures.get(h.name)))
         for h in system.topology.handles
     ]
     forces = [

@@ -15,7 +15,7 @@ import numpy as np
 from medyanpy import units
 from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
-from medyanpy.core.handles import Block
+from medyanpy.core.kinds import Block
 from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
@@ -237,18 +237,15 @@ class Look:
 
 
 def look(
-    system: "System",
-    integrator: "SplittingIntegrator",
-    box: np.ndarray | None = None,
-    found: "Sequence[Overlap]" = (),
+    system: "System", integrator: "SplittingIntegrator", box: np.ndarray | None = None, found: "Sequence[Overlap]" = ()
 ) -> Worksheet:
     """Return the worksheet of a system under an integrator, with what overlaps; of a box that has changed with its
     lengths now, (3,) nm."""
     own = Look(system, integrator, box)
-    handles = [handle for handle in system.topology.handles if handle.block is not Block.NONE]
+    handles = [handle for handle in system.topology.handles if handle.kind.block is not Block.NONE]
     beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
     together = own.row_of("all together", list(zip(system.forces, own.rates, strict=True)))
-    objects: tuple[Any, ...] = (*handles, *system.forces, *system.jumps)
+    objects: tuple[Any, ...] = (*(h.kind for h in handles), *system.forces, *system.jumps)
     remarks = [
         *_remarks_of_overlaps(found),
         *(
@@ -267,12 +264,9 @@ def look(
 
 
 def warn(
-    system: "System",
-    integrator: "SplittingIntegrator",
-    said: set[Remark],
-    box: np.ndarray,
+    system: "System", integrator: "SplittingIntegrator", said: set[Remark], box: np.ndarray,
     found: "Sequence[Overlap]" = (),
-) -> None:
+) -> None:  # fmt: skip
     """Warn of everything that a worksheet remarks and that has not been reported yet."""
     _warn_once(look(system, integrator, box, found).remarks, said)
 
@@ -349,17 +343,17 @@ def warn_of_integrator(system: "System", integrator: "SplittingIntegrator", long
 
 
 def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Handle") -> BeadRow:
-    moves = ~handle.fixed_beads
+    moves = ~handle.kind.fixed_beads
     mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
     dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
-    x, joined = cast(Any, handle).positions, handle.joined
+    x, joined = cast(Any, handle).positions, handle.kind.joined
     links = displacement(x[joined[:, 0]], x[joined[:, 1]], system.box)
     length = float(np.linalg.norm(links, axis=1).min()) if len(joined) else nan
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.sqrt(2.0 * kT * dt / friction) if integrator.overdamped else np.sqrt(kT / mass) * dt
         diffusion, relaxation, damping = kT / friction, mass / friction, friction * dt / mass
     return BeadRow(
-        handle.name, handle.kind, len(handle), bool(moves.any()),
+        handle.name, handle.kind.name, len(handle), bool(moves.any()),
         _least_and_largest(np.where(np.isinf(diffusion), nan, diffusion)), _least_and_largest(relaxation),
         _least_and_largest(damping), _least_and_largest(step), length,
     )  # fmt: skip
@@ -414,8 +408,8 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
     if row.stiffest is None:
         return ""
     handle = system.topology.handle_of(row.stiffest)
-    text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
-    text += handle.describe_start(row.stiffest)
+    which = handle.kind.describe(row.stiffest) or handle.kind
+    text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {which}){handle.kind.describe_start(row.stiffest)}"
     return text + "; half of the others bear twice as long a timestep"
 
 
@@ -426,8 +420,8 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
         return []
     remarks: list[Remark] = []
     for handle in handles:
-        together = [h for h in handles if h.measured_with is handle]
-        if sum(h.degrees_of_freedom for h in together) > 0 and not any(h.has_friction for h in together):
+        together = [h for h in handles if h.kind.measured_with is handle]
+        if sum(h.degrees_of_freedom for h in together) > 0 and not any(h.kind.has_friction for h in together):
             typical = float(np.median(handle.mass)) / (10.0 * integrator.timestep)
             remarks.append((
                 ThermostatWarning,
@@ -467,7 +461,8 @@ def _remarks_of_units(own: Look, beads: tuple[BeadRow, ...]) -> list[Remark]:
     if kT is None:
         return []
     if not integrator.in_kelvin:
-        masses = [float(np.median(h.mass)) for h in system.topology.handles if len(h.mass) and not h.fixed_beads.all()]
+        handles = system.topology.handles
+        masses = [float(np.median(h.mass)) for h in handles if len(h.mass) and not h.kind.fixed_beads.all()]
         in_units = bool(masses) and max(masses) < _SMALL and dt < _SMALL
         if not in_units or _COLDEST <= kT <= _HOTTEST:
             return []
@@ -481,7 +476,7 @@ def _remarks_of_units(own: Look, beads: tuple[BeadRow, ...]) -> list[Remark]:
         )
         return [(UnitsWarning, text)]
     remarks: list[str] = []
-    places = [cast(Any, h).positions for h in system.topology.handles if h.in_space]
+    places = [cast(Any, h).positions for h in system.topology.handles if h.kind.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())
     for row in beads:
         if not row.moving:

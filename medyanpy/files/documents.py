@@ -24,7 +24,7 @@ from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
-from medyanpy.core.handles import Handle
+from medyanpy.core.handles import Handle, adder_of
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.files.trees import (
@@ -221,7 +221,7 @@ class _Describer:
         objects = [
             {"type": type_name(type(handle)), "arguments": self._arguments(handle._arguments_now(), repr(handle.name))}
             for handle in topology.handles
-            if handle.moves_with is handle
+            if handle.kind.moves_with is handle
         ]
         # Rows and ids, where an edit has made them others than their numbers.
         numbering = topology.numbering()
@@ -380,7 +380,7 @@ class _Rebuilder:
             given = thing["arguments"]
             name = given.get("name") if isinstance(given, dict) else None
             arguments = self._arguments(given, f"{here}.arguments", name if isinstance(name, str) else "")
-            add = kind.adder(topology)
+            add = adder_of(kind, topology)
             _check_plain(inspect.signature(add), arguments, f"{here}.arguments")
             few = type(arguments.get("n")) is not int or arguments["n"] <= MOST
             bound = f"must be <= {MOST}: more points are given by triangles and barycentric"

@@ -67,7 +67,7 @@ class TrajectoryHandle:
     inertia : (n, 3) float array or None, pN s² nm
         Of oriented beads: principal moments of inertia.
     beside : dict
-        All that stands beside the frames under a name of its own, such as ``"radius"``; see `Handle.beside_frames`.
+        All that stands beside the frames under a name of its own, such as ``"radius"``; see `Kind.beside_frames`.
     """
 
     name: str

@@ -52,7 +52,7 @@ def along_surface(
     membrane, or not all on the same implicit surface, ParameterError for a cutoff beyond which shortest paths need not
     be unique.
     """
-    handles: list[Any] = [h for h in layout.topology.handles if np.isin(h.with_room, beads).any()]
+    handles: list[Any] = [h for h in layout.topology.handles if np.isin(h.kind.with_room, beads).any()]
     expect_on_surface(name, tuple(handles))
     on_meshes = [handle for handle in handles if isinstance(handle, InTrianglePoints)]
     if not on_meshes:
@@ -65,7 +65,7 @@ def along_surface(
     if other is not None:
         raise _apart(name, on_meshes[0], other)
     of_a, of_b = (
-        {h.membrane for h in handles if np.isin(h.with_room, beads[groups & bit > 0]).any()} for bit in (1, 2)
+        {h.membrane for h in handles if np.isin(h.kind.with_room, beads[groups & bit > 0]).any()} for bit in (1, 2)
     )
     if of_a and of_b and not of_a & of_b:
         a, b = (sorted(m.name for m in of)[0] for of in (of_a, of_b))

@@ -97,7 +97,7 @@ class PairForce(Force):
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
         """True if no site is an anchor, and no fixed surface is there along which distances are measured."""
-        if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
+        if self._along_surface and not (self.handles and all(handle.kind.keeps_momentum for handle in self.handles)):
             return False
         return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
 

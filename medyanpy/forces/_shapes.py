@@ -43,7 +43,7 @@ def no_chain(n: int) -> np.ndarray:
 
 def _chain(chains: Chains, first: int) -> np.ndarray:
     """Return chain, number along it, and number of links if it is a ring, else 0, (l, 3)."""
-    starts, chain = chains.link_starts, chains.link_chains
+    starts, chain = chains.kind.link_starts, chains.kind.link_chains
     counts = np.diff(starts)
     along = np.arange(starts[-1]) - starts[chain]
     return np.column_stack([first + chain, along, counts[chain] * chains.closed]).astype(np.int32)
@@ -87,7 +87,7 @@ class ShapeForce(Force):
         if not isinstance(given, Sequence) or not len(given) or not all(isinstance(h, Handle) for h in given):
             raise TopologyError(f"{self.name}: {called} must be handles, not {shapes!r}")
         for i, handle in enumerate(given):
-            if not handle.in_space:
+            if not handle.kind.in_space:
                 raise TopologyError(f"{self.name}: {called}[{i}]: {handle!r} have no place in space")
             if handle in given[:i]:
                 raise TopologyError(f"{self.name}: {called}[{i}]: {handle!r} is there twice")
@@ -129,7 +129,7 @@ class ShapeForce(Force):
         """Refuse a box too small for nearest images of shapes, by their first corners and lengths at the start."""
         longest = 0.0
         for handle in self._shapes:
-            if len(joined := handle.joined):
+            if len(joined := handle.kind.joined):
                 x = cast(Any, handle).positions
                 d = displacement(x[joined[:, 0]], x[joined[:, 1]], layout.box)
                 longest = max(longest, float(np.linalg.norm(d, axis=1).max()))
@@ -141,11 +141,11 @@ class ShapeForce(Force):
         points, links, edges, triangles, nodes = out = Parts([], [], [], [], [])
         n_chains = 0
         for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
-            place = layout.internal(handle.with_room)
+            place = layout.internal(handle.kind.with_room)
             if len(place) > len(handle):
                 # Rows without a bead get the radius of beads that jumps may add, which have one.
                 given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
-                born = handle.of_all("radius") if given is None else given
+                born = handle.kind.of_all("radius") if given is None else given
                 born = radius.max(initial=0.0) if born is None else born
                 radius = np.append(radius, np.full(len(place) - len(handle), born))
 
@@ -160,7 +160,7 @@ class ShapeForce(Force):
             if isinstance(handle, Chains):
                 nodes.append(beads)
                 links.append(part(handle.links, _chain(handle, n_chains)))
-                n_chains += handle.n_chains
+                n_chains += handle.kind.n_chains
             elif isinstance(handle, Membrane):
                 nodes.append(beads)
                 edges.append(part(layout.connectivity(handle).edges))

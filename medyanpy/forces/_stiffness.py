@@ -100,23 +100,23 @@ class Start:
             rows = handle.beads
             self.positions[rows] = handle.positions
             amount = handle.friction if overdamped else handle.mass
-            amount = np.where(handle.fixed_beads, 0.0, amount)
+            amount = np.where(handle.kind.fixed_beads, 0.0, amount)
             inverse[rows] = np.divide(1.0, amount, out=np.zeros(len(handle)), where=amount > 0.0)
         #: First row of the turning of each handle's oriented beads, and their numbers.
         self._turning = np.full(n, -1)
         for handle in oriented:
-            rows = n + handle.row_numbers
+            rows = n + handle.kind.row_numbers
             self._turning[handle.beads] = rows
             if overdamped:
                 # The fastest directions of the diffusion tensors; frictions of one number may be zero.
-                tensor = np.broadcast_to(handle.friction_tensors, (len(handle), 6, 6))
+                tensor = np.broadcast_to(handle.kind.friction_tensors, (len(handle), 6, 6))
                 for block, at in ((slice(0, 3), handle.beads), (slice(3, 6), rows)):
                     least = np.linalg.eigvalsh(tensor[:, block, block])[:, 0]
                     inverse[at] = np.divide(1.0, least, out=np.zeros(len(least)), where=least > 0.0)
-                inverse[handle.beads[handle.held[:, 0]]] = 0.0
+                inverse[handle.beads[handle.kind.held[:, 0]]] = 0.0
             else:
                 inverse[rows] = 1.0 / handle.inertia.min(axis=1)
-            inverse[rows[handle.held[:, 1]]] = 0.0
+            inverse[rows[handle.kind.held[:, 1]]] = 0.0
         self.lightness: np.ndarray = np.sqrt(inverse)
 
     @cached_property
@@ -124,7 +124,7 @@ class Start:
         """Orientations (m, 4) of the oriented beads, in the order of their rows."""
         out = np.zeros((self.n_rows - self.n, 4))
         for handle in self.topology.oriented_handles:
-            out[handle.row_numbers] = handle.orientations
+            out[handle.kind.row_numbers] = handle.orientations
         return out
 
     @cached_property

@@ -216,7 +216,7 @@ class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
     def conserves_momentum(self) -> bool:  # type: ignore[override]
         """True if all constraints that are solved together with these conserve momentum."""
         joint = self.constraints.topology.joint
-        return joint is None or all(handle.keeps_momentum for handle in joint.handles)
+        return joint is None or all(handle.kind.keeps_momentum for handle in joint.handles)
 
     def bind(self, layout: "Layout") -> "Operation":
         joint: Any = layout.topology.joint

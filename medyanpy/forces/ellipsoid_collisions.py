@@ -162,8 +162,8 @@ class EllipsoidCollisions(ShapeForce):
         """Return places and semi-axes (m, 3) of all rows; rows without a body have those that jumps may add."""
         born, places, rows, first = self._number_of_all("semi_axes"), [], [], 0
         for handle in self._bodies:
-            places.append(layout.internal(handle.with_room))
-            asleep = len(handle.with_room) - len(handle)
+            places.append(layout.internal(handle.kind.with_room))
+            asleep = len(handle.kind.with_room) - len(handle)
             rows += [axes[first : first + len(handle)], np.tile(np.ones(3) if born is None else born, (asleep, 1))]
             first += len(handle)
         return np.concatenate(places), np.ascontiguousarray(np.concatenate(rows))

@@ -120,7 +120,7 @@ class EllipsoidRepulsion(PairForce):
             for handle in handles_in(group):
                 # Rows without a body have the semi-axes of those that jumps may add.
                 born = self._number_of_all(name)
-                out[handle.with_room[len(handle) :]] = 1.0 if born is None else born
+                out[handle.kind.with_room[len(handle) :]] = 1.0 if born is None else born
             no_sphere = ~turns[beads] & (given != given[:, :1]).any(axis=1)
             if no_sphere.any():
                 i = int(np.argmax(no_sphere))

@@ -99,7 +99,7 @@ class _SingleBeadForce(Force):
         else:
             layout.topology.bead_indices(f"{self.name}: beads", self._handles or beads)
             if self._handles:
-                beads = np.concatenate([beads, *(handle.with_room[len(handle) :] for handle in self._handles)])
+                beads = np.concatenate([beads, *(handle.kind.with_room[len(handle) :] for handle in self._handles)])
             table, place = SiteTable(), layout.internal(beads)
             on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)

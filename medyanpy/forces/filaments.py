@@ -40,21 +40,21 @@ class _JointForce(_FilamentForce):
     @property
     def joints(self) -> np.ndarray:
         """Inner nodes (J,), among the handle's nodes, filament after filament."""
-        return self.filaments.joints
+        return self.filaments.kind.joints
 
     def _keys(self, per: str) -> np.ndarray | None:
         return self.filaments.ids[self.joints] if per == "joints" else super()._keys(per)
 
     def _per_length(self, modulus: np.ndarray) -> np.ndarray:
         """Divide moduli by the mean rest length of the two links of each joint, (J,) pN nm."""
-        before, after = self.filaments.links_at_joints
+        before, after = self.filaments.kind.links_at_joints
         length = self.filaments.link_lengths
         out: np.ndarray = modulus / (0.5 * (length[before] + length[after]))
         return out
 
     def _at_joints(self, start: Start, sizes: Any) -> Coordinates:
         """Return coordinates (J,) that the three nodes of each joint move by sizes over the lengths of its links."""
-        before, after = self.filaments.links_at_joints
+        before, after = self.filaments.kind.links_at_joints
         links, length = self.filaments.links, self.filaments.link_lengths
         nodes = self.filaments.beads[np.column_stack([links[before, 0], self.joints, links[after, 1]])]
         first, second = 1.0 / length[before], 1.0 / length[after]
@@ -227,7 +227,7 @@ class FilamentTwisting(_JointForce):
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         handle: Any = self.filaments
-        before, after = handle.links_at_joints
+        before, after = handle.kind.links_at_joints
         x = start.positions[handle.beads[handle.links]]
         t = displacement(x[:, 0], x[:, 1], start.box)
         t /= np.linalg.norm(t, axis=1)[:, None]
@@ -296,7 +296,7 @@ class FixmanPotential(AtTemperature, _FilamentForce):
     def bind(self, layout: "Layout") -> "Operation":
         handle = self.filaments
         if layout.topology.joint is not None:
-            taken = layout.topology.joint.taken(handle, handle.n_filaments)
+            taken = layout.topology.joint.taken(handle, handle.kind.n_chains)
             if taken.any():
                 raise TopologyError(
                     f"{self.name}: filament {int(np.argmax(taken))} of {handle.name!r} is solved together with "
@@ -304,13 +304,13 @@ class FixmanPotential(AtTemperature, _FilamentForce):
                     "ConstraintFixmanPotential, and add other filaments with a handle of their own"
                 )
         node, owned, director, joint = _table(handle, layout)
-        w = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
-        links, nodes = handle.links, handle.joints
+        w = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
+        links, nodes = handle.links, handle.kind.joints
         # Of each link and each of its constraints: the metric of that constraint with itself, for unit vectors.
         metric = w[links].sum(axis=1)[:, None]
         if handle.directors is not None:
             metric = np.column_stack([metric, metric[:, 0] + handle.link_lengths**2 / handle.directors.mass])
-        before, after = handle.links_at_joints
+        before, after = handle.kind.links_at_joints
         q = w[nodes, None, None] / np.sqrt(metric[before, :, None] * metric[after, None, :])
         counts = np.diff(handle.starts)
         start = np.flatnonzero(owned)[handle.starts[:-1]] - 2
@@ -335,7 +335,7 @@ def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarr
 
     They are: places of nodes, whether rows are their own, places of the directors of links or -1, and joints or -1.
     """
-    node, which, k = filaments.chain_rows(2)
+    node, which, k = filaments.kind.chain_rows(2)
     n = np.diff(filaments.starts)[which]
     owned = (k >= 0) & (k < n)
     inner = (k >= -1) & (k <= n) if filaments.closed else (k > 0) & (k < n - 1)

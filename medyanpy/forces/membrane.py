@@ -261,7 +261,7 @@ class MembraneBending(_OfCurvature):
 
         It is the mean cosine of their tilt; 1 where there is no bending energy or where no vertex moves.
         """
-        mesh, free = self.membrane.mesh, ~self.membrane.fixed_beads & (self._inner_moduli() > 0.0)
+        mesh, free = self.membrane.mesh, ~self.membrane.kind.fixed_beads & (self._inner_moduli() > 0.0)
         vectors, area = np.zeros_like(mesh.vertices), np.zeros(len(mesh.vertices))
         own = mesh.face_areas[:, None]
         np.add.at(area, mesh.faces, own)

@@ -87,7 +87,7 @@ class MembraneAdhesion(_MembraneForce):
         super()._take(given)
         to = self._to = given["to"]
         if isinstance(to, Handle):
-            if to is self.membrane or isinstance(to, InTrianglePoints) or not to.in_space:
+            if to is self.membrane or isinstance(to, InTrianglePoints) or not to.kind.in_space:
                 raise TopologyError(f"{self.name}: to must be beads with a place of their own in space, not {to!r}")
         else:
             _shapes(self.name, to)
@@ -129,10 +129,10 @@ class MembraneAdhesion(_MembraneForce):
         beads, radius = np.empty(0, np.int32), np.empty(0)
         if isinstance(self._to, Handle):
             planes, rounds = _NONE
-            beads = layout.internal(self._to.with_room).astype(np.int32)
+            beads = layout.internal(self._to.kind.with_room).astype(np.int32)
             radius = np.zeros(len(beads))
             if isinstance(self._to, Balls):
-                born = self._to.of_all("radius")
+                born = self._to.kind.of_all("radius")
                 radius[:] = np.max(self._to.radius, initial=0.0) if born is None else born
                 radius[: len(self._to)] = self._to.radius
         else:

@@ -44,7 +44,7 @@ class _OnMembrane(OnHandle):
         """Return the first arguments of both kernels."""
         of_vertices, of_points = layout.numbers_of_membranes()
         sums = Accumulator(len(of_vertices), layout.threads, of_vertices, of_points)
-        place = layout.internal(self.points.with_room).astype(np.int32)
+        place = layout.internal(self.points.kind.with_room).astype(np.int32)
         return self.name, place, layout.slice_of(self.points.membrane).start, sums
 
 

@@ -159,7 +159,7 @@ class PythonForce(CallsPython):
 
     def bind(self, layout: "Layout") -> "Operation":
         if self._handles:
-            beads = np.concatenate([handle.with_room for handle in self._handles])
+            beads = np.concatenate([handle.kind.with_room for handle in self._handles])
         else:
             beads = np.arange(layout.n) if self._bead_numbers is None else self._bead_numbers
         if self._bead_numbers is not None or self._handles:

@@ -119,14 +119,14 @@ class RodElasticity(_RodForce):
         if start.overdamped:
             return None
         out = np.zeros(start.n_rows)
-        rows = self.rod.row_numbers
+        rows = self.rod.kind.row_numbers
         if len(rows):
             out[self.rod.beads] = out[start.n + rows] = 4.0 / self._longest_timestep() ** 2
         return out
 
     def _longest_timestep(self) -> float:
         rod, c = self.rod, self._rows()
-        length = rod.joint_lengths
+        length = rod.kind.joint_lengths
         c = np.broadcast_to(c, (len(length), c.shape[1]))
         # Each joint with the lighter of the nodes on its sides.
         density = rod.linear_density[rod.links].min(axis=1)
@@ -135,12 +135,12 @@ class RodElasticity(_RodForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         rod, numbers = self.rod, self._rows()
-        node, which, k = rod.chain_rows(1)
+        node, which, k = rod.kind.chain_rows(1)
         n = np.diff(rod.starts)[which]
         owned = (k >= 0) & (k < n)
         # Rows without a joint follow no other: the last of an open rod, the last repeated of a ring.
         has_joint = k < (n if rod.closed else n - 1)
-        joint = rod.link_starts[which] + k % n
+        joint = rod.kind.link_starts[which] + k % n
         length = np.where(has_joint, rod.segment_length[which], 0.0)
         if len(numbers) > 1:
             rows = np.zeros((len(node) + 2, numbers.shape[1]))
@@ -196,7 +196,7 @@ class RodLoad(_RodForce):
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         self._end = given["end"]
-        given["rod"].tips(given["end"])  # which refuses what has none
+        given["rod"].kind.tips(given["end"])  # which refuses what has none
         self._follows = bool(given["follows"])
 
     @property
@@ -207,7 +207,7 @@ class RodLoad(_RodForce):
     def bind(self, layout: "Layout") -> "Operation":
         first = layout.slice_of(self.rod).start - layout.first_oriented
         force, couple = (np.array(self._numbers[key]) for key in ("force", "couple"))
-        nodes, arms = self.rod.tips(self._end)
+        nodes, arms = self.rod.kind.tips(self._end)
         return kernel.Loads(self.name, (first + nodes).astype(np.int32), arms, force, couple, self._follows)
 
 

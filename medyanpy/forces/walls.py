@@ -210,5 +210,5 @@ def _born_with(handle: Any) -> float:
     """Return the radius of beads that jumps may add."""
     if not isinstance(handle, Balls):
         return 0.0
-    born = handle.of_all("radius")
+    born = handle.kind.of_all("radius")
     return float(np.max(handle.radius, initial=0.0)) if born is None else born

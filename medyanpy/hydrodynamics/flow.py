@@ -107,7 +107,7 @@ class HydrodynamicFlow(Flow):
             plain.append(np.column_stack([weight, weight**2 / friction, 1.0 / weight]))
         self._plain = np.concatenate(plain or [np.empty((0, 3))])
         bodies = [
-            np.column_stack([np.broadcast_to(h.friction_tensors.reshape(-1, 36), (len(h), 36)),
+            np.column_stack([np.broadcast_to(h.kind.friction_tensors.reshape(-1, 36), (len(h), 36)),
                              np.repeat(h.mass[:, None], 3, axis=1), h.inertia])
             for h in self._turning
         ]  # fmt: skip

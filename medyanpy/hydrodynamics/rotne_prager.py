@@ -103,7 +103,7 @@ class RotnePrager(Described, Guarded):
             raise TopologyError(f"RotnePrager: {handle!r} does not take part: {named} do")
         if not isinstance(handle, OrientedBeads):
             return np.array(handle.friction) / (6.0 * np.pi * self.viscosity)
-        tensors = handle.friction_tensors
+        tensors = handle.kind.friction_tensors
         kinds, which = np.unique(tensors.reshape(-1, 36), axis=0, return_inverse=True)
         radius = radius_of_bodies(kinds.reshape(-1, 6, 6), self.viscosity)[which.reshape(-1)]
         return np.broadcast_to(radius, (len(handle),)).copy()
@@ -143,14 +143,14 @@ class RotnePrager(Described, Guarded):
         def first(wrong: np.ndarray) -> str:
             return f"bead {handle.beads[int(np.argmax(wrong))]}"
 
-        held: Any = handle.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.fixed_beads
+        held: Any = handle.kind.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.kind.fixed_beads
         if np.any(held):
             raise ParameterError(f"{name}: {first(held)} is fixed, or held; what does not move cannot take part yet")
         if isinstance(handle, Filaments) and handle.friction_along is not None:
             why = "the fluid between its nodes makes that; give the nodes one friction"
             raise ParameterError(f"{name} has another friction along than across: {why}")
         if isinstance(handle, OrientedBeads):
-            tensors = handle.friction_tensors
+            tensors = handle.kind.friction_tensors
             still = np.linalg.eigvalsh(_scaled(tensors))[:, 0] <= 1e-12
             if len(handle) and still.any():
                 raise ParameterError(

@@ -519,8 +519,8 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
     for handle in chained:
         first, last = handle.links.T
         length = np.linalg.norm(handle.positions[last] - handle.positions[first], axis=1)
-        starts, node_of = handle.starts, handle.node_chains
-        counts = np.diff(handle.link_starts)
+        starts, node_of = handle.starts, handle.kind.node_chains
+        counts = np.diff(handle.kind.link_starts)
         total = np.bincount(np.repeat(np.arange(len(counts)), counts), length, len(counts))
         s = np.zeros(len(handle))
         # All chains one after another, counted from the start of each.
@@ -542,7 +542,7 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
             ring[row[own]] = total[node_of[node]]
         label[row[own]] = chains + node_of[node]
         np.add.at(along, row[own], w * where)
-        chains += handle.n_chains
+        chains += handle.kind.n_chains
     return label, along, ring
 
 

@@ -123,7 +123,7 @@ class Content:
         self._membranes = {f"medyanpy/faces/{k}": h for k, h in numbered if faces and isinstance(h, Membrane)}
         #: Chains of handles that may get more of them.
         self._chains = {
-            f"medyanpy/links/{k}": h for k, h in numbered if len(h._asleep) and "links" in h.beside_frames()
+            f"medyanpy/links/{k}": h for k, h in numbered if len(h._asleep) and "links" in h.kind.beside_frames()
         }
         #: The name of each jump that has something in frames, what it is, and the most rows it can have.
         self._jumps: dict[str, tuple[str, str, int]] = {}
@@ -146,7 +146,7 @@ class Content:
         chains = list(self._chains.values())
         found = [np.empty((0, 2), np.int64)]
         for handle in topology.handles:
-            beside = handle.beside_frames()
+            beside = handle.kind.beside_frames()
             if handle not in chains and "links" in beside:
                 found.append(handle.beads[beside["links"]])
         found += [force.joined for force in forces if not isinstance(force, Links)]
@@ -203,7 +203,7 @@ class Content:
         found = [self._fixed_bonds]
         if state is None:
             return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
-        found += [handle.all_rows[handle.beside_rows()["links"]] for handle in self._chains.values()]
+        found += [handle.kind.all_rows[handle.kind.beside_rows()["links"]] for handle in self._chains.values()]
         found += [force.joined_in(state) for force in self._links.values()]
         for name, key, _ in self._jumps.values():
             rows = state.jumps[name][key]
@@ -284,7 +284,7 @@ class Content:
             values[BOX] = box_lengths(state.box)
         for path, membrane in self._membranes.items():
             values[path] = state.faces[membrane.name]
-        lists = {path: handle.beside_rows()["links"] for path, handle in self._chains.items()}
+        lists = {path: handle.kind.beside_rows()["links"] for path, handle in self._chains.items()}
         lists |= {path: state.jumps[name][key] for path, (name, key, _) in self._jumps.items()}
         # H5MD 1.1: tuples are of ids.
         if BONDS in self.elements:
@@ -313,7 +313,7 @@ class Content:
         """Return the row of each bead in orientations, (n,); -1 of those without."""
         out = np.full(self._simulation.topology.n_beads, -1)
         for handle in self._simulation.topology.oriented_handles:
-            out[handle.beads] = handle.row_numbers
+            out[handle.beads] = handle.kind.row_numbers
         return out
 
     # Writing ------------------------------------------------------------------------------------------------
@@ -406,11 +406,11 @@ class Content:
         species, mass = np.empty(topology.n_beads, np.int32), np.full(topology.n_beads, np.nan)
         radius = np.full(topology.n_beads, np.nan)
         for k, handle in enumerate(topology.handles):
-            beside = handle.beside_rows()
-            species[handle.all_rows] = k
-            mass[handle.all_rows] = _plain(beside["mass"][0])
+            beside = handle.kind.beside_rows()
+            species[handle.kind.all_rows] = k
+            mass[handle.kind.all_rows] = _plain(beside["mass"][0])
             if "radius" in beside:
-                radius[handle.all_rows] = _plain(beside["radius"][0])
+                radius[handle.kind.all_rows] = _plain(beside["radius"][0])
         beads.create_dataset("species", data=species, dtype=_kinds(topology.handles))
         beads.create_dataset("radius", data=radius, **_PACKED).attrs["unit"] = "nm"
         if not self._comes_and_goes:
@@ -437,13 +437,13 @@ class Content:
                 group.attrs["first_bead"] = row.rows[0] if len(row.rows) else 0
             else:
                 group.create_dataset("rows", data=row.rows, compression="gzip", shuffle=True)
-            if handle.rows_of():
-                group.attrs["rows_of"] = handle.rows_of()
+            if handle.kind.rows_of:
+                group.attrs["rows_of"] = handle.kind.rows_of
                 if follow:
-                    first = topology.rows_in(handle.rows_of(), row.rows[:1])
+                    first = topology.rows_in(handle.kind.rows_of, row.rows[:1])
                     number = first.start if isinstance(first, slice) else first[0]
                     group.attrs["first_row"] = number
-            for name, value in handle.beside_rows().items():
+            for name, value in handle.kind.beside_rows().items():
                 if name != "mass":
                     _write_beside(group, name, value)
 
@@ -471,7 +471,7 @@ class Content:
         masses = file["particles/all/mass"][()]
         for k, (handle, row) in enumerate(zip(topology.handles, mine, strict=True)):
             group = file[f"medyanpy/handles/{k}"]
-            for name, value in handle.beside_rows().items():
+            for name, value in handle.kind.beside_rows().items():
                 changes = name == "links" and f"medyanpy/links/{k}" in self._chains
                 there = masses[row.rows] if name == "mass" else _read_beside(group, name)
                 if not changes and there is not None and not _same(there, value):
@@ -545,7 +545,7 @@ def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
 
 
 def _handle_rows(handles: tuple[Handle, ...]) -> list[HandleRows]:
-    return [HandleRows(handle.name, handle.kind, handle.all_rows) for handle in handles]
+    return [HandleRows(handle.name, handle.kind.name, handle.kind.all_rows) for handle in handles]
 
 
 def _tell(rows: list[HandleRows]) -> str:
@@ -560,7 +560,7 @@ def _plain(value: np.ndarray) -> np.ndarray:
 
 
 def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
-    """Write one of the things that a handle has beside frames: see `Handle.beside_frames`."""
+    """Write one of the things that a handle has beside frames: see `Kind.beside_frames`."""
     value, unit = value if isinstance(value, tuple) else (value, "")
     if isinstance(value, Surface):
         # A file cannot hold what calls Python functions.

@@ -116,7 +116,7 @@ def _length(c: int) -> Callable[[Row], float]:
 def _may_move(handle: Handle) -> bool:
     """Tell whether a handle may move, also one without beads, which may come; not one that has its temperature with
     another."""
-    return bool(handle.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
+    return bool(handle.kind.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
 
 
 def _remaining(row: Row) -> float:

@@ -284,12 +284,12 @@ def _found(what: Any) -> Scene:
         beads: dict[str, np.ndarray] = {}
         topology = what.system.topology
         for h in topology.handles:
-            beside = h.beside_rows()
+            beside = h.kind.beside_rows()
             beside |= {"faces": state.faces[h.name]} if h.name in state.faces else {}
-            drawn = {c.name: c.drawn for c in h.columns if c.drawn}
-            if h.in_space:
-                rows = h.all_rows
-                own = topology.rows_in(h.rows_of(), rows)
+            drawn = {c.name: c.drawn for c in h.kind.columns if c.drawn}
+            if h.kind.in_space:
+                rows = h.kind.all_rows
+                own = topology.rows_in(h.kind.rows_of, rows)
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
                 shown += [rows[beside["links"]]] if "links" in beside else []
         system, links = what.system, {}

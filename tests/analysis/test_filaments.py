@@ -133,7 +133,7 @@ def test_curvature_gives_the_bending_energy(closed, rng):
     edges = filaments.link_lengths
     pairs = [
         (edges[a:b], np.roll(edges[a:b], 1)) if closed else (edges[a + 1 : b], edges[a : b - 1])
-        for a, b in zip(filaments.link_starts, filaments.link_starts[1:], strict=False)
+        for a, b in zip(filaments.kind.link_starts, filaments.kind.link_starts[1:], strict=False)
     ]
     length = np.concatenate([0.5 * (p + q) for p, q in pairs])
     assert np.sum(0.5 * modulus * kappa**2 * length) == pytest.approx(state.potential_energy, rel=1e-12)

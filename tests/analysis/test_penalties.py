@@ -45,7 +45,7 @@ def test_filaments_tell_the_multipliers_of_their_links(closed):
         gradient = 2.0 * (state.positions[b] - state.positions[a])
         force[b] -= value * gradient
         force[a] += value * gradient
-    moves = ~chain.fixed_beads
+    moves = ~chain.kind.fixed_beads
     np.testing.assert_allclose((force / np.array(MASS)[:, None])[moves], acceleration[moves], atol=1e-6)
     assert np.abs(multipliers).min() > 1e-3
 

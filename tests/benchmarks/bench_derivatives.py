@@ -26,7 +26,7 @@ def forces(topology, filament):
     """(name, number of terms, force) of each."""
     import medyanpy as mp
 
-    i = np.arange(filament.first_bead, filament.first_bead + NODES)
+    i = np.arange(filament.kind.first_bead, filament.kind.first_bead + NODES)
     triples = i[: NODES // 3 * 3].reshape(-1, 3)
     return [
         ("bending of joints", NODES - 2, mp.forces.FilamentBending(filament, 100.0)),

@@ -54,7 +54,7 @@ def exchange(simulation: mp.Simulation, k: int) -> None:
     nodes[:, :, 1] = 30.0 * np.arange(3)[:, None]
     nodes[:, :, 2] = 100.0 * (k + 1)
     with simulation.topology.edit():
-        actin.remove([2 * k, actin.n_filaments // 2, actin.n_filaments - 1])
+        actin.remove([2 * k, actin.kind.n_chains // 2, actin.kind.n_chains - 1])
         actin.add(list(nodes))
 
 

@@ -398,7 +398,7 @@ NOT_ASKED = {
         "enclosing_ellipsoid", "ElasticNetwork.__init__", "Structure.__init__", "TriangleMesh.repair",
     ], _BODY),
     **dict.fromkeys([
-        "SurfacePoints.__init__", "SurfacePoints.multipliers", "add_surface_points", "Ellipsoid.__init__",
+        "SurfacePoints.__init__", "SurfaceKind.multipliers", "add_surface_points", "Ellipsoid.__init__",
         "Sphere.__init__", "Torus.__init__", "PythonSurface.hessian", "Surface.gradient", "Surface.hessian",
         "Surface.principal_curvatures", "Surface.project", "Surface.value",
     ], _SURFACE),
@@ -408,7 +408,7 @@ NOT_ASKED = {
         "check_variance",
         "serialize", "System.name_of", "Context.snapshot", "Sites.check", "Topology.bead_indices",
         "Topology.expect_awake",
-        "Topology.expect_places", "plot", "Handle.taken", "InTrianglePoints.taken", "OrientedBeads.taken",
+        "Topology.expect_places", "plot", "Kind.taken", "PointsKind.taken", "OrientedKind.taken",
         "average", "autocorrelation", "statistical_inefficiency", "Trajectory.read", "JumpCase.__init__",
         "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
     ], _STEPS),

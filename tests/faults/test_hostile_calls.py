@@ -257,7 +257,7 @@ def test_the_longest_timestep_of_any_link_is_a_number(length):
 
 
 ON_SITES = {
-    "links": lambda s, sites: F.Links(sites, [s.rods.first_bead], 1.0),
+    "links": lambda s, sites: F.Links(sites, [s.rods.kind.first_bead], 1.0),
     "trap": lambda s, sites: F.HarmonicTrap(sites, 1.0, [0.0, 0, 0]),
     "spheres": lambda s, sites: F.SoftSphere(sites, sites, 1.0, 1.0),
 }
@@ -273,9 +273,9 @@ def with_force(scene, force):
 def test_arms_need_beads_that_have_orientations(scene, force):
     """Found by mutated documents: kernels took orientations from beside their array."""
     for handle in (scene.beads, scene.membrane, scene.actin):
-        bead = handle.first_bead
+        bead = handle.kind.first_bead
         sites = mp.Sites.from_arrays([0, 1], [bead], [1.0], [], arms=[[0.0, 0, 1]])
         with pytest.raises(mp.TopologyError, match=rf"\[0\] has an arm on bead {bead}, which has no orientation"):
             with_force(scene, ON_SITES[force](scene, sites))
-    arm = mp.Sites.from_arrays([0, 1], [scene.rods.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
+    arm = mp.Sites.from_arrays([0, 1], [scene.rods.kind.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
     with_force(scene, F.Links(arm, [0], 1.0)).step(1)

@@ -82,14 +82,14 @@ class Everything:
                         s.radius if r is None else np.full(len(s), r) for s, r in ((a, radius[i]), (b, radius[j]))
                     )
                     p, q = self.meet(a, b, x, y)
-                    reach = ra[x[p, 0] - a.first_bead] + rb[y[q, 0] - b.first_bead]
+                    reach = ra[x[p, 0] - a.kind.first_bead] + rb[y[q, 0] - b.kind.first_bead]
                     parts = x[p], y[q], reach, np.full(len(p), k)
                     found.setdefault((x.shape[1], y.shape[1]), []).append(parts)
         self.pairs = {key: [np.concatenate(c) for c in zip(*parts, strict=True)] for key, parts in found.items()}
 
     @staticmethod
     def corners(handle, kind):
-        points, first = np.arange(len(handle))[:, None], handle.first_bead
+        points, first = np.arange(len(handle))[:, None], handle.kind.first_bead
         if isinstance(handle, mp.topology.Filaments):
             has = {"node": points, "link": handle.links}
         elif isinstance(handle, mp.topology.Membrane):
@@ -108,7 +108,7 @@ class Everything:
             for one, other in ((p, q), (q, p)):
                 meet &= ~((x == one).any(axis=1)[:, None] & (y == other).any(axis=1))
         if a is b and isinstance(a, mp.topology.Filaments) and x.shape[1] == y.shape[1] == 2:
-            for first, last in itertools.pairwise(a.link_starts.tolist()):
+            for first, last in itertools.pairwise(a.kind.link_starts.tolist()):
                 for i, j in itertools.product(range(first, last), repeat=2):
                     steps = min(abs(i - j), last - first - abs(i - j)) if a.closed else abs(i - j)
                     meet[i, j] &= steps > self.neighbors

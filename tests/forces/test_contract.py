@@ -556,7 +556,8 @@ def folds(which):
         normals = normals / np.sqrt((normals**2).sum(axis=1))[:, None]
         return (normals[[i for i, _ in inner]] * normals[[j for _, j in inner]]).sum(axis=1)
 
-    middle = float(np.median(cosines(np.concatenate([np.zeros((membrane.first_bead, 3)), membrane.mesh.vertices]))))
+    before = np.zeros((membrane.kind.first_bead, 3))
+    middle = float(np.median(cosines(np.concatenate([before, membrane.mesh.vertices]))))
 
     def build():
         topology, handles = lumpy_scene()
@@ -1013,7 +1014,7 @@ def ways(reach):
     x = np.concatenate([handle.positions for handle in topology.handles])
     out = []
     for points in (h["points"], h["more"]):
-        faces = [tuple(f) for f in (points.membrane.mesh.faces + points.membrane.first_bead).tolist()]
+        faces = [tuple(f) for f in (points.membrane.mesh.faces + points.membrane.kind.first_bead).tolist()]
         for i, j in itertools.combinations(range(len(points)), 2):
             ends = points.triangles[[i, j]].tolist()
             if np.linalg.norm(x[points.beads[i]] - x[points.beads[j]]) > reach:
@@ -1359,7 +1360,7 @@ def filament_joints(closed):
     """(before, node, after) of every joint, as beads of the topology."""
     filaments, out = filament_scene(closed)[1], []
     for a, b in zip(filaments.starts.tolist(), filaments.starts.tolist()[1:], strict=False):
-        beads = [filaments.first_bead + i for i in range(a, b)]
+        beads = [filaments.kind.first_bead + i for i in range(a, b)]
         if closed:
             beads = [beads[-1], *beads, beads[0]]
         out += list(zip(beads, beads[1:], beads[2:], strict=False))
@@ -1413,7 +1414,7 @@ def filament_stretching(closed):
         out, link = 0.0, 0
         moduli = np.linspace(20.0, 50.0, len(filaments.link_lengths))
         for a, b in zip(filaments.starts.tolist(), filaments.starts.tolist()[1:], strict=False):
-            nodes, first = x[filaments.first_bead + a : filaments.first_bead + b], filaments.positions[a:b]
+            nodes, first = x[filaments.kind.first_bead + a : filaments.kind.first_bead + b], filaments.positions[a:b]
             if closed:
                 nodes, first = np.vstack([nodes, nodes[:1]]), np.vstack([first, first[:1]])
             for r, r0 in zip(*(np.linalg.norm(np.diff(y, axis=0), axis=1) for y in (nodes, first)), strict=True):
@@ -1430,13 +1431,13 @@ def fixman(closed):
         return topology, mp.forces.FixmanPotential(filaments, kT=2.5)
 
     filaments = filament_scene(closed)[1]
-    inverse_mass = np.where(filaments.fixed_beads, 0.0, 1.0 / filaments.mass)
+    inverse_mass = np.where(filaments.kind.fixed_beads, 0.0, 1.0 / filaments.mass)
 
     def energy(x):
         """From the Jacobian of all lengths, filament by filament, without what is constant."""
         out = 0.0
         for a, b in zip(filaments.starts.tolist(), filaments.starts.tolist()[1:], strict=False):
-            nodes, w = x[filaments.first_bead + a : filaments.first_bead + b], inverse_mass[a:b]
+            nodes, w = x[filaments.kind.first_bead + a : filaments.kind.first_bead + b], inverse_mass[a:b]
             n = b - a
             links = [(i, (i + 1) % n) for i in range(n if closed else n - 1)]
             jacobian = np.zeros((len(links), n, 3))
@@ -1455,7 +1456,7 @@ def fixman(closed):
 def filament_twisting(closed):
     joints = filament_joints(closed).tolist()
     topology, filaments = filament_scene(closed, twistable=True)
-    number = {tuple(pair): link for link, pair in enumerate((filaments.first_bead + filaments.links).tolist())}
+    number = {tuple(pair): link for link, pair in enumerate((filaments.kind.first_bead + filaments.links).tolist())}
     links = np.array([[number[a, b], number[b, c]] for a, b, c in joints])
 
     def turns(x):
@@ -1463,7 +1464,7 @@ def filament_twisting(closed):
         out = []
         for (before, node, after), pair in zip(joints, links, strict=True):
             a, b = ((x[j] - x[i]) / np.linalg.norm(x[j] - x[i]) for i, j in ((before, node), (node, after)))
-            p, q = x[filaments.directors.first_bead + pair]
+            p, q = x[filaments.directors.kind.first_bead + pair]
             p, q = p - (p @ a) * a, q - (q @ b) * b
             assert a @ b > -0.98
             axis = np.cross(a, b)
@@ -1496,7 +1497,7 @@ def fixman_twistable(closed):
         return topology, mp.forces.FixmanPotential(filaments, kT=2.5)
 
     filaments = filament_scene(closed, twistable=True)[1]
-    inverse_mass = np.where(filaments.fixed_beads, 0.0, 1.0 / filaments.mass)
+    inverse_mass = np.where(filaments.kind.fixed_beads, 0.0, 1.0 / filaments.mass)
 
     def energy(x):
         """The metric of lengths and right angles, with unit vectors along links, directors as they are, and a
@@ -1652,7 +1653,7 @@ def body_sites(h, anchored=True):
 
 
 def body_places(sites, x, q):
-    tops, rods = sorted(sites.handles, key=lambda handle: handle.first_bead)
+    tops, rods = sorted(sites.handles, key=lambda handle: handle.kind.first_bead)
     row = {bead: i for i, bead in enumerate([*tops.beads, *rods.beads])}
     out = places(sites, x)
     on_arms = np.flatnonzero(sites.arms.any(axis=1))

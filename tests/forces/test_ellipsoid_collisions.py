@@ -133,7 +133,7 @@ def everything(form):
             shapes = [((a, b), (name, c)) for c, chain in enumerate(chains[name]) for a, b in itertools.pairwise(chain)]
         for corners, what in shapes:
             corners = handle.beads[np.asarray(corners)]
-            R_k = handle.radius[corners - handle.first_bead][0] if R is None else R
+            R_k = handle.radius[corners - handle.kind.first_bead][0] if R is None else R
             for i, body in enumerate(bodies):
                 if not any({body, c} == set(e) for c in corners.tolist() for e in EXCLUDED.tolist()):
                     pairs.append((i, corners, R_k, (i, what)))
@@ -630,7 +630,7 @@ def test_lists_are_made_anew_when_they_must():
     reach = END["WCA"] * (1.4 + 0.4)
     n = 0
     for body in bodies.beads:
-        for link in actin.links + actin.first_bead:
+        for link in actin.links + actin.kind.first_bead:
             r = np.sqrt(nearest(np.eye(3)[None], (x[link] - x[body])[None]))[0]
             if r < reach:
                 assert (order[body], tuple(order[link].tolist())) in listed

@@ -90,7 +90,7 @@ def scene(form):
 def many(form):
     topology, force, axes = scene(form)
     # dict keeps the last of those in both groups, which are the same.
-    bodies = [b for h in topology.handles if h.kind == "rigid bodies" for b in h.beads.tolist()]
+    bodies = [b for h in topology.handles if h.kind.name == "rigid bodies" for b in h.beads.tolist()]
     groups = [set(map(int, g)) for g in force._groups]
     excluded = {frozenset(e) for e in EXCLUDED}
     pairs = [

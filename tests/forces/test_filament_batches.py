@@ -32,7 +32,7 @@ def forces_on(filaments):
 
 
 def rows(filaments, i):
-    return slice(*filaments.starts[i : i + 2]), slice(*filaments.link_starts[i : i + 2])
+    return slice(*filaments.starts[i : i + 2]), slice(*filaments.kind.link_starts[i : i + 2])
 
 
 def alone(filaments, i):

@@ -437,7 +437,7 @@ def test_sites_at_beads_are_the_beads():
     topology, h = scene()
     balls = [h["balls"], h["more balls"]]
     sites = mp.Sites.beads(balls)
-    first = h["balls"].first_bead
+    first = h["balls"].kind.first_bead
     excluded = np.array([[0, 3], [17, 30], [2, 9]])
     for beads, of_sites in (
         (SoftSphere(balls, balls, K, exclusions=excluded + first), SoftSphere(sites, sites, K, exclusions=excluded)),

@@ -85,7 +85,7 @@ def test_links_of_filaments(closed):
         system.add_force(force).name
         for force in (
             LinkLengthPenalty(filaments, 0.2, 1.5, name="links"),
-            LinkLengthPenalty(filaments.links + filaments.first_bead, 0.2, 1.5, name="pairs"),
+            LinkLengthPenalty(filaments.links + filaments.kind.first_bead, 0.2, 1.5, name="pairs"),
         )
     ]
     energies = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).energies

@@ -394,7 +394,7 @@ def test_a_triangle_without_area_near_a_point():
     context, membrane, _ = scene(mesh, triangles=[here], barycentric=[[0.2, 0.3, 0.5]])
     x = context.get_state(positions=True).positions
     for face, fails in ((far, False), (int(mesh.opposite_corners[here, 0] // 3), True)):
-        flat, corners = x.copy(), membrane.first_bead + mesh.faces[face]
+        flat, corners = x.copy(), membrane.kind.first_bead + mesh.faces[face]
         flat[corners[0]] = flat[corners[1]]
         context.set_positions(flat)
         if fails:

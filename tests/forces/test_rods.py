@@ -85,7 +85,7 @@ def scene(alike, closed=False, ends="free"):
 def test_contract(alike, closed):
     _, force, numbers = scene(alike, closed)
     rods = force.rod
-    energy = energy_of(rods.links, rods.joint_lengths, numbers)
+    energy = energy_of(rods.links, rods.kind.joint_lengths, numbers)
     check_force(
         ForceCase(
             "rods", lambda: scene(alike, closed)[:2], lambda x, q: energy(x[rods.beads], q[rods.rows]), 0.01
@@ -169,7 +169,7 @@ def test_energy_does_not_know_where_a_rod_is():
 
 def test_strains_are_those_of_the_energy():
     _, rod, _ = at_rest(size=0.2)
-    for ours, theirs in zip(rod.strains(), strains(rod.links, rod.joint_lengths, rod.positions, rod.orientations),
+    for ours, theirs in zip(rod.strains(), strains(rod.links, rod.kind.joint_lengths, rod.positions, rod.orientations),
                             strict=True):  # fmt: skip
         np.testing.assert_allclose(ours, theirs, atol=1e-13)
 

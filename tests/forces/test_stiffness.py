@@ -28,7 +28,7 @@ def longest(system, step=1e-5):
         matrix[i] = (forces[1] - forces[0]) / (2.0 * step)
     handles = system.topology.handles
     mass = np.concatenate([h.mass for h in handles])
-    fixed = np.concatenate([h.fixed_beads for h in handles])
+    fixed = np.concatenate([h.kind.fixed_beads for h in handles])
     scale = np.repeat(np.where(fixed, 0.0, 1.0 / np.sqrt(mass)), 3)
     return 2.0 / np.sqrt(np.linalg.eigvalsh(scale[:, None] * 0.5 * (matrix + matrix.T) * scale)[-1])
 

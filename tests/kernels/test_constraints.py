@@ -169,14 +169,14 @@ class Bundle:
             system.add_force(mp.forces.HarmonicTrap(self.handle.directors, [0.5, 0.3, 0.2], goals))
         integrator = mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4, symmetric=False)
         self.context = mp.Context(system, integrator, threads=threads)
-        w = np.where(self.handle.fixed_beads, 0.0, 1.0 / mass)
+        w = np.where(self.handle.kind.fixed_beads, 0.0, 1.0 / mass)
         self.v = np.zeros((topology.n_beads, 3))
         self.v[5:] = rng.normal(0.0, 1.0, (topology.n_beads - 5, 3))
         self.chains = []
         #: Numbers of the beads of each chain.
         self.own = []
         for i in range(len(counts)):
-            rows = slice(self.handle.link_starts[i], self.handle.link_starts[i + 1])
+            rows = slice(self.handle.kind.link_starts[i], self.handle.kind.link_starts[i + 1])
             nodes_i = np.arange(starts[i], starts[i + 1])
             own, start, inverse = 5 + nodes_i, nodes[i], w[nodes_i]
             if twistable:
@@ -194,7 +194,7 @@ class Bundle:
 
     def perform(self, kind, h=0.0, kT=0.0, letter=0):
         """What these filaments do after a letter A or before a letter O, by itself; "" for the tangent projection."""
-        flow, stage = self.handle.bind(self.context.layout), Stage(letter, kind, h, kT)
+        flow, stage = self.handle.kind.bind(self.context.layout), Stage(letter, kind, h, kT)
         for operation in {"A": flow.after, "O": flow.before, "": lambda _: flow.tangent()}[kind](stage):
             self.context._schedule.perform(operation)
 
@@ -423,7 +423,7 @@ def test_the_normal_part_has_the_maxwell_law(geometry):
     kT, n = 1.7, 8000
     context, own, chain, root = copies(n, *GEOMETRIES[geometry], kT, 1e-3, 1.0, seed=5)
     handle = context.system.topology.handles[0]
-    for operation in handle.bind(context.layout).before(Stage(2, "O", 1e-3, kT)):
+    for operation in handle.kind.bind(context.layout).before(Stage(2, "O", 1e-3, kT)):
         context._schedule.perform(operation)
     v = context.get_state(velocities=True).velocities[own].reshape(n, -1)
     normal, tangent = modes(chain)
@@ -447,7 +447,7 @@ def test_velocities_after_o_have_the_constrained_maxwell_law(geometry, even):
     # A step of O is 0.04 to 17 relaxation times long.
     context, own, chain, root = copies(n, *geometry, kT, dt, 0.1 / dt, seed=6, even=even)
     handle = context.system.topology.handles[0]
-    assert len(handle.bind(context.layout).before(Stage(2, "O", dt, kT))) == (0 if even else 1)
+    assert len(handle.kind.bind(context.layout).before(Stage(2, "O", dt, kT))) == (0 if even else 1)
     context.step(120)
     state = context.get_state(positions=True, velocities=True)
     assert np.abs(state.positions[own] - chain.x).max() < 1e-3
@@ -512,7 +512,7 @@ def test_others_in_a_batch_change_no_bit(n, closed, twistable):
         state = context.get_state(positions=True, velocities=True)
         own = handle.beads[:n]
         if twistable:
-            own = np.concatenate([own, handle.directors.beads[: handle.link_starts[1]]])
+            own = np.concatenate([own, handle.directors.beads[: handle.kind.link_starts[1]]])
         runs.append((state.positions[own].tobytes(), state.velocities[own].tobytes()))
     assert runs[0] == runs[1]
 
@@ -560,7 +560,7 @@ def run_of(counts, twistable, closed):
     state = context.get_state(positions=True, velocities=True)
     own = np.split(handle.beads, handle.starts[1:-1])
     if twistable:
-        links = np.split(handle.directors.beads, handle.link_starts[1:-1])
+        links = np.split(handle.directors.beads, handle.kind.link_starts[1:-1])
         own = [np.concatenate(both) for both in zip(own, links, strict=True)]
     return [(state.positions[beads].tobytes(), state.velocities[beads].tobytes()) for beads in own]
 

@@ -395,18 +395,18 @@ def test_links_lengths_and_degrees_of_freedom():
     assert one.links.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
     np.testing.assert_allclose(one.link_lengths, [1.0, 1.5, 0.5, 1.5**0.5], rtol=1e-15)
     assert one.fixed_nodes.tolist() == [4]
-    assert one.fixed_beads.tolist() == [False, False, False, False, True]
+    assert one.kind.fixed_beads.tolist() == [False, False, False, False, True]
     assert one.degrees_of_freedom == 3 * 4 - 4
     rings = topology.add_filaments([BENT[:3], BENT, BENT[1:]], [1.0] * 12, closed=True)
-    assert rings.n_filaments == 3
+    assert rings.kind.n_chains == 3
     assert rings.links.tolist() == [
         [0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 6], [6, 7], [7, 3], [8, 9], [9, 10], [10, 11], [11, 8],
     ]  # fmt: skip
     x = rings.positions
     np.testing.assert_allclose(rings.link_lengths, np.linalg.norm(np.diff(x[rings.links], axis=1)[:, 0], axis=1))
     assert rings.degrees_of_freedom == 36 - 12
-    assert [rings.filament_of(b) for b in rings.beads] == [0] * 3 + [1] * 5 + [2] * 4
-    assert rings.describe(int(rings.beads[4])) == "node 1 of filament 1"
+    assert [rings.kind.chain_of(b) for b in rings.beads] == [0] * 3 + [1] * 5 + [2] * 4
+    assert rings.kind.describe(int(rings.beads[4])) == "node 1 of filament 1"
     assert (one.name, rings.name) == ("filament", "filaments")
     loose = topology.add_filaments([LINE, BENT], 1.0, constrained=False, fixed_nodes=[3])
     assert loose.degrees_of_freedom == 27
@@ -543,8 +543,8 @@ def test_filaments_come_back_to_the_bit(way):
     assert mp.serialize(again) == mp.serialize(system)
     for a, b in zip(again.topology.handles[1:], system.topology.handles[1:], strict=True):
         assert isinstance(a, mp.topology.Filaments)
-        assert (a.name, a.closed, a.constrained, a.tolerance, a.n_filaments) == (
-            b.name, b.closed, b.constrained, b.tolerance, b.n_filaments,
+        assert (a.name, a.closed, a.constrained, a.kind.tolerance, a.kind.n_chains) == (
+            b.name, b.closed, b.constrained, b.kind.tolerance, b.kind.n_chains,
         )  # fmt: skip
         for key in ("positions", "mass", "friction", "starts", "link_lengths", "fixed_nodes"):
             assert getattr(a, key).tobytes() == getattr(b, key).tobytes(), key
@@ -648,7 +648,7 @@ def test_velocities_from_outside_are_made_tangent():
     mass = np.concatenate([h.mass for h in handles])
     # A projection: what was taken out is orthogonal to what is left, in the metric of the masses.
     left, out = state.velocities, v - state.velocities
-    moving = ~np.concatenate([h.fixed_beads for h in handles])
+    moving = ~np.concatenate([h.kind.fixed_beads for h in handles])
     assert abs((mass[moving, None] * left[moving] * out[moving]).sum()) < 1e-12 * (mass[:, None] * v**2).sum()
 
 
@@ -680,7 +680,7 @@ def test_a_flight_too_far_is_refused(n, threads):
         context.step(10)
     assert caught.value.object == "actin"
     assert caught.value.step == context.step_count == 5
-    assert handle.filament_of(caught.value.bead) == 2
+    assert handle.kind.chain_of(caught.value.bead) == 2
     after = look(context)
     assert (after.positions == good.positions).all()
     assert violations(after, [handle])[0] < 1e-10

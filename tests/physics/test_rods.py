@@ -258,7 +258,7 @@ def hessian(context, x, q, free, h=1e-5):
 
 
 def free_coordinates(rod):
-    return ~np.repeat(rod.held, 3, axis=1).ravel()
+    return ~np.repeat(rod.kind.held, 3, axis=1).ravel()
 
 
 def frequencies(context, rod):
@@ -716,7 +716,7 @@ def test_every_momentum_has_its_temperature(hot_rods):
     the fastest."""
     rod, states = hot_rods
     state = states[-1]
-    moves = ~rod.held[:, 0]
+    moves = ~rod.kind.held[:, 0]
     for i in range(3):
         v = state.velocities[moves, i] * np.sqrt(rod.mass[moves])
         check_variance(f"velocity {i}", v @ v, len(v), 1.0, sees=0.11)

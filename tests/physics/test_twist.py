@@ -276,7 +276,7 @@ def turns(filaments, context):
     nodes, p = x[filaments.beads], x[filaments.directors.beads]
     t = nodes[filaments.links[:, 1]] - nodes[filaments.links[:, 0]]
     t /= np.linalg.norm(t, axis=1)[:, None]
-    inner = np.delete(np.arange(len(t)), filaments.link_starts[1:] - 1)
+    inner = np.delete(np.arange(len(t)), filaments.kind.link_starts[1:] - 1)
     a, b, p, q = t[inner], t[inner + 1], p[inner], p[inner + 1]
     both = a + b
     moved = p - (2.0 * (both * p).sum(axis=1) / (both * both).sum(axis=1))[:, None] * both

@@ -236,7 +236,7 @@ def test_handles_that_are_new_are_in_the_next_segment(tmp_path, kind):
     with mp.Trajectory(path) as trajectory:
         assert kind not in trajectory[0].handles
         assert kind in trajectory[-1].handles
-        for column in simulation.topology[kind].columns:
+        for column in simulation.topology[kind].kind.columns:
             if column.in_trajectory:
                 read = trajectory.read(column.name)
                 assert len(read) == 4

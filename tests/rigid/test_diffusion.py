@@ -207,7 +207,7 @@ def test_langevin_screw():
     context, handle = free(6000, D, h, word="BAOAB", mass=mass, inertia=inertia)
     M = np.diag([mass] * 3 + list(inertia))
     root = np.sqrt(M)
-    rates, vectors = np.linalg.eigh(np.linalg.inv(root) @ handle.friction_tensors[0] @ np.linalg.inv(root))
+    rates, vectors = np.linalg.eigh(np.linalg.inv(root) @ handle.kind.friction_tensors[0] @ np.linalg.inv(root))
     discrete = np.linalg.inv(root) @ (vectors * (0.5 * h / np.tanh(0.5 * h * rates))) @ vectors.T @ np.linalg.inv(root)
     expected = Moments(discrete, h)
     early, steps = 400, 2000

@@ -568,9 +568,9 @@ def test_friction_about_another_point():
     topology = mp.Topology()
     a = topology.add_rigid_bodies(**GOOD, friction=tensor, friction_point=[0.3, 0.1, -0.2])
     moved = mp.rigid.move_friction(tensor, [-0.3, -0.1, 0.2])
-    np.testing.assert_allclose(a.friction_tensors[0], moved, rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(a.kind.friction_tensors[0], moved, rtol=0.0, atol=1e-15)
     b = topology.add_rigid_bodies(**GOOD, friction=(2.0, 3.0))
-    np.testing.assert_array_equal(b.friction_tensors[0], np.diag([2.0, 2, 2, 3, 3, 3]))
+    np.testing.assert_array_equal(b.kind.friction_tensors[0], np.diag([2.0, 2, 2, 3, 3, 3]))
 
 
 def test_set_orientations():

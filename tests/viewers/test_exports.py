@@ -36,7 +36,7 @@ def both(request):
 def there(run, state):
     """Rows of those that are there, handle after handle, and the number of the handle of each."""
     handles = run.simulation.topology.handles
-    rows = [h.all_rows[h.all_rows < len(state.positions)] for h in handles]
+    rows = [h.kind.all_rows[h.kind.all_rows < len(state.positions)] for h in handles]
     rows = [own[state.alive[own]] for own in rows]
     return np.concatenate(rows), np.repeat(np.arange(len(handles)), list(map(len, rows)))
 
@@ -102,7 +102,7 @@ def test_gsd_of_balls_bodies_and_meshes(run, tmp_path):
         np.testing.assert_allclose(0.5 * back, L, rtol=1e-4, atol=1e-6 * np.abs(L).max())
     shape = particles.type_shapes[5]
     assert shape["type"] == "Ellipsoid"
-    np.testing.assert_allclose([shape[k] for k in "abc"], bodies.beside_rows()["semi_axes"][0][0])
+    np.testing.assert_allclose([shape[k] for k in "abc"], bodies.kind.beside_rows()["semi_axes"][0][0])
     for number, name in ((0, "vesicle"), (1, "patch")):
         mesh, first = topology[name].mesh, topology[name].beads[0]
         np.testing.assert_array_equal(frame.angles.group[frame.angles.typeid == number], mesh.faces + first)
@@ -448,7 +448,7 @@ def test_every_third_frame_of_it(run, changing, tmp_path):
             reader = reader_of(path)
             for k, state in enumerate(chosen):
                 mesh = at(reader, k)
-                rows = one.simulation.topology[name].all_rows
+                rows = one.simulation.topology[name].kind.all_rows
                 rows = rows[rows < len(state.positions)][: mesh.n_points]
                 np.testing.assert_array_equal(mesh.points, state.positions[rows])
 
@@ -714,7 +714,7 @@ def late(tmp_path_factory):
                     chains.add([nodes, nodes + [0.0, 0.0, 3.0], nodes + [0.0, 3.0, 3.0]])
             simulation.step(1)
             state = simulation.context.get_state(positions=True)
-            alive = [int(state.alive[h.all_rows].sum()) for h in topology.handles]
+            alive = [int(state.alive[h.kind.all_rows].sum()) for h in topology.handles]
             frames.append((state, alive, len(chains.links)))
     simulation.close()
     return path, topology, frames
@@ -737,7 +737,7 @@ def test_vtk_of_what_comes_late(late, tmp_path):
             assert (balls.n_points, balls.n_verts) == (n_balls, n_balls)
             assert (membrane.n_points, membrane.n_cells) == (n_vertices, 80 if n_vertices else 0)
             for mesh, name in ((membrane, "membrane"), (balls, "balls/of 50 %"), (chains, "chains")):
-                rows = next(h for h in topology.handles if h.name.startswith(name)).all_rows
+                rows = next(h for h in topology.handles if h.name.startswith(name)).kind.all_rows
                 rows = rows[rows < len(state.positions)][: mesh.n_points]
                 np.testing.assert_array_equal(mesh.points, state.positions[rows])
 

@@ -29,7 +29,7 @@ def test_names_masses_and_segments(run, universe):
         atoms = universe.select_atoms(f"segid {handle.name}")
         np.testing.assert_array_equal(atoms.indices, handle.beads)
         assert set(atoms.names) == set(atoms.types) == {handle.name}
-        assert set(atoms.resnames) == {handle.kind}
+        assert set(atoms.resnames) == {handle.kind.name}
         np.testing.assert_allclose(atoms.masses, np.broadcast_to(handle.mass, len(handle)) / DALTON, rtol=1e-12)
     np.testing.assert_allclose(universe.select_atoms("segid vesicles").radii, 10.0 * topology["vesicles"].radius)
 

@@ -72,7 +72,7 @@ def test_types_shapes_and_bonds(run):
         # What is only drawn, OVITO keeps in single precision.
         turns = state.orientations[topology[name].rows].astype(np.float32)
         np.testing.assert_array_equal(orientation[names == name][:, [3, 0, 1, 2]], turns)
-    axes = topology["bodies"].beside_rows()["semi_axes"][0].astype(np.float32)
+    axes = topology["bodies"].kind.beside_rows()["semi_axes"][0].astype(np.float32)
     np.testing.assert_array_equal(data.particles["Aspherical Shape"][names == "bodies"], axes)
     assert (data.particles["Aspherical Shape"][names != "bodies"] == 0.0).all()
 

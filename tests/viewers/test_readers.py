@@ -166,7 +166,7 @@ def test_ase_reads_xyz(request, tmp_path, which):
     assert len(frames) == len(run.states)
     handles = run.simulation.topology.handles
     for atoms, state in zip(frames, run.states, strict=True):
-        rows = [h.all_rows[h.all_rows < len(state.positions)] for h in handles]
+        rows = [h.kind.all_rows[h.kind.all_rows < len(state.positions)] for h in handles]
         rows = [own[state.alive[own]] for own in rows]
         wanted = np.repeat([h.name.replace(" ", "_") for h in handles], list(map(len, rows)))
         rows = np.concatenate(rows)
@@ -257,7 +257,7 @@ def test_simulariumio_reads_simularium(request, tmp_path, which, capsys):
     np.testing.assert_allclose(read.meta_data.box_size, [info["size"][c] for c in "xyz"], rtol=1e-6)
     if which in ("run", "in_a_box"):
         # A fibre is one agent.
-        chained = [h for h in handles if "links" in h.beside_frames()]
+        chained = [h for h in handles if "links" in h.kind.beside_frames()]
         loose = sum(len(h) for h in handles) - sum(len(h) for h in chained)
         assert (agents.n_agents == loose + (7 if which == "run" else 5)).all()
 

@@ -97,7 +97,7 @@ def energies_of(rod: Rods, y: np.ndarray) -> np.ndarray:
     kinetic = np.concatenate([0.5 * (rod.mass[:, None] * own**2).sum(axis=0), 0.5 * (l**2 / rod.inertia).sum(axis=0)])
     shear, turn = rod.strains(x, q)
     c = SECTION.stiffness
-    length = rod.joint_lengths[:, None]
+    length = rod.kind.joint_lengths[:, None]
     stiff = np.array([c["shear"], c["shear"], c["extension"]]), np.array([c["bending"], c["bending"], c["twist"]])
     elastic = [
         0.5 * (length * k * e**2).sum(axis=0)
