@@ -25,12 +25,8 @@ class CircularSection:
 
     Parameters
     ----------
-    radius : float, nm, > 0
-        r
-    youngs_modulus : float, pN/nm² (MPa), > 0
-        Y
-    poisson_ratio : float, > -1 and <= 0.5
-        ν
+    radius, youngs_modulus, poisson_ratio : float, nm, > 0; pN/nm² (MPa), > 0; > -1 and <= 0.5
+        r, Y and ν.
     density : float, pN s²/nm⁴, > 0
         Mass per volume; water has 1e-21.
     shear_correction : float, > 0
@@ -97,7 +93,7 @@ class CircularSection:
 
 @plainly_called
 def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
-    """Return orientations of the nodes of a rod along a curve, without twist.
+    """Return orientations of the nodes of a rod along a curve, without twist: (n, 4) unit quaternions, scalar first.
 
     The third axis is along the curve, halfway between the two segments that meet; the first is carried along by the
     smallest rotations. Of a ring, what is needed to close it is spread evenly.
@@ -108,11 +104,6 @@ def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
         n >= 2, no two successive ones in one place.
     closed : bool
         Whether the last is followed by the first.
-
-    Returns
-    -------
-    (n, 4) float, dimensionless
-        Unit quaternions, scalar first.
 
     Raises
     ------
@@ -144,7 +135,7 @@ def uniform(
 
     .. math:: R' = R\,[\Omega]_\times,\quad r' = R\,\Gamma,\qquad R(0) = 1,\ r(0) = 0
 
-    at the places 0, ℓ, 2ℓ, ... along it.
+    at the places 0, ℓ, 2ℓ, ... along it; (n, 3) nm and unit quaternions (n, 4).
 
     Parameters
     ----------
@@ -156,11 +147,6 @@ def uniform(
         κ² = 1/(R² + P²), a helix of the radius R and the pitch 2πP.
     strain : (3,) float, dimensionless
         Γ: shear, and stretch; (0, 0, 1) without either.
-
-    Returns
-    -------
-    (n, 3) float, nm, and (n, 4) float
-        Nodes, and unit quaternions.
 
     Raises
     ------

@@ -112,7 +112,7 @@ def lines_of_class(path, cls, public):
     # Of a constructor of Python's own, as that of most errors, Python's version says what it is.
     yield path + (text_of_signature(cls) if makes else ": class")
     bases = [base for base in cls.__mro__[1:] if base in public]
-    for name in sorted(name for name in dir(cls) if not name.startswith("_")):
+    for name in sorted(name for name in type.__dir__(cls) if not name.startswith("_")):
         owner = next((c for c in cls.__mro__ if name in vars(c)), cls)
         text = text_of_member(cls, name) if owner.__module__.startswith("medyanpy") else ""
         if text and text not in (text_of_member(base, name) for base in bases if hasattr(base, name)):

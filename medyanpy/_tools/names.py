@@ -271,8 +271,10 @@ class _Named(ABCMeta):
         cls._plain = _PlainArguments(name, cls.__signature__)
 
     def __dir__(cls) -> list[str]:
-        # What help() and notebooks list of a class: Python's own names would fill pages.
-        return [name for name in super().__dir__() if not (name.startswith("__") and name.endswith("__"))]
+        # What help() and notebooks list of a class: Python's own names, and those for authors of subclasses, would fill
+        # pages.
+        hooks = () if "_hooks" in vars(cls) else getattr(cls, "_hooks", ())
+        return [n for n in super().__dir__() if n not in hooks and not (n.startswith("__") and n.endswith("__"))]
 
     if not TYPE_CHECKING:
         # Type checkers are to see the constructors themselves.

@@ -23,10 +23,8 @@ _MARGIN = 1.02
 
 
 def expect_on_surface(what: str, beads: "Beads") -> None:
-    """Refuse handles, or sites, that have no distance along a surface.
-
-    Beads given by their numbers are checked when a force is bound.
-    """
+    """Refuse handles, or sites, without a distance along a surface; beads by number are checked when a force is
+    bound."""
     if isinstance(beads, Sites):
         raise TopologyError(
             f"{what}: sites have no distance along a surface; give in-triangle points or surface points (along_surface)"
@@ -50,20 +48,17 @@ def along_surface(
     """Make the operation of a pair force by distances along the surface on which its beads (m,) live.
 
     Groups are 1: of the first group, 2: of the second, 3: of both; distances go up to a cutoff; other arguments are
-    those of the operation in space.
-
-    Raises
-    ------
-    TopologyError
-        Beads that live on no surface, no two that live on the same membrane, or not all on the same implicit surface.
-    ParameterError
-        A cutoff beyond which shortest paths along an implicit surface need not be unique.
+    those of the operation in space. Raises TopologyError for beads that live on no surface, no two on the same
+    membrane, or not all on the same implicit surface, ParameterError for a cutoff beyond which shortest paths need not
+    be unique.
     """
     handles: list[Any] = [h for h in layout.topology.handles if np.isin(h.kind.with_room, beads).any()]
     expect_on_surface(name, tuple(handles))
     on_meshes = [handle for handle in handles if isinstance(handle, InTrianglePoints)]
     if not on_meshes:
-        _expect_one_surface(name, handles)
+        for handle in handles[1:]:
+            if not handle.surface.is_same(handles[0].surface):
+                raise _apart(name, handles[0], handle)
         curvature = _largest_curvature(name, handles, cutoff)
         return implicit.PairsAlongSurface(name, *arguments, handles[0].surface.program, curvature, layout.threads)
     other = next((handle for handle in handles if handle not in on_meshes), None)
@@ -81,12 +76,6 @@ def along_surface(
     of_vertices, of_points = layout.numbers_of_membranes()
     of_slots = np.concatenate([of_vertices, of_points])
     return MeshPairs(name, *arguments, Accumulator(len(of_slots), layout.threads, of_slots, of_points))
-
-
-def _expect_one_surface(name: str, handles: "list[Any]") -> None:
-    for handle in handles[1:]:
-        if not handle.surface.is_same(handles[0].surface):
-            raise _apart(name, handles[0], handle)
 
 
 def _apart(name: str, one: "Handle", other: "Handle") -> TopologyError:

@@ -1,9 +1,11 @@
 """Base classes of forces."""
 
+import inspect
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from medyanpy._tools.declared import Each, Given, argument, declared, number
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import checked_box, displacement
 from medyanpy._tools.parameters import Parameterized
-from medyanpy._tools.validation import required_thermal_energy, whole_number
+from medyanpy._tools.validation import array, required_thermal_energy, whole_number
 from medyanpy.core.handles import Handle, bead_numbers, handles_in
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._stiffness import Start, longest_timestep
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from medyanpy.state import State
 
 __all__ = [
-    "AtTemperature", "Domain", "Each", "Force", "Given", "argument", "bead_numbers", "declared", "domain_table",
-    "handles_in", "number",
+    "AtTemperature", "Domain", "Each", "Force", "Given", "OnHandle", "argument", "bead_numbers", "bead_rows",
+    "declared", "domain_table", "handles_in", "number",
 ]  # fmt: skip
 
 
@@ -35,17 +37,18 @@ _Kind = TypeVar("_Kind", bound=Handle)
 
 #: Objects that cannot have numbers of their own where edges are flipped.
 _OF_TRIANGLES = {"membrane.mesh.faces": "triangle", "membrane.mesh.edges": "edge"}
+_RAISES = re.compile(r"^Raises\n-+\n.*?(?=\n\n\w[\w ]*\n---|\Z)", re.MULTILINE | re.DOTALL)
+_NUMBERS = "ParameterError\n    A number outside its domain."
+_BEHIND = re.compile(r"^(Warns|Notes|References|Examples)\n-+$", re.MULTILINE)
 
 
 @declared
 class Force(Parameterized):
     """A term of the potential energy: its law, its beads, and its numbers.
 
-    A force only describes. Each Context makes its own operation from it with `bind`, so that one force may be used by
-    several contexts. To write one, see "How to add a force" in the documentation; `PythonForce` needs less.
-
-    Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
-    same as `set`. Nothing else can be assigned to.
+    A force only describes: each Context makes its own operation from it with `bind`. To write one, see "How to add a
+    force" in the documentation; `PythonForce` needs less. Reading a number gives it as it is now, and assigning to one
+    of `changeable` is the same as `set`.
 
     Parameters
     ----------
@@ -53,6 +56,11 @@ class Force(Parameterized):
         Name of its energy in ``state.energies``; the class name where none is given.
     group : int, 0 to 31
         Kicks of a word may name the groups they apply, as in ``"B1 B0 A O A B0 B1"``.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain.
     """
 
     _remedy = "make a new force, and a new System with it; only force.changeable can be set"
@@ -70,8 +78,27 @@ class Force(Parameterized):
     #: True if `squared_frequencies` are exact and not only bounds.
     exact_frequencies = False
 
+    #: That section of docstrings, of subclasses that do not write one too.
+    _raises = "Raises\n------\n" + _NUMBERS
+    #: For authors: help() of other forces leaves these out.
+    _hooks = frozenset(
+        "apart bind calls_python directions domains ends energy_tells_work exact_frequencies has_links joined_in "
+        "keeps_triangles link_ends naming noun obstacle_to_births obstacle_to_flips of_positions_alone remarks "
+        "remarks_on_box squared_frequencies stiff_links terms terms_argument without".split()
+    )
+
     name: Given[str | None, str] = argument("", "See `Force`.", default=None, kw_only=True)
     group: int = argument("", "See `Force`.", default=0, kw_only=True)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a class without errors in its docstring those of its base class."""
+        super().__init_subclass__(**options)
+        text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+        if own := _RAISES.search(text):
+            cls._raises = own[0]
+        elif text:
+            at = m.start() if (m := _BEHIND.search(text)) else len(text)
+            cls.__doc__ = f"{text[:at].rstrip()}\n\n{cls._raises}\n\n{text[at:]}".rstrip() + "\n"
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -82,12 +109,12 @@ class Force(Parameterized):
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """The handles this force was given; a System refuses those of another topology."""
+        """Handles that it was given; a System refuses those of another topology."""
         return ()
 
     @property
     def joined(self) -> np.ndarray:
-        """Rows (b, 2) of beads that it joins in pairs, shown as bonds in files and viewers; empty for most forces."""
+        """Rows (b, 2) of beads that it joins in pairs, shown as bonds; empty for most forces."""
         return np.empty((0, 2), np.int64)
 
     def joined_in(self, state: "State") -> np.ndarray:
@@ -100,24 +127,19 @@ class Force(Parameterized):
     def longest_timestep(
         self, topology: Topology | None = None, *, box: Sequence[float | None] | None = None
     ) -> float | None:
-        """Return 2 over the highest frequency of this force on its beads where they start.
+        """Return 2 over the highest frequency of this force on its beads where they start, s.
 
-        Kicks at larger distances in time are unstable; a Context warns of longer timesteps.
+        Kicks are unstable at longer timesteps; a Context warns. It is inf where nothing is stiff, None without an
+        estimate, and between half and all of the value from the matrix of second derivatives; an approximation for
+        colliding pairs and bent filaments. For a pair force on more than 16 384 beads, four neighbourhoods of 4096 are
+        used. See :doc:`/parameters`.
 
         Parameters
         ----------
         topology : Topology, optional
-            Topology of a force that was given bead numbers; one that was given handles has theirs.
+            Needed by a force that was given bead numbers; handles have theirs.
         box : (3,) of float, nm, > 0, or None, optional
-            That of the system, as `System` takes it: distances are then those of nearest images.
-
-        Returns
-        -------
-        float or None
-            s; inf where nothing is stiff, None of a force without an estimate. Not above the value from the matrix of
-            second derivatives where beads start, and not below half of it; for colliding pairs and bent filaments an
-            approximation. For a pair force on more than 16 384 beads, four neighbourhoods of 4096 are used. See
-            :doc:`/parameters`.
+            As `System` takes it: distances are then those of nearest images.
 
         Raises
         ------
@@ -132,16 +154,14 @@ class Force(Parameterized):
         return longest_timestep(self.squared_frequencies(start))
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        """Return bounds (rows,) of the squared frequencies of this force, 1/s²; None where they are not known.
-
-        The force is nowhere stiffer than springs that tie each row of `start` to its place with these frequencies.
-        """
+        """Return ω² (rows,), 1/s², of springs of each row of `start` to its place that bound this force; None if
+        unknown."""
         return None
 
     def stiff_links(self, topology: Topology, box: Any, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return beads (b, 2) that it joins with squared frequencies of at least `least` (1/s²), and 1/(√m ℓ) (b,).
+        """Return beads (b, 2) that it joins with ω² of at least `least` (1/s²), and 1/(√m ℓ) of the lighter one (b,).
 
-        m is the mass of the lighter one and ℓ their distance where they start; pairs at one place are left out.
+        ℓ is their distance where they start; pairs at one place are left out.
         """
         pairs = self.joined
         start = Start(topology, box=box)
@@ -155,41 +175,33 @@ class Force(Parameterized):
         return pairs, start.lightness[pairs].max(axis=1, initial=0.0) / length
 
     def obstacle_to_flips(self) -> str:
-        """Return why edges of a membrane that it names cannot be flipped; empty where they can.
-
-        A number for each triangle or edge loses its meaning once these join other vertices; one number for all keeps
-        it.
-        """
+        """Return why edges of a membrane that it names cannot be flipped; empty where they can."""
+        # A number for each triangle or edge loses its meaning once these join other vertices.
         for name, domain in self.domains.items():
             if domain.per in _OF_TRIANGLES and len(np.unique(self._numbers[name])) > 1:
                 return f"its {name} is another for each {_OF_TRIANGLES[domain.per]}, give one for all"
         return ""
 
     def obstacle_to_births(self) -> str:
-        """Return why jumps cannot add more of the beads that it names; empty where they can.
-
-        With a number for each that is not the same for all, added beads would have none.
-        """
-        for name in self._belong:
-            if self._number_of_all(name) is None:
-                return f"its {name} is not the same for all"
-        return ""
+        """Return why jumps cannot add beads to it: numbers that differ from bead to bead; or nothing."""
+        differ = (f"its {name} is not the same for all" for name in self._belong if self._number_of_all(name) is None)
+        return next(differ, "")
 
     def remarks(self, look: "Look") -> "list[Remark]":
-        """Return what is wrong or unlikely about this force in a system, for `Simulation.check` and for warnings."""
+        """Return what is wrong or unlikely about it in a system, for `Simulation.check` and warnings."""
         return []
 
     def remarks_on_box(self, look: "Look") -> "list[Remark]":
-        """Return remarks that depend on the box, made again whenever that changes; one warning is given of all."""
+        """Return remarks that depend on the box, made again when that changes; one warning is given."""
         return []
 
     def link_ends(self, bound: "list[tuple[Sites, Sites, np.ndarray]]") -> "LinkEnds":
-        """Return its links and those `bound` by jumps, pairs of sites and (k, 2) rows of these, if it `has_links`."""
+        """Return its links and those `bound` by jumps: pairs of sites, and (k, 2) rows of these."""
         raise NotImplementedError
 
     @property
     def keeps_triangles(self) -> str:
-        """Name of this force in advice on forces that keep triangles of a membrane in shape; empty of all others."""
+        """Name in advice on forces that keep triangles of a membrane in shape; empty of others."""
         return ""
 
     @abstractmethod
@@ -198,7 +210,15 @@ class Force(Parameterized):
 
 
 class NamedTerms(Force):
-    """A force on tuples of beads that a user has named, such as the pairs of bonds."""
+    """A force on tuples of beads that a user has named, such as the pairs of bonds.
+
+    Raises
+    ------
+    TopologyError
+        A term that names a bead twice, or (when added to a system) a bead that does not exist.
+    ParameterError
+        A number outside its domain.
+    """
 
     #: Name of a term in messages, and the attribute (T, k) with the rows of their beads.
     noun = "term"
@@ -244,11 +264,39 @@ class AtTemperature(Force):
         return {**super()._arguments_now(), "temperature": None}
 
 
+class OnHandle(Force):
+    """A force on the beads of one handle, its first argument."""
+
+    #: Name of the argument, kind of the handle, and what messages call it.
+    _on: ClassVar[tuple[str, type[Handle], str]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "_on" in vars(cls):
+            cls._raises = f"Raises\n------\nTopologyError\n    Not the handle of {cls._on[2]}.\n" + _NUMBERS
+        super().__init_subclass__(**options)
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        name, kind, article = self._on
+        setattr(self, f"_{name}", expect_handle(f"{self.name}: {name}", given[name], kind, article))
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return (getattr(self, f"_{self._on[0]}"),)
+
+
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:
     """Return `handle` if it is one of `kind`, else refuse it."""
     if not isinstance(handle, kind):
         raise TopologyError(f"{what} must be the handle of {article}, not {handle!r}")
     return handle
+
+
+def bead_rows(what: str, given: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Return numbers of beads or sites as a user gives them: a copy, read-only."""
+    out = array(what, given, shape, dtype=np.int64, error=TopologyError).copy()
+    out.flags.writeable = False
+    return out
 
 
 def check_beads(force: str, index: np.ndarray, topology: Topology) -> None:

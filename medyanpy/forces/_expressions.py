@@ -15,7 +15,7 @@ __all__ = ["WrittenForce"]
 
 
 class WrittenForce(Force):
-    """A force with an energy that is a sum of a function of some coordinates, with named numbers of its own."""
+    """A force with a sum of an energy written as text, of some coordinates, with named numbers of its own."""
 
     #: Names of the coordinates.
     _coordinate_names: ClassVar[tuple[str, ...]] = ()
@@ -41,9 +41,8 @@ class WrittenForce(Force):
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(at))):
             *first, last = at
             which = f"{', '.join(first)} or {last}" if first else last
-            why = f"is constant but for jumps in {which}: it has no force" if graph.jumps(u) else (
-                f"does not depend on {which}"
-            )
+            jumps = f"is constant but for jumps in {which}: it has no force"
+            why = jumps if graph.jumps(u) else f"does not depend on {which}"
             raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} {why}")
 
     @property
@@ -62,10 +61,8 @@ class WrittenForce(Force):
         return [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
 
     def _graph(self, others: Sequence[str]) -> tuple[Graph, int, dict[str, int]]:
-        """Return the graph of the energy of a term, its node, and the coordinates.
-
-        Parameters in `others` are inputs of each term, which follow the coordinates; the rest are constants.
-        """
+        """Return the graph of a term's energy, its node, and the coordinates; `others` are inputs too, the rest
+        constants."""
         n = len(self._coordinate_names)
         graph = Graph(max(n + len(others) - 3, 0), n or len(others))
         at, names = self._inputs(graph, others)

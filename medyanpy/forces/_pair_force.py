@@ -12,13 +12,12 @@ from medyanpy._kernels.core.sites import SiteTable
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._tools.images import box_lengths, displacement, wrapped
-from medyanpy._tools.validation import array
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites, as_sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._arguments import Beads, Rows
-from medyanpy.forces._base import Force, Given, argument, declared, number
+from medyanpy.forces._base import Force, Given, argument, bead_rows, declared, number
 from medyanpy.forces._stiffness import Start
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ _CROWDED = 200
 # the timestep must not cost as much as a run's first steps.
 _NEIGHBORHOODS = 4
 _NEIGHBORHOOD = 4096
-# Share of the range. Wider means fewer builds of the list and longer rows; see
-# tests/benchmarks/bench_pairs.py.
+# Share of the range. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
 
 
@@ -59,27 +57,34 @@ class Profile:
 
 @declared
 class PairForce(Force):
-    """A radial energy of all pairs of two groups that are within range."""
+    """A radial energy of all pairs of two groups that are within range.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain; no radius or diameter of some beads; a switch that is not below the cutoff, or
+        without one.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from itself;
+        with `along_surface`, beads that do not live on one surface, or on one of Python functions.
+    """
 
     # Names of its groups in the constructor.
     _group_names = ("group_a", "group_b")
     exclusions: Given["Rows | None", np.ndarray] = argument(
-        "(E, 2) int, optional",
-        "As in `SoftSphere`.",
-        default=None,
-        kw_only=True,
+        "(E, 2) int, optional", "As in `SoftSphere`.", default=None, kw_only=True,
         attribute="(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites.",
-    )
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         self._along_surface = bool(given.get("along_surface"))
         self.of_positions_alone: bool = not self._along_surface
-        groups = [(which, given[which]) for which in self._group_names]
+        groups = [(f"{self.name}: {which}", given[which]) for which in self._group_names]
         if any(isinstance(beads, Sites) for _, beads in groups):
-            self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
+            self._groups: tuple[Any, ...] = tuple(as_sites(*group) for group in groups)
         else:
-            self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups)
+            self._groups = tuple(handles_in(beads) or bead_rows(what, beads, (None,)) for what, beads in groups)
         if self._along_surface:
             for which, beads in zip(self._group_names, self._groups, strict=True):
                 expect_on_surface(f"{self.name}: {which}", handles_in(beads) or beads)
@@ -132,11 +137,11 @@ class PairForce(Force):
                 numbers[name] = value[~mask] if len(mask) else value
             if name in self._of_all:
                 numbers[name] = self._of_all[name]
+        one = self._is_one
         if isinstance(self._groups[0], Sites):
-            self._exclusions = _renumbered(self._exclusions, masks[0], None if self._is_one else masks[1])
+            self._exclusions = _renumbered(self._exclusions, masks[0], None if one else masks[1])
         elif len(excluded):
             self._exclusions = exclusion_pairs(self.name, self._exclusions[~excluded])
-        one = self._is_one
         groups = [group[~mask] if len(mask) else group for group, mask in zip(self._groups, masks, strict=True)]
         for group in groups:
             if isinstance(group, np.ndarray):
@@ -162,28 +167,18 @@ class PairForce(Force):
         if isinstance(self._groups[0], Sites):
             return self._members_of_sites(layout)
         topology = layout.topology
-        in_a, in_b = (
-            topology.bead_indices(f"{self.name}: {which}", beads)
-            for which, beads in zip(self._group_names, self._groups, strict=True)
-        )
-        for which, beads in zip(self._group_names, (in_a, in_b), strict=True):
-            topology.expect_places(f"{self.name}: {which}", beads)
+        named = [(f"{self.name}: {which}", beads) for which, beads in zip(self._group_names, self._groups, strict=True)]
+        in_a, in_b = (topology.bead_indices(*one) for one in named)
+        for (what, _), beads in zip(named, (in_a, in_b), strict=True):
+            topology.expect_places(what, beads)
         # 1: in A only, 2: in B only, 3: in both.
         membership = np.zeros(layout.n, np.int32)
         if len(in_a) and len(in_b):
             membership[layout.internal(in_a)] += 1
             membership[layout.internal(in_b)] += 2
         row = np.flatnonzero(membership).astype(np.int32)
-        return _Members(
-            SiteTable(),
-            row,
-            membership[row],
-            layout.order[row],
-            layout.order[row],
-            layout.n,
-            "beads",
-            bool((row >= layout.n_cartesian).any()),
-        )
+        bead, on_points = layout.order[row], bool((row >= layout.n_cartesian).any())
+        return _Members(SiteTable(), row, membership[row], bead, bead, layout.n, "beads", on_points)
 
     def _members_of_sites(self, layout: "Layout") -> "_Members":
         a, b = self._groups
@@ -202,16 +197,8 @@ class PairForce(Force):
                 "or groups that share no bead"
             )
         row = np.arange(len(sites) if len(a) and len(b) else 0, dtype=np.int32)
-        return _Members(
-            sites.bind(layout),
-            row,
-            membership[row],
-            beads[row],
-            row,
-            len(sites),
-            "sites",
-            sites.on_points(layout),
-        )
+        on_points = sites.on_points(layout)
+        return _Members(sites.bind(layout), row, membership[row], beads[row], row, len(sites), "sites", on_points)
 
     def _profile(self, layout: "Layout", members: "_Members") -> Profile | None:
         """Return the energies of its pairs; None of a force without them."""
@@ -229,16 +216,15 @@ class PairForce(Force):
     def _frequencies(
         self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
     ) -> np.ndarray | None:
-        """Return squared frequencies of touching members; None for a crowded start.
+        """Return squared frequencies of touching members, of samples of very many; None for a crowded start.
 
-        `stiffness` is a function of distances and members (P,). Two that are fixed count for at most `least`; pairs
-        nearer than that are to be parted before a run. Of very many members, samples are used.
+        `stiffness` is a function of distances and members (P,); it counts for at most `least`: nearer pairs are parted
+        first.
         """
         members = self._members(start.layout)
         a, b = self._groups
         if not isinstance(a, Sites) and not start.there.all():
-            there = start.there[members.bead]
-            members = members._replace(**{k: getattr(members, k)[there] for k in ("row", "group", "bead", "number")})
+            members = members.chosen(start.there[members.bead])
         if isinstance(a, Sites):
             sites = a if a is b else a + b
             coordinates, x = start.sites(sites)[members.row], start.site_positions(sites)[members.row]
@@ -276,24 +262,17 @@ class PairForce(Force):
         return operation
 
     def _bind_all(
-        self,
-        layout: "Layout",
-        kind: Radial,
-        parameters: tuple[float, ...],
+        self, layout: "Layout", kind: Radial, parameters: tuple[float, ...],
         weight_of: Callable[..., np.ndarray] | None = None,
-    ) -> Operation:
-        """Make the operation for all pairs at any distance.
-
-        `weight_of` gives factors of members by their rows and bead numbers.
-        """
+    ) -> Operation:  # fmt: skip
+        """Make the operation for all pairs at any distance; `weight_of` gives factors by row and bead number."""
         if layout.is_periodic:
             raise ParameterError(
                 f"{self.name} acts at any distance, which has no meaning among images in a periodic box: give a cutoff"
             )
         members = self._members(layout)
         # Those in A only, in both and in B only: the partners of each are a range.
-        order = np.argsort(np.array([0, 0, 2, 1])[members.group], kind="stable")
-        members = members._replace(**{k: getattr(members, k)[order] for k in ("row", "group", "bead", "number")})
+        members = members.chosen(np.argsort(np.array([0, 0, 2, 1])[members.group], kind="stable"))
         n = len(members.row)
         only_a, only_b = (members.group == 1).sum(), (members.group == 2).sum()
         first = np.where(members.group == 1, only_a, 0).astype(np.int32)
@@ -307,9 +286,8 @@ class PairForce(Force):
         ignored = ignored[np.lexsort((ignored, owner))].astype(np.int32)
         weight = np.ones(n) if weight_of is None else weight_of(members.row, members.bead)
         row, start = members.row, (start + np.arange(n + 1)).astype(np.int32)
-        operation = all_pairs.AllPairs(
-            self.name, kind, parameters, row, weight, first, last, start, ignored, members.table
-        )
+        lists = first, last, start, ignored
+        operation = all_pairs.AllPairs(self.name, kind, parameters, row, weight, *lists, members.table)
         operation.acts_on_points = members.on_points
         return operation
 
@@ -319,15 +297,9 @@ class PairForce(Force):
         if len(members.row):
             reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
         layout.expect_width(self.name, reach)
-        skin = self._numbers["skin"]
-        return NeighborList(
-            members.row,
-            members.group,
-            radius,
-            reach,
-            _SKIN * reach if skin is None else skin,
-            *_excluded(self.name, self._exclusions, members),
-        )
+        skin = _SKIN * reach if (given := self._numbers["skin"]) is None else given
+        excluded = _excluded(self.name, self._exclusions, members)
+        return NeighborList(members.row, members.group, radius, reach, skin, *excluded)
 
 
 @declared
@@ -340,9 +312,8 @@ class TwoGroups(PairForce):
         "(E, 2) int, optional", "As in `SoftSphere`.", default=None, kw_only=True
     )
     skin: float | None = number(
-        "nm", "As in `SoftSphere`; 0.4 times the cutoff where none is given.",
-        default=None, kw_only=True, at_least=0.0,
-    )  # fmt: skip
+        "nm", "As in `SoftSphere`; 0.4 times the cutoff where none is given.", default=None, kw_only=True, at_least=0.0
+    )
     along_surface: bool = argument("bool", "As in `SoftSphere`.", default=False, kw_only=True)
 
 
@@ -369,6 +340,9 @@ class _Members(NamedTuple):
     noun: str
     on_points: bool
 
+    def chosen(self, rows: np.ndarray) -> "_Members":
+        return self._replace(**{name: getattr(self, name)[rows] for name in ("row", "group", "bead", "number")})
+
 
 def _numbered(group: Any) -> Any:
     """Return sites as they are, beads by their rows; of handles the beads that are there."""
@@ -382,22 +356,10 @@ def _renumbered(exclusions: np.ndarray, a: np.ndarray, b: np.ndarray | None) -> 
     return exclusion_pairs("exclusions", left[exclusions[~gone[exclusions].any(axis=1)]])
 
 
-def _frozen_group(what: str, beads: Any) -> Any:
-    """Return handles as they are; bead numbers copied, so that later changes have no effect."""
-    handles = handles_in(beads)
-    if handles:
-        return handles
-    out = array(what, beads, (None,), dtype=np.int64, error=TopologyError).copy()
-    out.flags.writeable = False
-    return out
-
-
 def exclusion_pairs(force: str, exclusions: "Rows | None") -> np.ndarray:
     """Return pairs of numbers as a user gives them: (E, 2), read-only."""
     given = np.empty((0, 2), np.int64) if exclusions is None else exclusions
-    out = array(f"{force}: exclusions", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
-    out.flags.writeable = False
-    return out
+    return bead_rows(f"{force}: exclusions", given, (None, 2))
 
 
 def excluded_beads(force: str, pairs: np.ndarray, layout: "Layout") -> tuple[np.ndarray, np.ndarray]:

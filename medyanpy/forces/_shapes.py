@@ -179,25 +179,20 @@ def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, mee
     in_a, in_b = (np.array(sorted({p.kind for p in parts}), int) for parts in (a, b))
     across = meet[np.ix_(in_a, in_b)].any(axis=1), meet[np.ix_(in_b, in_a)].any(axis=1)
     within = [meet[np.ix_(c, c)].any(axis=1) & among for c, among in ((in_a, among_a), (in_b, among_b))]
-    kept = [
-        [p for p in parts if p.kind in c[x | w]]
-        for parts, c, x, w in zip((a, b), (in_a, in_b), across, within, strict=True)
-    ]
+    sides = zip((a, b), (in_a, in_b), across, within, strict=True)
+    kept = [[p for p in parts if p.kind in c[x | w]] for parts, c, x, w in sides]
     # As in NeighborList: 3 is for shapes that meet those of their own group.
     groups = 3 if within[0].any() else 1, 3 if within[1].any() else 2
     group = [np.full(len(p.corners), g) for parts, g in zip(kept, groups, strict=True) for p in parts]
     parts = kept[0] + kept[1]
     if not parts:
         return np.zeros(0, np.int32), 0, 2, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), no_chain(0)
-    return (
-        np.concatenate([p.corners.ravel() for p in parts]).astype(np.int32),
-        sum(len(p.corners) for p in parts if p.corners.shape[1] == 1),
-        max(2, *(p.corners.shape[1] for p in parts)),
-        np.concatenate(group).astype(np.int32),
-        np.concatenate([p.radius for p in parts]),
-        np.repeat([p.kind for p in parts], [len(p.corners) for p in parts]).astype(np.int32),
-        np.concatenate([p.chain for p in parts]),
-    )
+    corners = np.concatenate([p.corners.ravel() for p in parts]).astype(np.int32)
+    single = sum(len(p.corners) for p in parts if p.corners.shape[1] == 1)
+    kinds = np.repeat([p.kind for p in parts], [len(p.corners) for p in parts]).astype(np.int32)
+    radius, chain = (np.concatenate([getattr(p, name) for p in parts]) for name in ("radius", "chain"))
+    widest, group_of = max(2, *(p.corners.shape[1] for p in parts)), np.concatenate(group).astype(np.int32)
+    return corners, single, widest, group_of, radius, kinds, chain
 
 
 def corner_sites(tables: Sequence[tuple[Any, ...]]) -> tuple[SiteTable, np.ndarray]:

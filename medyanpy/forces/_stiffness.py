@@ -42,18 +42,11 @@ class Coordinates:
     """
 
     def __init__(self, n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> None:
-        self.n: int = n
-        self.term: np.ndarray = term
-        self.row: np.ndarray = row
-        self.size: np.ndarray = size
+        self.n, self.term, self.row, self.size = n, term, row, size
 
     def __add__(self, other: "Coordinates") -> "Coordinates":
-        parts = zip(self._entries, other._entries, strict=True)
-        return Coordinates(self.n, *(np.concatenate(pair) for pair in parts))
-
-    @property
-    def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.term, self.row, self.size
+        parts = ((getattr(self, name), getattr(other, name)) for name in ("term", "row", "size"))
+        return Coordinates(self.n, *map(np.concatenate, parts))
 
     def __getitem__(self, chosen: np.ndarray) -> "Coordinates":
         """Return the coordinates numbered `chosen` (k,), any of them several times."""
@@ -94,9 +87,7 @@ class Start:
     """
 
     def __init__(self, topology: "Topology", overdamped: bool = False, box: Box | None = None) -> None:
-        self.topology = topology
-        self.overdamped = overdamped
-        self.box = box
+        self.topology, self.overdamped, self.box = topology, overdamped, box
         self.n: int = topology.n_beads
         n = self.n
         oriented = topology.oriented_handles
@@ -154,19 +145,14 @@ class Start:
 
     @cached_property
     def _riders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows and triangles of in-triangle points.
-
-        The row of each bead in the next two arrays, or -1; corners of the triangles in which points start; and weights
-        of these corners, to which a force on a point is passed on.
-        """
+        """Row of each bead in the next two arrays, or -1; corners of the triangles where points start, and weights of
+        these."""
         rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
         for handle in self.topology.point_handles:
             rider[handle.beads] = sum(map(len, corners)) + np.arange(len(handle))
             corners.append(handle.membrane.beads[handle.membrane.mesh.faces[handle.triangles]])
             weights.append(handle.barycentric)
         return rider, np.concatenate(corners), np.concatenate(weights)
-
-    # Coordinates that springs act on ---------------------------------------------------------------------------
 
     def coordinates(self, beads: "Beads", sizes: Any = 1.0) -> Coordinates:
         """Return coordinates (T,) that each of the beads (T, c) or (T,) moves by sizes of the same shape."""
@@ -200,8 +186,6 @@ class Start:
         """Return the places where sites start, (n, 3) nm."""
         return sites.places(self, self._turning - self.n)
 
-    # Springs on them ---------------------------------------------------------------------------------------------
-
     def springs(self, coordinates: Coordinates, stiffness: "Numbers") -> np.ndarray:
         """Return squared frequencies (rows,) of springs, pN/nm, one for all coordinates or one for each."""
         c = coordinates
@@ -222,10 +206,10 @@ class Start:
     def contacts(
         self, members: Coordinates, groups: np.ndarray, pairs: np.ndarray, stiffness: "Numbers", least: float
     ) -> np.ndarray:
-        """Return squared frequencies (rows,) of members that touch.
+        """Return squared frequencies (rows,) of members that touch: pairs (P, 2) now, and others later.
 
-        Pairs (P, 2) touch now. Since others may touch later, each member has at least the frequency of a contact of
-        stiffness `least` with the lightest member it can meet. Members of the groups 1 and 2 meet, those of 3 meet all.
+        So each has at least the frequency of a contact of stiffness `least` with the lightest member it can meet.
+        Members of the groups 1 and 2 meet, those of 3 meet all.
         """
         touching = self.springs(members[pairs[:, 0]] + members[pairs[:, 1]], stiffness)
         size = members.sums(self.lightness)
@@ -246,10 +230,8 @@ class Start:
 
 
 def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = False) -> float | None:
-    """Return 2 over the highest frequency, or 2 over the highest rate where there are no velocities, s.
-
-    It is inf where nothing is stiff, None where nothing is known.
-    """
+    """Return 2 over the highest frequency, or rate without velocities, s; inf where nothing is stiff, None where
+    unknown."""
     if squared_frequencies is None:
         return None
     highest = float(squared_frequencies.max(initial=0.0))
@@ -287,10 +269,8 @@ def added_up(n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> Coo
 
 
 def heights_over_rings(membrane: "Membrane") -> tuple[Coordinates, np.ndarray]:
-    """Return Lz of each vertex (V,) and its area A, by rows of beads.
-
-    Where a vertex is nearly flat with heights z, H = Lz/2A.
-    """
+    """Return Lz of each vertex (V,) and its area A, by rows of beads: H = Lz/2A where it is nearly flat with heights
+    z."""
     mesh, n = membrane.mesh, len(membrane)
     area = np.zeros(n)
     np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)

@@ -4,6 +4,8 @@ A star is a vertex with its ring. Its energy depends only on the vectors d_i fro
 neighbours. Second derivatives are those in d_i; those of the centre follow from invariance under shifts.
 """
 
+from typing import Any
+
 import numpy as np
 
 __all__ = ["Stars"]
@@ -13,14 +15,10 @@ _STEP = 1e-30
 
 
 class Stars:
-    """Stars, n of them, of m triangles each.
+    """Stars, n of them, of m triangles each: centres (n,), and the corners (n, m) after it of each triangle,
+    anticlockwise.
 
-    Parameters
-    ----------
-    centre : (n,) int
-    second, third : (n, m) int
-        The corners of each triangle that come after the centre, anticlockwise. In a full ring each neighbour is second
-        in one triangle and third in another.
+    In a full ring each neighbour is second in one triangle and third in another.
     """
 
     def __init__(self, centre: np.ndarray, second: np.ndarray, third: np.ndarray) -> None:
@@ -30,27 +28,13 @@ class Stars:
         self._last = np.argsort(self._next, axis=1)
 
     def squared_frequencies(
-        self,
-        vertices: np.ndarray,
-        kappa: np.ndarray,
-        curvature: np.ndarray,
-        lightness: np.ndarray,
-        projected: bool,
+        self, vertices: np.ndarray, kappa: np.ndarray, curvature: np.ndarray, lightness: np.ndarray, projected: bool
     ) -> np.ndarray:
         """Return bounds (n, m+1) of the squared frequencies of the stars, by `beads`, 1/s².
 
-        They are sums of the norms of the blocks in each row of the matrix of second derivatives, which dominate it as
-        rows of numbers do.
-
-        Parameters
-        ----------
-        vertices : (V, 3) float, nm
-        kappa, curvature : (n,) float
-            Modulus and spontaneous curvature of each centre.
-        lightness : (n, m+1) float
-            1/√m of `beads`.
-        projected : bool
-            Use the projected one of the two vertex forms.
+        They are sums of the norms of the blocks in each row of the matrix of second derivatives, which dominate it.
+        `kappa` and `curvature` (n,) are those of centres, `lightness` (n, m+1) is 1/√m of `beads`; `projected`: of the
+        projected form.
         """
         ways = vertices[self.beads[:, 1:]] - vertices[self.beads[:, :1]]
         n, m, _ = ways.shape
@@ -86,9 +70,7 @@ class Stars:
         return own + np.take_along_axis(others, self._last[:, :, None], axis=1)
 
 
-def _by_vectors(
-    a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_vectors(a: Any, G: np.ndarray, S: np.ndarray, kappa: Any, curvature: Any) -> tuple[np.ndarray, ...]:
     """Return derivatives of the vertex form by its three sums."""
     GG = _dot(G, G)
     b = a - (curvature / 3.0)[:, None] * G
@@ -96,9 +78,7 @@ def _by_vectors(
     return u, -(curvature / 3.0)[:, None] * u - (0.5 * _dot(u, b) / GG)[:, None] * G, np.zeros_like(S)
 
 
-def _by_curvature(
-    a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_curvature(a: Any, G: np.ndarray, S: np.ndarray, kappa: Any, curvature: Any) -> tuple[np.ndarray, ...]:
     """Return derivatives of the projected form by its three sums."""
     GG = _dot(G, G)
     H = 3.0 * _dot(a, G) / GG

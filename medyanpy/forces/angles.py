@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["AngleLinks", "DirectionLinks", "NormalLinks"]
 
 
+def _turning(start: Start, a: Sites, b: Sites) -> Coordinates:
+    """Return the turn of directions between sites (n,) as coordinates."""
+    length = np.linalg.norm(displacement(start.site_positions(a), start.site_positions(b), start.box), axis=1)
+    # Where two sites meet there is no direction, and no force.
+    over = np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0.0)
+    return (start.sites(a) + start.sites(b)).times(over)
+
+
 class _Angles(SiteTerms):
     """Base of both kinds of angles, which differ in the sites that make the two directions."""
 
@@ -36,14 +44,8 @@ class _Angles(SiteTerms):
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         ends = self._ends_in(start)
-        places, coordinates = [start.site_positions(s) for s in ends], [start.sites(s) for s in ends]
-        parts = []
-        for i, j in self.directions:
-            length = np.linalg.norm(displacement(places[i], places[j], start.box), axis=1)
-            # Where two sites meet there is no angle, and no force.
-            over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
-            parts.append((coordinates[i] + coordinates[j]).times(over))
-        return start.springs(parts[0] + parts[1], self._numbers["stiffness"])
+        first, second = (_turning(start, ends[i], ends[j]) for i, j in self.directions)
+        return start.springs(first + second, self._numbers["stiffness"])
 
     def _operation(self, layout: "Layout") -> Operation:
         k, angle = (np.ascontiguousarray(self._numbers[name]) for name in self.changeable)
@@ -70,24 +72,12 @@ class AngleLinks(_Angles):
         The three sites of each angle, as many of each; 0 are allowed. See `Sites`: beads of any kind, places on the
         links of filaments (``filaments.sites``), in-triangle points, weighted means, places that do not move.
 
-    Raises
-    ------
-    TopologyError
-        Sites of different number, b the same bead as a or c, handles of different topologies, or (when bound) a bead
-        that does not exist.
-    ParameterError
-        A number outside its domain.
-
     Notes
     -----
     With θ0 = 0 or π the energy is smooth everywhere but where two sites of a term meet. With θ0 between them the force
-    has no limit as θ goes to 0 or π, where all directions of bending are equivalent; it is zero there, the mean over
-    all. Where b meets a or c there is no angle: the term has the energy k and no force. The angle's sign and the plane
-    it lies in are free.
-
-    Each angle has a number, as each of `Links` has; forces on a bead are summed in the order of these numbers.
-    Momentum and angular momentum are kept where no site is an anchor. Second and third derivatives are offered where no
-    site is on an oriented bead, with an arm.
+    is zero at θ = 0 and π, the mean over all directions of bending. Where b meets a or c the term has the energy k and
+    no force. Its sign and plane are free. Each angle has a number, as each of `Links` has. Second and third derivatives
+    are offered where no site is on an oriented bead, with an arm.
 
     References
     ----------
@@ -101,13 +91,9 @@ class AngleLinks(_Angles):
     >>> topology = mp.Topology()
     >>> mother = topology.add_filament([[0.0, 0, 0], [50.0, 0, 0], [100.0, 0, 0]], node_mass=4e-12)
     >>> branch = topology.add_filament([[50.0, 6, 0], [50.0, 40, 0]], node_mass=4e-12)
-    >>> system = mp.System(topology)
     >>> sites = mother.sites(0, 1), mother.sites(0, 1, 0.0), branch.sites(0, 0)
-    >>> system.add_force(mp.forces.AngleLinks(*sites, 10.0, np.deg2rad(70)))
+    >>> mp.forces.AngleLinks(*sites, 10.0, np.deg2rad(70))
     AngleLinks(1: stiffness=10, angle=1.22173)
-    >>> state = mp.Context(system, mp.VerletIntegrator(1e-9)).get_state(energy=True)
-    >>> bool(np.isclose(state.potential_energy, 10.0 * (1.0 - np.cos(np.deg2rad(20)))))
-    True
     """
 
     c: Given["Beads", Sites] = argument(SITES, attribute="The third site of each angle.")
@@ -144,30 +130,10 @@ class DirectionLinks(_Angles):
     a, b, c, d
         The four sites of each term, as many of each; 0 are allowed. The two directions may share sites.
 
-    Raises
-    ------
-    TopologyError
-        Sites of different number, a the same bead as b or c as d, handles of different topologies, or (when bound) a
-        bead that does not exist.
-    ParameterError
-        A number outside its domain.
-
     Notes
     -----
     As of `AngleLinks`, which has this term with the directions from b to a and from b to c. Only directions matter, not
     places: the force is a pair of couples.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> nodes = [[0.0, 0, 0], [27.0, 0, 0]], [[0.0, 5, 0], [0.0, 32, 0]]
-    >>> actin = topology.add_filaments(nodes, node_mass=4e-12)
-    >>> start, end = (actin.sites([0, 1], 0, fraction) for fraction in (0.0, 1.0))
-    >>> system = mp.System(topology)
-    >>> bundle = system.add_force(mp.forces.DirectionLinks(start[0], end[0], start[1], end[1], 40.0, angle=0.0))
-    >>> mp.Context(system, mp.VerletIntegrator(1e-9)).get_state(energy=True).potential_energy
-    40.0
     """
 
     c: Given["Beads", Sites] = argument(SITES, attribute="The third site of each term.")
@@ -181,25 +147,16 @@ class DirectionLinks(_Angles):
     apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (2, 3))
 
     def add(
-        self,
-        a: "Beads",
-        b: "Beads",
-        c: "Beads",
-        d: "Beads",
-        stiffness: "Numbers | None" = None,
+        self, a: "Beads", b: "Beads", c: "Beads", d: "Beads", stiffness: "Numbers | None" = None,
         angle: "Numbers | None" = None,
-    ) -> np.ndarray:
+    ) -> np.ndarray:  # fmt: skip
         """Add terms, as `Links.add`."""
         return self._add((a, b, c, d), stiffness=stiffness, angle=angle)
 
     def move(
-        self,
-        ids: "Ids",
-        a: "Beads | None" = None,
-        b: "Beads | None" = None,
-        c: "Beads | None" = None,
+        self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None, c: "Beads | None" = None,
         d: "Beads | None" = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Move sites of terms, as `Links.move`."""
         self._move(ids, (a, b, c, d))
 
@@ -230,32 +187,13 @@ class NormalLinks(SiteTerms):
     -----
     The normal at a point with the weights λ (``normals`` of in-triangle points, where they start) is that of
     :math:`\sum_i \lambda_i G_i` over the corners of its triangle; G sums the area vectors of the triangles round a
-    vertex. It is continuous over the whole membrane, with a kink at edges, as the energy is; the normal of the triangle
-    itself would jump there. Turned about the normal, and moved along or away from the membrane, directions are free:
-    `Links` of length 0 between a site and the point keep them in place.
+    vertex. It is continuous over the whole membrane, with a kink at edges, as the energy is. Turned about the normal,
+    and moved, directions are free: `Links` of length 0 between a site and the point keep them in place.
 
     The forces are exact derivatives: a couple turns the direction, its opposite turns the triangles round the three
-    corners, and the point moves towards a normal along the direction: `ṗ_λ = -∂U/∂λ`. Momentum and angular momentum are
-    kept where no site is an anchor. A direction without length, and a point whose triangles have area vectors that
-    cancel, have the energy k and no force. Second derivatives are not offered. Cost: 3 µs a term, on one thread.
-
-    Each term has a number, as each of `Links` has.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(4, 4, 10.0), vertex_mass=1.0)
-    >>> foot = topology.add_intriangle_points(sheet, triangles=[8], barycentric=[[0.2, 0.3, 0.5]], mass=1.0)
-    >>> tilted = [[0.6, 0.8, 0, 0]]
-    >>> body = topology.add_rigid_bodies([[20.0, 20, 0]], tilted, mass=1.0, inertia=(1, 1, 1))
-    >>> system = mp.System(topology)
-    >>> ends = body.sites([[0.0, 0, 0]]), body.sites([[0.0, 0, 1]])
-    >>> system.add_force(mp.forces.NormalLinks(*ends, foot, stiffness=100.0))
-    NormalLinks(1: stiffness=100)
-    >>> energy = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy
-    >>> print(f"{energy:.6f}")                              # the third axis has the z component 1 - 2 * 0.8²
-    128.000000
+    corners, and the point moves towards a normal along the direction: `ṗ_λ = -∂U/∂λ`. A direction without length, and a
+    point whose triangles have area vectors that cancel, have the energy k and no force. Second derivatives are not
+    offered. Cost: 3 µs a term, on one thread. Each term has a number, as each of `Links` has.
     """
 
     point: Given["Beads", Sites] = argument(
@@ -286,9 +224,8 @@ class NormalLinks(SiteTerms):
 
     def _expect_points(self, points: Sites, handles: Any) -> None:
         beads = points.single_beads
-        known = [handle for handle in handles if not isinstance(handle, InTrianglePoints)]
         wrong = beads < 0
-        for handle in known:
+        for handle in (handle for handle in handles if not isinstance(handle, InTrianglePoints)):
             wrong |= np.isin(beads, handle.beads)
         if wrong.any():
             t = int(np.argmax(wrong))
@@ -298,9 +235,7 @@ class NormalLinks(SiteTerms):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         a, b, points = self._ends_in(start)
         self._expect_points(points, start.topology.handles)
-        length = np.linalg.norm(displacement(start.site_positions(a), start.site_positions(b), start.box), axis=1)
-        over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
-        turning = (start.sites(a) + start.sites(b)).times(over) + self._normals(start, points.single_beads)
+        turning = _turning(start, a, b) + self._normals(start, points.single_beads)
         return start.springs(turning, self._numbers["stiffness"])
 
     def _normals(self, start: Start, beads: np.ndarray) -> Coordinates:
@@ -338,6 +273,4 @@ class NormalLinks(SiteTerms):
         self._expect_points(self._sites[2], layout.topology.handles)
         places = layout.internal(self._sites[2].single_beads).astype(np.int32)
         stiffness = np.ascontiguousarray(self._numbers["stiffness"])
-        return NormalLinksOperation(
-            self.name, self._table(layout), layout.triangulation.triangles, places, stiffness
-        )
+        return NormalLinksOperation(self.name, self._table(layout), layout.triangulation.triangles, places, stiffness)

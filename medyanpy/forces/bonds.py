@@ -10,24 +10,14 @@ from medyanpy._kernels.core.program import Operation
 from medyanpy._kernels.core.sites import SiteTable
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import bonds
-from medyanpy._tools.domains import Domain
+from medyanpy._tools.declared import number
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Rows
-from medyanpy.forces._base import (
-    Each,
-    Given,
-    NamedTerms,
-    argument,
-    check_beads,
-    declared,
-    domain_table,
-    expect_handle,
-    number,
-)
+from medyanpy.forces._base import Each, Given, NamedTerms, argument, bead_rows, check_beads, declared, expect_handle
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import Start
 
@@ -49,16 +39,14 @@ class HarmonicBonds(NamedTerms):
 
     .. math:: U = \sum_b \tfrac12 k_b (|x_{j_b} - x_{i_b}| - \ell_b)^2
 
+    Two beads in one place do not push each other: the mean over all directions.
+
     Raises
     ------
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
     ParameterError
         A number outside its domain; (by a Context) a bond that is longer at rest than half of the periodic box.
-
-    Notes
-    -----
-    For coincident beads the direction is undefined; the force is set to zero, the mean over all directions.
 
     Examples
     --------
@@ -72,11 +60,9 @@ class HarmonicBonds(NamedTerms):
     noun = "bond"
     terms = "_pairs"
     pairs: Given["Rows", np.ndarray] = argument(
-        "(B, 2) int",
-        "The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may "
-        "occur more than once.",
-        attribute="(B, 2) bead numbers.",
-    )
+        "(B, 2) int", "The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a "
+        "pair may occur more than once.", attribute="(B, 2) bead numbers.",
+    )  # fmt: skip
     stiffness: Each = number("pN/nm", "The k of the energy.", at_least=0.0, per="pairs", many="(B,)")
     length: Each = number("nm", "ℓ, where the bond is relaxed.", at_least=0.0, per="pairs", many="(B,)")
 
@@ -108,8 +94,7 @@ class CustomBonds(WrittenForce, NamedTerms):
     pairs : (B, 2) int
         The two beads of each bond, as of `HarmonicBonds`.
     energy : str or SymPy expression
-        u, pN nm: numbers, pi, r (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
-        of :doc:`/forces/fields`; behind semicolons, definitions of further names.
+        u, pN nm, of r (nm) and parameters, with the grammar and functions of :doc:`/forces/fields`.
     name, group
         See `Force`.
     **parameters : float or (B,) float, finite
@@ -126,25 +111,16 @@ class CustomBonds(WrittenForce, NamedTerms):
 
     Notes
     -----
-    The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel, so that
-    forces, and the second and third derivatives for linearly implicit kicks, are exact to rounding. Where u is not a
-    number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
-    force is then zero, as of `HarmonicBonds`.
+    The expression is read, never run. Its first three derivatives are exact to rounding. Where u is not a number, or
+    infinite, the run stops. Two beads in one place do not push each other.
 
     Examples
     --------
     Finitely extensible springs (Kremer & Grest, J. Chem. Phys. 92, 5057 (1990)):
 
     >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> chain = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [3.0, 4.0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> fene = system.add_force(
-    ...     mp.forces.CustomBonds([[0, 1], [1, 2]], "-k/2*R^2*log(1 - (r/R)^2)", k=2.0, R=[6.0, 5.0])
-    ... )
-    >>> f"{mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy:.6f}"
-    '35.897836'
-    >>> fene.set(k=0.0)
+    >>> mp.forces.CustomBonds([[0, 1], [1, 2]], "-k/2*R^2*log(1 - (r/R)^2)", k=2.0, R=[6.0, 5.0])
+    CustomBonds('-k/2*R^2*log(1 - (r/R)^2)', k=2, R=array of 2)
     """
 
     of_positions_alone = True
@@ -188,10 +164,7 @@ class CustomBonds(WrittenForce, NamedTerms):
         return start.bonds(self._pairs, np.maximum(np.maximum(second, across), 0.0))
 
     def _lengths(self, layout: "Layout") -> np.ndarray:
-        """Return for each bond the distance at which its energy ends or stops falling, (B,) nm.
-
-        The energy ends (is nan) where chains cannot be longer; else the distance is the length at rest.
-        """
+        """Return for each bond the distance at which its energy ends (is nan), or else is at rest, (B,) nm."""
         graph, u, _ = self._graph(self.changeable)
         slope = graph.derivative(u, 0)
         x = Start(layout.topology).positions[self._pairs]
@@ -211,10 +184,9 @@ class CustomBonds(WrittenForce, NamedTerms):
             falls = energy[:, :-1] - energy[:, 1:] > _SLIGHT * scale
             ends = np.isfinite(energy[:, :-1]) & np.isnan(energy[:, 1:])
             # The last of the steps in which it falls, or the first in which it ends.
-            k = np.where(ends.any(axis=1), ends.argmax(axis=1), falls.shape[1] - 1 - falls[:, ::-1].argmax(axis=1))[
-                :, None
-            ]
             is_end = ends.any(axis=1)[:, None]
+            last = falls.shape[1] - 1 - falls[:, ::-1].argmax(axis=1)
+            k = np.where(is_end, ends.argmax(axis=1)[:, None], last[:, None])
             # It is lowest in that step or in the next.
             beyond = np.minimum(k + np.where(is_end, 1, 2), r.shape[1] - 1)
             low, high = np.take_along_axis(r, k, axis=1), np.take_along_axis(r, beyond, axis=1)
@@ -237,9 +209,8 @@ class CustomBonds(WrittenForce, NamedTerms):
 
         def make(owner: Any, offset: Any, other: Any, term: Any, table: SiteTable, ends: np.ndarray) -> Operation:
             values = np.zeros((len(ends), 4))
-            return bonds.WrittenBonds(
-                self.name, owner, offset, other, term, values, table, ends.astype(np.int32), own, programs
-            )
+            places = ends.astype(np.int32)
+            return bonds.WrittenBonds(self.name, owner, offset, other, term, values, table, places, own, programs)
 
         return bind_places(layout, self._pairs, make)
 
@@ -253,8 +224,8 @@ class MembraneEdgeSprings(HarmonicBonds):
     ----------
     membrane : Membrane
     stiffness : float or (E,) float, pN/nm, >= 0
-        The k of the energy. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus
-        √3 k/4 (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
+        The k of the energy. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus √3
+        k/4 (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
     length : float or (E,) float, nm, >= 0, optional
         ℓ in the order of ``mesh.edges``; the length each edge starts with where none is given.
     name, group
@@ -267,11 +238,10 @@ class MembraneEdgeSprings(HarmonicBonds):
 
     Notes
     -----
-    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3, with long waves that bend only by
-    stretching. The apparent bending modulus of the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]),
-    several times κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which does not change κ. Neither
-    is a fluid: vertices never exchange neighbours, unless edges are flipped. With one stiffness and one length for all,
-    springs follow the edges then; numbers for each edge refuse that.
+    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3. The apparent bending modulus of the mode
+    l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]), several times κ for l = 2; for a bilayer take
+    ``MembraneArea(per_triangle=True)``, which does not change κ. With one stiffness and one length for all, springs
+    follow edges that are flipped; numbers for each edge refuse that.
     """
 
     of_positions_alone = False
@@ -280,22 +250,13 @@ class MembraneEdgeSprings(HarmonicBonds):
     )
 
     def __init__(
-        self,
-        membrane: Membrane,
-        stiffness: "Numbers",
-        length: "Numbers | None" = None,
-        *,
-        name: str | None = None,
+        self, membrane: Membrane, stiffness: "Numbers", length: "Numbers | None" = None, *, name: str | None = None,
         group: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._membrane = expect_handle("MembraneEdgeSprings: membrane", membrane, Membrane, "a membrane")
-        super().__init__(
-            membrane.beads[membrane.mesh.edges],
-            stiffness,
-            membrane.mesh.edge_lengths if length is None else length,
-            name=name,
-            group=group,
-        )
+        mesh = membrane.mesh
+        length = mesh.edge_lengths if length is None else length
+        super().__init__(membrane.beads[mesh.edges], stiffness, length, name=name, group=group)
 
     @property
     def membrane(self) -> Membrane:
@@ -324,12 +285,11 @@ def bind_springs(force: HarmonicBonds, layout: "Layout", pairs: np.ndarray) -> O
 
 def check_pairs(force: str, pairs: "Rows") -> np.ndarray:
     """Return bead numbers (B, 2) of bonds, none from a bead to itself; a copy, read-only."""
-    out = array(f"{force}: pairs", pairs, (None, 2), dtype=np.int64, error=TopologyError).copy()
+    out = bead_rows(f"{force}: pairs", pairs, (None, 2))
     loops = out[:, 0] == out[:, 1]
     if loops.any():
         b = int(np.argmax(loops))
         raise TopologyError(f"{force}: bond {b} joins bead {out[b, 0]} to itself")
-    out.flags.writeable = False
     return out
 
 
@@ -361,16 +321,9 @@ def _of_kind(name: str, kind: Radial, parameters: Any) -> Callable[..., Operatio
 def _bind_ends(table: SiteTable, ends: np.ndarray, make: Callable[..., Operation]) -> Operation:
     """Call `make` for pairs (n, 2) of rows of a table; each row has a list of its bonds, in the order given."""
     owner_of = ends.T.ravel()
-    # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the
-    # same rank in it.
+    # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have one rank.
     rank = np.tile(np.arange(len(ends), dtype=np.int32), 2)
     order = np.lexsort((rank, owner_of))
     owner, counts = np.unique(owner_of, return_counts=True)
-    return make(
-        owner.astype(np.int32),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        ends[:, ::-1].T.ravel()[order].astype(np.int32),
-        rank[order],
-        table,
-        ends,
-    )
+    start, other = np.concatenate([[0], np.cumsum(counts)]), ends[:, ::-1].T.ravel()[order]
+    return make(owner.astype(np.int32), start.astype(np.int32), other.astype(np.int32), rank[order], table, ends)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SoftCollisions"]
 
-# In units of the mean radius, so that a few large balls do not make all rows long; see
-# tests/benchmarks/bench_collisions.py.
+# Times the mean radius, so that a few large balls do not make all rows long: tests/benchmarks/bench_collisions.py.
 _SKIN = 0.8
 _MAX_MASK = 2**63 - 1
 _LAYERS = (
@@ -38,8 +37,6 @@ _LAYERS = (
 @declared
 class SoftCollisions(ShapeForce):
     r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness.
-
-    These are balls, links of filaments, segments of rods and triangles of membranes.
 
     .. math:: U = \sum_{(a, b)} \tfrac12 k_{ab}\,(L_{ab} - r_{ab})^2 \quad\text{for}\; r_{ab} < L_{ab} = R_a + R_b,
               \qquad k_{ab} = \frac{k_a k_b}{k_a + k_b}
@@ -75,36 +72,21 @@ class SoftCollisions(ShapeForce):
     Notes
     -----
     Shapes of a membrane that share a vertex, and a point and the membrane it lives in, do not collide. A force on an
-    in-triangle point is passed on to the corners of its triangle, so that a bead on a point pushes the membrane too.
+    in-triangle point is passed on to the corners of its triangle.
 
-    Two points in one place, a point on a segment, and segments that end on each other have no direction to push in:
-    that term exerts no force, the mean over all directions. Segments that cross, and a point inside a triangle, have
-    one but for its sign: the second of two segments P, Q is pushed along P × Q, and a point against the normal of the
-    triangle. Up to there shapes resist with k L²/2: choose it well above kT. Beyond, nothing pushes them back.
+    Two points in one place, a point on a segment, and segments that end on each other have no force, the mean over all
+    directions. Where segments cross, the second of P and Q is pushed along P × Q; a point inside a triangle is pushed
+    against its normal. Up to there shapes resist with k L²/2: choose it well above kT. Beyond, nothing pushes them
+    back.
 
-    The force is continuous, its derivative jumps where shapes touch and where the closest points reach an end or edge.
-    A point near an edge of a membrane touches both triangles, and is pushed by both: keep L well below the mesh width.
-
-    Cost: linear in the number of shapes at given density. Lists are made of spheres around shapes: shapes that are
-    long compared with their distances, and a few that are much larger than the others, make that slower.
+    The derivative of the force jumps where shapes touch and where the closest points reach an end or edge. A point near
+    an edge of a membrane is pushed by both triangles: keep L well below the mesh width. Cost: linear in the number of
+    shapes; long shapes, and a few that are much larger than the others, make it slower.
 
     References
     ----------
     K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016), MEDYAN. V. J. Lumelsky, Inf. Process.
     Lett. 21, 55 (1985), and C. Ericson, Real-Time Collision Detection (2005), closest points.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> actin = topology.add_filaments([[[0.0, 0, 0], [27, 0, 0]], [[13, -10, 5.0], [13, 10, 5]]], node_mass=4e-12)
-    >>> balls = topology.add_balls([[0.0, 0, 20]], radius=15.0, mass=4e-12)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.SoftCollisions([actin, balls], stiffness=100.0, radius=[3.0, None]))
-    SoftCollisions(stiffness=100, radius=(3.0, None), switchover=8, skin=None)
-    >>> context = mp.Context(system, mp.VerletIntegrator(1e-9))
-    >>> round(context.get_state(energy=True).potential_energy, 9)  # (100/2)/2 (6 - 5)²
-    25.0
     """
 
     conserves_momentum = True
@@ -116,24 +98,19 @@ class SoftCollisions(ShapeForce):
         "pN/nm", "k of the shapes of each handle. Shapes with k = 0 repel nothing.", at_least=0.0, per="handles"
     )
     radius: Given["Numbers | Sequence[float | None] | None", float | np.ndarray | None] = number(
-        "nm",
-        "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need "
-        "one.",
-        default=None, above=0.0, per="handles",
+        "nm", "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other "
+        "handles need one.", default=None, above=0.0, per="handles",
     )  # fmt: skip
     layers: InitVar["Numbers"] = argument("int or one per handle, >= 0", _LAYERS, default=1, kw_only=True)
     no_collide: InitVar["Numbers"] = argument("int or one per handle, >= 0", _LAYERS, default=0, kw_only=True)
     self_avoiding: InitVar[Any] = argument(
-        "bool or one per handle, optional",
-        "Whether the shapes of one handle collide with each other, where layers let them. By default all do but the "
-        "triangles of a membrane.",
-        default=None, kw_only=True,
+        "bool or one per handle, optional", "Whether the shapes of one handle collide with each other, where layers "
+        "let them. By default all do but the triangles of a membrane.", default=None, kw_only=True,
     )  # fmt: skip
     neighbors: InitVar[int] = argument(
-        "int, >= 1",
-        "Links of one filament do not collide if they are the same or up to `neighbors` links apart: 1 leaves out "
-        "those that share a node. A filament thicker than its links are long, R > ℓ/2, needs more: L/ℓ rounded up.",
-        default=1, kw_only=True,
+        "int, >= 1", "Links of one filament do not collide if they are the same or up to `neighbors` links apart: 1 "
+        "leaves out those that share a node. A filament thicker than its links are long, R > ℓ/2, needs more: L/ℓ "
+        "rounded up.", default=1, kw_only=True,
     )  # fmt: skip
     exclusions: Given["Rows | None", np.ndarray] = argument(
         "(E, 2) int, optional",
@@ -145,9 +122,8 @@ class SoftCollisions(ShapeForce):
         default=8.0, kw_only=True, at_least=0.0,
     )  # fmt: skip
     skin: float | None = number(
-        "nm",
-        "Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to "
-        "the bit. 0.8 times the mean radius of all beads where none is given.",
+        "nm", "Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same "
+        "to the bit. 0.8 times the mean radius of all beads where none is given.",
         default=None, kw_only=True, at_least=0.0,
     )  # fmt: skip
 
@@ -165,16 +141,9 @@ class SoftCollisions(ShapeForce):
         self._neighbors = whole_number(f"{self.name}: neighbors", given["neighbors"], at_least=1, at_most=2**31 - 1)
         self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
-    # What is given ------------------------------------------------------------------------------------------
-
     def _masks(self, what: str, value: Any) -> np.ndarray:
-        masks = [
-            whole_number(f"{self.name}: {what}[{i}]", mask, at_most=_MAX_MASK)
-            for i, mask in enumerate(self._each(what, value))
-        ]
-        return np.array(masks, np.int64)
-
-    # The operation ------------------------------------------------------------------------------------------
+        each = enumerate(self._each(what, value))
+        return np.array([whole_number(f"{self.name}: {what}[{i}]", m, at_most=_MAX_MASK) for i, m in each], np.int64)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Two shapes that touch push at most with all their weight on one corner each.
@@ -184,15 +153,13 @@ class SoftCollisions(ShapeForce):
             for b, kind in zip(self._shapes[i:], kinds[i:], strict=True):
                 beads = a.beads if a is b else np.concatenate([a.beads, b.beads])
                 groups = np.full(len(beads), 3) if a is b else np.repeat([1, 2], [len(a), len(b)])
-                nobody = np.empty((0, 2), int)
-                k = stiffness[kinds[i], kind]
-                parts.append(start.contacts(start.coordinates(beads), groups, nobody, 0.0, k))
+                none, k = np.empty((0, 2), int), stiffness[kinds[i], kind]
+                parts.append(start.contacts(start.coordinates(beads), groups, none, 0.0, k))
         out: np.ndarray = np.max(parts, axis=0)
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        kinds, stiffness = self._classes()
-        radii = self._radii()
+        (kinds, stiffness), radii = self._classes(), self._radii()
         self._expect_width(layout, radii)
         points, links, edges, triangles, nodes = self._parts(layout, kinds, radii)
         skin = self._numbers["skin"]

@@ -9,32 +9,20 @@ import numpy as np
 from medyanpy._kernels.core.program import Sequence
 from medyanpy._kernels.selected import joint_constraints, terms
 from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import expect_near
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array
 from medyanpy.beads import Constraints
+from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Beads
-from medyanpy.forces._base import (
-    AtTemperature,
-    Domain,
-    Force,
-    NamedTerms,
-    argument,
-    bead_numbers,
-    check_beads,
-    declared,
-    domain_table,
-    expect_handle,
-    handles_in,
-)
+from medyanpy.forces._base import AtTemperature, NamedTerms, OnHandle, argument, bead_rows, check_beads, declared
 from medyanpy.forces._stiffness import Start
 from medyanpy.surfaces.expressions import Graph, check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
 
 __all__ = ["ConstraintFixmanPotential", "ConstraintPenalty"]
@@ -92,29 +80,21 @@ class ConstraintPenalty(NamedTerms):
     omega: float | np.ndarray
 
     def __init__(
-        self,
-        constraints: Any,
-        beads: "Beads",
-        omega: "Numbers",
-        *,
-        name: str | None = None,
-        group: int = 0,
+        self, constraints: Any, beads: "Beads", omega: "Numbers", *, name: str | None = None, group: int = 0,
         **parameters: "Numbers",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(name=name, group=group)
         self._texts = as_texts(self.name, constraints)
         given: Any = bead_numbers(beads)[:, None] if handles_in(beads) else beads
         given = [given] if np.ndim(given) == 1 else given
-        self._members = array(f"{self.name}: beads", given, (None, None), dtype=np.int64, error=TopologyError).copy()
-        self._members.flags.writeable = False
+        self._members = bead_rows(f"{self.name}: beads", given, (None, None))
         in_order = np.sort(self._members, axis=1)
         twice = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
         if twice.any():
             i = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: row {i} names a bead twice: {self._members[i].tolist()}")
-        self.domains: Mapping[str, Domain] = domain_table(
-            **type(self).domains, **dict.fromkeys(parameters, Domain(per="members"))
-        )
+        own = dict.fromkeys(parameters, Domain(per="members"))
+        self.domains: Mapping[str, Domain] = domain_table(**type(self).domains, **own)
         self.changeable: tuple[str, ...] = tuple(self.domains)
         self._declare(omega=omega, **parameters)
         k = self._members.shape[1]
@@ -136,8 +116,7 @@ class ConstraintPenalty(NamedTerms):
 
     def _forms(self, own: collections.abc.Sequence[str]) -> list[Form]:
         """Return g of every text, with some parameters as numbers of each row, and the rest as constants."""
-        constants = {p: v for p, v in self._numbers.items() if p not in own and p != "omega"}
-        constants = {p: scalar_if_one(v) for p, v in constants.items()}
+        constants = {p: scalar_if_one(v) for p, v in self._numbers.items() if p not in own and p != "omega"}
         return [of_text(self.name, text, self._members.shape[1], constants, own) for text in self._texts]
 
     def _at(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -201,19 +180,11 @@ class ConstraintPenalty(NamedTerms):
 
 
 @declared
-class _OfConstraints(Force):
+class _OfConstraints(OnHandle):
     """A force that belongs to constraints."""
 
+    _on = ("constraints", Constraints, "constraints")
     constraints: Constraints = argument("Constraints", attribute="The constraints that it belongs to.")
-
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        handle = given["constraints"]
-        self._constraints = expect_handle(f"{self.name}: constraints", handle, Constraints, "constraints")
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._constraints,)
 
 
 @declared
@@ -225,7 +196,7 @@ class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
 
     of all constraints that are solved together with these, links of filaments and surfaces included, each with a
     gradient of unit length: n is g over the length of its gradient, by the coordinates of the beads that move. So it
-    does not depend on the form in which g = 0 is written.
+    does not depend on the form in which g = 0 is written. Time: the square of the number of connected constraints.
 
     Parameters
     ----------
@@ -239,37 +210,24 @@ class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
         one.
     ParameterError
         A number outside its domain, or neither or both of temperature and kT.
-
-    Notes
-    -----
-    The time is of the order of the square of the number of constraints that are connected.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]], mass=1.0)
-    >>> links = topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - 1", [[0, 1], [1, 2]])
-    >>> mp.forces.ConstraintFixmanPotential(links, kT=4.0)
-    ConstraintFixmanPotential(kT=4)
     """
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
         """True if all constraints that are solved together with these conserve momentum."""
-        joint = self._constraints.topology.joint
+        joint = self.constraints.topology.joint
         return joint is None or all(handle.kind.keeps_momentum for handle in joint.handles)
 
     def bind(self, layout: "Layout") -> "Operation":
         joint: Any = layout.topology.joint
-        if not self._constraints.count:
+        if not self.constraints.count:
             # All have been removed.
             return Sequence([])
         tables, forms, ordered = joint.tables(layout)
-        counts = joint.led_by(self._constraints, tables, ordered)
+        counts = joint.led_by(self.constraints, tables, ordered)
         if not counts.any():
             raise TopologyError(
-                f"{self.name}: the constraints of {self._constraints.name!r} are all solved together with earlier "
+                f"{self.name}: the constraints of {self.constraints.name!r} are all solved together with earlier "
                 "ones: give it the first of them, whose potential is that of all"
             )
         system = joint_constraints.JointSystem(tables, [form.program for form in forms], layout.threads)

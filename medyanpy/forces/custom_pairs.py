@@ -18,7 +18,7 @@ from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces._base import Domain, Given, argument, declared, domain_table, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._pair_force import Profile
-from medyanpy.forces.pairs import EndingPair, steepest
+from medyanpy.forces.pairs import EndingPair, Kernel, steepest
 from medyanpy.surfaces.expressions import Graph, parse
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class CustomPair(WrittenForce, EndingPair):
     group_a, group_b : handle, list of handles, (n,) int, or Sites
         As in `SoftSphere`.
     energy : str or SymPy expression
-        u, pN nm: numbers, pi, r (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
-        of :doc:`/forces/fields`; behind semicolons, definitions of further names.
+        u, pN nm, of r (nm) and parameters, with the grammar and functions of :doc:`/forces/fields`.
     cutoff : float, nm, > 0
         r_c, beyond which beads do not interact.
     switch : float, nm, > 0, optional
@@ -66,27 +65,24 @@ class CustomPair(WrittenForce, EndingPair):
         See `Force`.
     **parameters : float or (n,) float, finite
         The numbers that the expression names. One with a value for each bead is named twice there, with 1 for one bead
-        of the pair and 2 for the other: ``sigma=[...]``, for beads in the order in which they are given, is ``sigma1``
-        and ``sigma2``. Both groups are then the same. Where they share no bead, ``sigma1=[...]`` may be given for the
-        beads of group_a, and ``sigma2=[...]`` for those of group_b. Change them with `set`.
+        of the pair and 2 for the other: ``sigma=[...]``, in the order of the beads, is ``sigma1`` and ``sigma2``. Both
+        groups are then the same. Where they share no bead, ``sigma1=[...]`` may be given for the beads of group_a, and
+        ``sigma2=[...]`` for those of group_b. Change them with `set`.
 
     Raises
     ------
     ParameterError
-        Text that is not such an expression (the message names the place), or one that does not depend on r; one that is
-        not symmetric in the two beads of a pair, in one group. A parameter that is missing, is not in the expression,
-        has a name with another meaning, or is not finite. A switch that is not below the cutoff.
+        Text that is not such an expression (the message names the place), that does not depend on r, or, in one group,
+        is not symmetric in the two beads of a pair. A parameter that is missing, is not in the expression, has a name
+        with another meaning, or is not finite. A switch that is not below the cutoff.
     TopologyError
         As `SoftSphere`; numbers of beads of two groups that share some.
 
     Notes
     -----
-    The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel, so that
-    forces, and the second and third derivatives for linearly implicit kicks, are exact to rounding. Where u is not a
-    number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
-    force is then zero. The longest timestep is known where u has a lowest value and no number of single beads.
-
-    Distances are those in space: for others take `TabulatedPair` with ``along_surface=True``.
+    The expression is read, never run. Its first three derivatives are exact to rounding. Where u is not a number, or
+    infinite, the run stops. Two beads in one place do not push each other. The longest timestep is known where u has a
+    lowest value and no number of single beads. For distances along a surface take `TabulatedPair`.
 
     Examples
     --------
@@ -96,40 +92,21 @@ class CustomPair(WrittenForce, EndingPair):
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [0, 4.0, 0]], mass=1.0)
     >>> system = mp.System(topology)
-    >>> mixed = system.add_force(
-    ...     mp.forces.CustomPair(
-    ...         beads,
-    ...         beads,
-    ...         "4*e*((s/r)^12 - (s/r)^6); s = (sigma1 + sigma2)/2; e = sqrt(epsilon1*epsilon2)",
-    ...         cutoff=12.0,
-    ...         switch=10.0,
-    ...         sigma=[2.0, 3.0, 4.0],
-    ...         epsilon=[1.0, 4.0, 4.0],
-    ...     )
-    ... )
+    >>> text = "4*e*((s/r)^12 - (s/r)^6); s = (sigma1 + sigma2)/2; e = sqrt(epsilon1*epsilon2)"
+    >>> numbers = {"sigma": [2.0, 3.0, 4.0], "epsilon": [1.0, 4.0, 4.0]}
+    >>> mixed = system.add_force(mp.forces.CustomPair(beads, beads, text, cutoff=12.0, switch=10.0, **numbers))
     >>> f"{mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy:.6f}"
     '-4.613271'
-    >>> mixed.set(epsilon=0.0)
     """
 
     _coordinate_names = ("r",)
     domains: Mapping[str, Domain] = domain_table()  # of each force its own
 
     def __init__(
-        self,
-        group_a: "Beads",
-        group_b: "Beads",
-        energy: Any,
-        *,
-        cutoff: float,
-        switch: float | None = None,
-        shift: bool = True,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        name: str | None = None,
-        group: int = 0,
-        **parameters: "Numbers",
-    ) -> None:
+        self, group_a: "Beads", group_b: "Beads", energy: Any, *, cutoff: float, switch: float | None = None,
+        shift: bool = True, exclusions: "Rows | None" = None, skin: float | None = None, name: str | None = None,
+        group: int = 0, **parameters: "Numbers",
+    ) -> None:  # fmt: skip
         title = name or type(self).__name__
         for p in parameters:
             if p in _OWN:
@@ -187,13 +164,8 @@ class CustomPair(WrittenForce, EndingPair):
 
     def _own_of(self, which: str) -> dict[str, str]:
         """Return the parameters of the first ("1") or second ("2") bead of a pair, by their names in the text."""
-        return {
-            w: p
-            for p in self._of_text
-            if isinstance(scalar_if_one(self._numbers[p]), np.ndarray)
-            for w in self._names_of(p)
-            if w.endswith(which)
-        }
+        own = [p for p in self._of_text if isinstance(scalar_if_one(self._numbers[p]), np.ndarray)]
+        return {w: p for p in own for w in self._names_of(p) if w.endswith(which)}
 
     def _check_order(self) -> None:
         """Refuse an energy that is not symmetric in the beads of a pair, in one group: neither is first."""
@@ -236,9 +208,7 @@ class CustomPair(WrittenForce, EndingPair):
         elif self._shift and end is not None:
             _, names = self._inputs(graph, others)
             try:
-                there = parse(
-                    self.name, self._text, graph, names, polynomial=False, coordinates={"r": graph.number(end)}
-                )
+                there = parse(self.name, self._text, graph, names, False, {"r": graph.number(end)})
                 known = graph.value_of(there)
             except (ParameterError, ArithmeticError):
                 # The text has been read before: it is this distance.
@@ -271,19 +241,14 @@ class CustomPair(WrittenForce, EndingPair):
 
     def bind(self, layout: "Layout") -> "Operation":
         members = self._members(layout)
-        of = {which: self._own_of(which) for which in "12"}
-        a_and_b = (members.group == 3).any() and not self._is_one_group
-        if a_and_b and (of["1"] or of["2"]):
-            bead = int(members.bead[np.argmax(members.group == 3)])
-            p = next(iter({**of["1"], **of["2"]}.values()))
+        of, numbers = self._of_pair(layout, members)
+        if (members.group == 3).any() and not self._is_one_group and of:
+            bead, p = int(members.bead[np.argmax(members.group == 3)]), next(iter(of.values()))
             raise TopologyError(
                 f"{self.name}: {p} has one number for each bead of a group, but bead {bead} is in both: give groups "
                 "that share none, or one group"
             )
-        numbers = [
-            self._of_members(layout, members.row, members.bead, list(of[which].values()), which) for which in "12"
-        ]
-        graph, u = self._whole_graph([*of["1"], *of["2"]])
+        graph, u = self._whole_graph(list(of))
         wanted = [u, *(graph.along(u, *[0] * k) for k in (1, 2, 3))]
         cutoff = self._numbers["cutoff"]
         operation = pairs.WrittenPairs(
@@ -294,9 +259,8 @@ class CustomPair(WrittenForce, EndingPair):
         return operation
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
-        of = {which: self._own_of(which) for which in "12"}
-        numbers = [self._of_members(layout, members.row, members.bead, list(of[w].values()), w) for w in "12"]
-        graph, u = self._whole_graph([*of["1"], *of["2"]])
+        of, numbers = self._of_pair(layout, members)
+        graph, u = self._whole_graph(list(of))
         nodes = [u, graph.along(u, 0), graph.along(u, 0, 0)]
         end = self._numbers["cutoff"]
 
@@ -308,26 +272,30 @@ class CustomPair(WrittenForce, EndingPair):
             found = np.column_stack(graph.evaluate(nodes, [r, *columns]))
             return np.where(r[:, None] < end, found, 0.0)
 
-        return Profile(values, end, None if of["1"] or of["2"] else 0)
+        return Profile(values, end, None if of else 0)
 
-    def _of_members(
-        self, layout: "Layout", row: np.ndarray, bead: np.ndarray, wanted: list[str], which: str
-    ) -> np.ndarray:
+    def _of_pair(self, layout: "Layout", members: Any) -> tuple[dict[str, str], list[np.ndarray]]:
+        """Return names of the parameters of both beads in the text, and numbers (members, parameters) of each."""
+        of = [self._own_of(which) for which in "12"]
+        second = [False, not self._is_one_group]
+        numbers = [self._of_members(layout, members, list(p.values()), b) for p, b in zip(of, second, strict=True)]
+        return of[0] | of[1], numbers
+
+    def _of_members(self, layout: "Layout", members: Any, wanted: list[str], second: bool) -> np.ndarray:
         """Return numbers (members, parameters) of the first or second bead; those of members elsewhere are not used."""
-        out = np.zeros((len(row), len(wanted)))
-        second = which == "2" and not self._is_one_group
+        out = np.zeros((len(members.row), len(wanted)))
         beads = self._beads_b if second else self._beads_a
         for k, p in enumerate(wanted):
             value = np.broadcast_to(self._numbers[p], (len(beads),))
             if isinstance(beads, Sites):
-                at = row - (len(self._beads_a) if second else 0)
+                at = members.row - (len(self._beads_a) if second else 0)
                 there = (at >= 0) & (at < len(beads))
                 out[there, k] = value[at[there]]
             else:
                 # Rows without a bead have the values of beads that jumps may add.
                 of = np.full(layout.n, self._number_of_all(p) or 0.0)
                 of[beads] = value
-                out[:, k] = of[bead]
+                out[:, k] = of[members.bead]
         return out
 
 
@@ -348,19 +316,15 @@ class TabulatedPair(EndingPair):
     Raises
     ------
     ParameterError, TopologyError
-        As `SoftSphere`; a switch that is not below the cutoff, or without one. A table that is too short, distances
-        that do not ascend, numbers that are not finite; a cutoff outside the table.
+        As `SoftSphere`; a switch that is not below the cutoff. A table that is too short, distances that do not ascend,
+        numbers that are not finite; a cutoff outside the table.
 
     Notes
     -----
     The spline has two continuous derivatives; at both ends its third is that of the interval next to the last ("not a
-    knot"). So energy and force are continuous within the table: at its end the energy is, with `shift`, and the force
-    too with `switch`. Its error falls as the fourth power of the spacing, that of forces as the third: give more rows
-    where the energy is steep.
-
-    Two beads nearer to each other than the first distance have no energy, and the run ends with a `SimulationError`
-    that names one of them. Let a table begin where thermal beads never come, or at 0; one that begins at 0 has no force
-    between beads in one place. A table costs a few nanoseconds more than a formula.
+    knot"). Its error falls as the fourth power of the spacing, that of forces as the third: give more rows where the
+    energy is steep. Two beads nearer to each other than the first distance have no energy, and the run ends and names
+    one. Let a table begin where thermal beads never come, or at 0, where there is no force.
 
     Examples
     --------
@@ -368,19 +332,15 @@ class TabulatedPair(EndingPair):
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [2.5, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
     >>> r = np.linspace(0.0, 5.0, 51)
-    >>> system.add_force(mp.forces.TabulatedPair(beads, beads, r, 4.0 * np.exp(-r**2)))
+    >>> mp.forces.TabulatedPair(beads, beads, r, 4.0 * np.exp(-r**2))
     TabulatedPair(scale=1, cutoff=None, switch=None, skin=None)
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
-    0.007722
     """
 
     distances: Given["Numbers", np.ndarray] = argument(
-        "(n,) float, nm, >= 0",
-        "Of at least four rows of the table, each larger than the one before; equally far from each other or not.",
-        attribute="(n,) nm; of the table.",
-    )
+        "(n,) float, nm, >= 0", "Of at least four rows of the table, each larger than the one before; equally far from "
+        "each other or not.", attribute="(n,) nm; of the table.",
+    )  # fmt: skip
     energies: Given["Numbers", np.ndarray] = argument(
         "(n,) float, pN nm, finite", "u there.", attribute="(n,) pN nm; of the table."
     )
@@ -399,13 +359,11 @@ class TabulatedPair(EndingPair):
         checked = super()._checked(**numbers)
         cutoff, r = checked["cutoff"], self._distances
         if cutoff is not None and not r[0] < cutoff <= r[-1]:
-            raise ParameterError(
-                f"{self.name}: cutoff = {cutoff:g} nm but must be within the table, above {r[0]:g} and up to "
-                f"{r[-1]:g} nm"
-            )
+            bounds = f"above {r[0]:g} and up to {r[-1]:g} nm"
+            raise ParameterError(f"{self.name}: cutoff = {cutoff:g} nm but must be within the table, {bounds}")
         return checked
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
+    def _kernel(self) -> Kernel:
         from scipy.interpolate import CubicSpline
 
         r = self._distances
@@ -417,8 +375,7 @@ class TabulatedPair(EndingPair):
         if lowest in (0, len(self._distances) - 1):
             # No well: the longest timestep depends on how near to each other beads will come.
             return None
-        stiffness = self._steepness(*self._kernel())
-        end = self._end(self._numbers)
+        stiffness, end = self._steepness(), self._end(self._numbers)
         least = float(stiffness(self._distances[lowest : lowest + 1])[0])
         return self._frequencies(start, end or 0.0, lambda r, _: stiffness(r), max(least, 0.0))
 

@@ -59,37 +59,18 @@ class EllipsoidCollisions(ShapeForce):
     Notes
     -----
     A sphere of radius a has μ = r/(a + R), r the distance of its centre from the shape. Against beads and balls the
-    energy is that of `EllipsoidRepulsion`.
+    energy is that of `EllipsoidRepulsion`. The sum of eighth powers is hardly more than the largest: over an edge of a
+    mesh, 1.09 times the energy over a triangle; over a vertex with six, 1.25. The force is continuous everywhere but
+    where the centre of a body comes to a shape.
 
-    The sum of eighth powers is hardly more than the largest: a body over an edge of a mesh, which touches two
-    triangles, has 1.09 times the energy of one over a triangle, over a vertex with six 1.25. Energies of bodies and
-    objects add up as usual. The force is continuous everywhere but where the centre of a body comes to a shape, and
-    its derivative jumps where V begins and where the closest place comes to the end or edge of a shape.
-
-    An overlap, however deep, is not singular until the centre of the body is on the shape. With WCA the energy there is
-    infinite; the soft form has the energy ε there, and is the one for starts with overlaps. A body on the far side is
-    kept there: begin on the right side of membranes.
-
-    With WCA and ε = kT, the surface on which the energy is kT is the ellipsoid itself.
-
-    Rounding errors of forces grow with the ratio of the largest to the smallest semi-axis, a : b, as (a/b)².
+    There WCA is infinite, and the soft form has the energy ε: it is the one for starts with overlaps. A body on the far
+    side is kept there: begin on the right side of membranes. With WCA and ε = kT, the surface on which the energy is kT
+    is the ellipsoid itself. Rounding errors of forces grow as (a/b)² with the ratio of the largest to the smallest
+    semi-axis.
 
     References
     ----------
     J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985), the contact function; shapes: our own.
-
-    Examples
-    --------
-    A needle that lies across a filament touches it at the sum of its short semi-axis and the radius.
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> needle = topology.add_rigid_bodies([[0.0, 0, 4]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[5.2, 5.2, 0.4])
-    >>> actin = topology.add_filaments([[[-20.0, 5, 4], [20, 5, 4]]], node_mass=1.0)
-    >>> system = mp.System(topology)
-    >>> force = system.add_force(mp.forces.EllipsoidCollisions(needle, actin, 4.0, [1.5, 1.5, 9.0], radius=3.5))
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 9)
-    4.0
     """
 
     conserves_momentum = True
@@ -103,30 +84,24 @@ class EllipsoidCollisions(ShapeForce):
         at_least=0.0,
     )  # fmt: skip
     semi_axes: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the order of "
-        "the handles.",
-        above=0.0, per="_body_numbers", size=3, many="(m,)",
+        "nm", "Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the "
+        "order of the handles.", above=0.0, per="_body_numbers", size=3, many="(m,)",
     )  # fmt: skip
     radius: Given["Numbers | None", float | np.ndarray | None] = number(
-        "nm",
-        "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need "
-        "one.",
-        default=None, at_least=0.0, per="shapes",
+        "nm", "R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other "
+        "handles need one.", default=None, at_least=0.0, per="shapes",
     )  # fmt: skip
     form: Given[Literal["WCA", "soft"], str] = argument(
         '"WCA" or "soft"', default="WCA", kw_only=True, attribute="The form of the energy."
     )
     exclusions: Given["Rows | None", np.ndarray] = argument(
-        "(E, 2) int, optional",
-        "Pairs of bead numbers, a body and a bead in each. The body and the shapes of which that bead is a corner do "
-        "not collide; for bodies tied to a node of a filament or a vertex.",
+        "(E, 2) int, optional", "Pairs of bead numbers, a body and a bead in each. The body and the shapes of which "
+        "that bead is a corner do not collide; for bodies tied to a node of a filament or a vertex.",
         default=None, kw_only=True, attribute="Pairs (E, 2) of bead numbers with shapes that do not collide.",
     )  # fmt: skip
     skin: float | None = number(
-        "nm",
-        "Distance beyond the range up to which neighbours are listed. It affects speed only; results are the same to "
-        "the bit. 0.4 times the mean of the largest semi-axes where none is given.",
+        "nm", "Distance beyond the range up to which neighbours are listed. It affects speed only; results are the "
+        "same to the bit. 0.4 times the mean of the largest semi-axes where none is given.",
         default=None, kw_only=True, at_least=0.0,
     )  # fmt: skip
 
@@ -140,10 +115,8 @@ class EllipsoidCollisions(ShapeForce):
         self._shapes = self._handles_of(given["shapes"])
         for i, handle in enumerate(self._shapes):
             if isinstance(handle, RigidBodies):
-                raise TopologyError(
-                    f"{self.name}: shapes[{i}]: {handle!r} are ellipsoids: those among each other are for "
-                    "EllipsoidRepulsion"
-                )
+                why = "are ellipsoids: those among each other are for EllipsoidRepulsion"
+                raise TopologyError(f"{self.name}: shapes[{i}]: {handle!r} {why}")
         self._exclusions = exclusion_pairs(self.name, given["exclusions"])
 
     @property

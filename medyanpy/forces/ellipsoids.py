@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EllipsoidRepulsion"]
 
-
 _GROUPS = "Oriented beads; beads of any other kind as spheres. As in `SoftSphere`."
 
 
@@ -49,56 +48,31 @@ class EllipsoidRepulsion(PairForce):
     Notes
     -----
     Spheres of radii a and b have μ = r/(a + b): with WCA they interact as those of `WCA` with σ = a + b, soft as those
-    of `SoftSphere` with the stiffness 2ε/(a + b)². For ellipsoids σ is the distance of contact in the present
-    direction, so that surfaces of equal energy are ellipsoids of one shape. The surface on which the energy is kT is
-    the ellipsoid itself with WCA and ε = kT, and one smaller by √(kT/ε) with the soft form and ε ≫ kT.
+    of `SoftSphere` with the stiffness 2ε/(a + b)². Surfaces of equal energy are ellipsoids of one shape: at kT, the
+    ellipsoid itself with WCA and ε = kT, and one smaller by √(kT/ε) with the soft form and ε ≫ kT. Ellipsoids with the
+    same centre have no finite force with WCA, and none in the soft form, which is the one for random starts.
 
-    Ellipsoids with the same centre have no finite force with WCA, as in `WCA`, and none in the soft form, which is
-    the one for random starts.
-
-    Any semi-axes are allowed. Rounding errors of forces grow with the ratio of the largest to the smallest, a : b,
-    of an ellipsoid as (a/b)²: 1e-13 of the force at 10 : 1.
-
-    The range is the sum of the largest semi-axes, in the list of neighbours: very long ones among many short ones make
-    it slow.
+    Any semi-axes are allowed. Rounding errors of forces grow as (a/b)² with the ratio of the largest to the smallest:
+    1e-13 of the force at 10 : 1. The range is the sum of the largest semi-axes: very long ones among many short ones
+    are slow.
 
     References
     ----------
     J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985).
-
-    Examples
-    --------
-    Two needles side by side touch at twice the short semi-axis, end to end at twice the long one.
-
-    >>> import medyanpy as mp
-    >>> for place in ([2.0, 0, 0], [0, 0, 10.0]):
-    ...     topology = mp.Topology()
-    ...     needles = topology.add_rigid_bodies(
-    ...         [[0, 0, 0], place], [[1, 0, 0, 0]] * 2, mass=1.0, inertia=[5.2, 5.2, 0.4]
-    ...     )
-    ...     system = mp.System(topology)
-    ...     force = system.add_force(mp.forces.EllipsoidRepulsion(needles, needles, 4.0, [1.0, 1.0, 5.0]))
-    ...     print(round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 12))
-    4.0
-    4.0
     """
 
     group_a: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)
     group_b: InitVar["Beads"] = argument("handle, list of handles, or (n,) int", _GROUPS)
     epsilon: float = number(
-        "pN nm",
-        "ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.",
+        "pN nm", "ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.",
         at_least=0.0,
-    )
+    )  # fmt: skip
     semi_axes: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the order "
-        "of the group. Of beads that do not turn all three must be equal.",
-        above=0.0, per="_beads_a", size=3,
+        "nm", "Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the "
+        "order of the group. Of beads that do not turn all three must be equal.", above=0.0, per="_beads_a", size=3,
     )  # fmt: skip
     semi_axes_b: Given["Numbers | None", np.ndarray | None] = number(
-        "nm",
-        "Of the beads of `group_b`; `semi_axes` where none are given.",
+        "nm", "Of the beads of `group_b`; `semi_axes` where none are given.",
         default=None, above=0.0, per="_beads_b", size=3,
     )  # fmt: skip
     form: Given[Literal["WCA", "soft"], str] = argument(
@@ -130,13 +104,11 @@ class EllipsoidRepulsion(PairForce):
     def _axes_of_beads(self, layout: "Layout") -> np.ndarray:
         """Return semi-axes (n, 3) by bead number; the groups have been checked."""
         topology = layout.topology
-        axes = self._numbers["semi_axes"]
-        both = axes, axes if self._numbers["semi_axes_b"] is None else self._numbers["semi_axes_b"]
         turns = np.isin(np.arange(layout.n), layout.order[layout.oriented_places])
         out = np.full((layout.n, 3), np.nan)
         own = ("semi_axes", "semi_axes" if self._numbers["semi_axes_b"] is None else "semi_axes_b")
-        for beads, group, given, name in zip((self._beads_a, self._beads_b), self._groups, both, own, strict=True):
-            given = np.broadcast_to(given, (len(beads), 3))
+        for beads, group, name in zip((self._beads_a, self._beads_b), self._groups, own, strict=True):
+            given = np.broadcast_to(self._numbers[name], (len(beads), 3))
             other = ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
             if other.any():
                 i = int(np.argmax(other))
@@ -163,23 +135,16 @@ class EllipsoidRepulsion(PairForce):
         epsilon, kind = self._numbers["epsilon"], Radial.WCA if self._form == "WCA" else Radial.SOFT_SPHERE
         numbers = (epsilon if kind == Radial.WCA else 2.0 * epsilon, 1.0)
         # In units of the distance at which two touch as they are turned.
-        return Profile(
-            lambda mu, _: radial_values(kind, numbers, mu), ENDS[self._form] * 2.0 * axes.max(initial=0.0), axes=axes
-        )
+        end = ENDS[self._form] * 2.0 * axes.max(initial=0.0)
+        return Profile(lambda mu, _: radial_values(kind, numbers, mu), end, axes=axes)
 
     def bind(self, layout: "Layout") -> "Operation":
         members = self._members(layout)
         axes = self._axes_of_beads(layout)[members.bead]
         row = members.row - layout.first_oriented
         oriented = np.where((row >= 0) & (row < layout.n_oriented), row, -1).astype(np.int32)
-        operation = ellipsoids.Ellipsoids(
-            self.name,
-            FORMS[self._form],
-            self._numbers["epsilon"],
-            self._neighbors(layout, members, ENDS[self._form] * axes.max(axis=1, initial=0.0)),
-            axes,
-            oriented,
-            members.table,
-        )
+        near = self._neighbors(layout, members, ENDS[self._form] * axes.max(axis=1, initial=0.0))
+        form, epsilon = FORMS[self._form], self._numbers["epsilon"]
+        operation = ellipsoids.Ellipsoids(self.name, form, epsilon, near, axes, oriented, members.table)
         operation.acts_on_points = members.on_points
         return operation

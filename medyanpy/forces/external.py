@@ -9,12 +9,11 @@ from medyanpy._kernels.forces.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites
-from medyanpy.errors import BoxWarning, TopologyError
+from medyanpy.errors import BoxWarning
 from medyanpy.forces._arguments import Beads
-from medyanpy.forces._base import Force, Given, argument, declared, number
+from medyanpy.forces._base import Force, Given, argument, bead_rows, declared, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import Coordinates, Start
 
@@ -29,11 +28,17 @@ __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 # Rounding of an energy that is the same at both ends of a box.
 _ROUNDING = 1e-9
 
-_NOTHING = np.zeros((1, 3))
-
 
 class _SingleBeadForce(Force):
-    """An energy of single beads."""
+    """An energy of single beads.
+
+    Raises
+    ------
+    ParameterError
+        A number of another shape or outside its domain.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice.
+    """
 
     of_positions_alone = True
 
@@ -48,10 +53,7 @@ class _SingleBeadForce(Force):
             self._given = beads
         else:
             self._handles = handles_in(beads)
-            named = () if self._handles else beads
-            numbered = array(f"{self.name}: beads", named, (None,), dtype=np.int64, error=TopologyError).copy()
-            numbered.flags.writeable = False
-            self._given = numbered
+            self._given = bead_rows(f"{self.name}: beads", () if self._handles else beads, (None,))
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -89,17 +91,11 @@ class _SingleBeadForce(Force):
         return super()._arguments_now() | ({"beads": self._given} if self._was_cut else {})
 
     def _place(self, layout: "Layout") -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
-        """Return a table, its rows, the given number of the bead in each, and whether one may be a point.
-
-        Rows ascend, with rows without a bead last; the last value is True if one may be an in-triangle point.
-
-        Rows without a bead come last; the last value is True if one may be an in-triangle point.
-        """
+        """Return a table, its rows ascending, the given number of the bead in each, and whether one may be a point."""
         beads = self.beads
         if isinstance(beads, Sites):
             beads.check(f"{self.name}: beads", layout.topology)
-            table, place = beads.bind(layout), np.arange(len(beads))
-            on_points = beads.on_points(layout)
+            table, place, on_points = beads.bind(layout), np.arange(len(beads)), beads.on_points(layout)
         else:
             layout.topology.bead_indices(f"{self.name}: beads", self._handles or beads)
             if self._handles:
@@ -128,13 +124,12 @@ class _SingleBeadForce(Force):
     def _quadratic(self, layout: "Layout", stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
         """Make a quadratic field; `center` and `force` are names of numbers, empty for a term that is not there."""
         table, place, order, on_points = self._place(layout)
-        rows = [
-            _NOTHING if not name
-            else self._in_order(name, order) if self._numbers[name].ndim == 2
-            else self._numbers[name].reshape(1, 3)
-            for name in (center, force)
-        ]  # fmt: skip
-        operation = Field(self.name, table, place, stiffness, *rows)
+
+        def rows(name: str) -> np.ndarray:
+            given: np.ndarray = self._numbers[name] if name else np.zeros(3)
+            return self._in_order(name, order) if given.ndim == 2 else given.reshape(1, 3)
+
+        operation = Field(self.name, table, place, stiffness, rows(center), rows(force))
         operation.acts_on_points = on_points
         return operation
 
@@ -145,32 +140,12 @@ class UniformField(_SingleBeadForce):
 
     .. math:: U = -\sum_i F_i \cdot x_i
 
-    Raises
-    ------
-    ParameterError
-        A force of another shape or not finite.
-    TopologyError
-        A handle of another topology, beads that do not exist or are named twice.
-
-    Notes
-    -----
     The energy has no bound: without friction or walls beads accelerate without end.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 1], [0, 0, 2]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> field = system.add_force(mp.forces.UniformField(beads, [0.0, 0.0, -0.5]))
-    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    1.5
     """
 
     beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
     force: Given["Numbers", np.ndarray] = number(
-        "pN",
-        "F: the same for all, or one row for each bead, in the order in which the beads are given.",
+        "pN", "F: the same for all, or one row for each bead, in the order in which the beads are given.",
         per="beads", size=3,
     )  # fmt: skip
 
@@ -186,34 +161,15 @@ class HarmonicTrap(_SingleBeadForce):
     r"""A spring from each of some beads to a place that does not move.
 
     .. math:: U = \sum_i \sum_{c = x, y, z} \tfrac12 k_c (x_{ic} - o_{ic})^2
-
-    Raises
-    ------
-    ParameterError
-        A number of another shape or outside its domain.
-    TopologyError
-        A handle of another topology, beads that do not exist or are named twice.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> bead = topology.add_beads([[3.0, 0, 4]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> trap = system.add_force(mp.forces.HarmonicTrap(bead, stiffness=2.0, center=[0.0, 0.0, 0.0]))
-    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    25.0
     """
 
     beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
     stiffness: Given["Numbers", np.ndarray] = number(
-        "pN/nm",
-        "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
+        "pN/nm", "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
         at_least=0.0, size=3, or_number=True,
     )  # fmt: skip
     center: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "o: the same for all, or one row for each bead, in the order in which the beads are given.",
+        "nm", "o: the same for all, or one row for each bead, in the order in which the beads are given.",
         per="beads", size=3,
     )  # fmt: skip
 
@@ -234,9 +190,8 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     beads : handle, list of handles, (n,) int, or Sites
         Of any kind.
     energy : str or SymPy expression
-        u, pN nm: numbers, pi, x, y, z (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the
-        functions of :doc:`/forces/fields`; behind semicolons, definitions of further names, as in ``"k*r^2; r =
-        sqrt(x*x + y*y)"``.
+        u, pN nm, of x, y, z (nm) and parameters, with the grammar and functions of :doc:`/forces/fields`, as in
+        ``"k*r^2; r = sqrt(x*x + y*y)"``.
     name, group
         See `Force`.
     **parameters : float or (n,) float, finite
@@ -253,17 +208,14 @@ class ExternalField(WrittenForce, _SingleBeadForce):
 
     Notes
     -----
-    The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel. So forces
-    and the second and third derivatives for linearly implicit kicks are exact, to rounding. Where u is not a number
-    (the logarithm of a number that is not positive; sine and cosine beyond 2²⁰), the run stops with a
-    `SimulationError`. Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the
-    branch taken. Where a factor that changes in jumps alone (``step(r - R)``) is 0, so are all derivatives of its
-    product. Where the square root of a sum of squares (a distance) is 0, the parts of u that are odd in it have no
-    direction and give no force; the rest has its exact derivatives.
+    The expression is read, never run. Its first three derivatives are exact to rounding. Where u is not a number (the
+    logarithm of a number that is not positive; sine and cosine beyond 2²⁰), the run stops. Where a function has no
+    derivative (abs, min, max, step, floor, ceil, select), it has that of the branch taken. Where a factor that changes
+    in jumps alone (``step(r - R)``) is 0, so are all derivatives of its product. Where the square root of a sum of
+    squares (a distance) is 0, the parts of u that are odd in it give no force; the rest has its exact derivatives.
 
-    In a periodic box x, y and z are those of the image that is nearest to the origin, from -L/2 to L/2, wherever a bead
-    has moved. Where u is not the same at both ends, energies jump as beads cross there, and a Context warns
-    (`BoxWarning`).
+    In a periodic box x, y and z are those of the image that is nearest to the origin, from -L/2 to L/2. Where u is not
+    the same at both ends, energies jump as beads cross there, and a Context warns (`BoxWarning`).
 
     Examples
     --------
@@ -272,13 +224,8 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> angles = topology.add_beads([[0.0, 0, 0], [0.8, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> pairing = system.add_force(
-    ...     mp.forces.ExternalField(angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=1 / 1400, a=7.0, x0=0.3)
-    ... )
-    >>> f"{mp.Context(system, mp.VerletIntegrator(0.1)).get_state(energy=True).potential_energy:.6f}"
-    '0.036682'
-    >>> pairing.set(depth=0.0)
+    >>> mp.forces.ExternalField(angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=1 / 1400, a=7.0, x0=0.3)
+    ExternalField('depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2', depth=0.000714286, a=7, x0=0.3)
     """
 
     _coordinate_names = ("x", "y", "z")
@@ -292,10 +239,8 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         self._check_text()
 
     def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return positions (n, 3) of its beads and their numbers (n,).
-
-        In a box, positions are those of the images nearest to the origin.
-        """
+        """Return positions (n, 3) of its beads, in a box of the images nearest to the origin, and their numbers
+        (n,)."""
         beads = self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         x = nearest_image(x, start.box)
@@ -304,8 +249,7 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     def jumps_at_sides(self, start: Start, box: np.ndarray) -> np.ndarray:
         """Return the largest jump (3,) of the energy of a bead between the two ends of each periodic direction.
 
-        It is taken across from where the bead is, relative to the largest energy there, between the ends, or where
-        beads are.
+        It is relative to the largest energy there, between the ends, or where beads are.
         """
         graph, u, _ = self._graph(self.changeable)
         x, numbers = self._at(start)
@@ -326,7 +270,7 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         return out
 
     def remarks_on_box(self, look: "Look") -> "list[Remark]":
-        """Return a remark on an energy that jumps where a bead crosses from one end of the box to the other."""
+        """Return a remark on an energy that jumps where beads cross from one end of the box to the other."""
         for box, when in look.boxes:
             jumps = self.jumps_at_sides(look.start, box)
             c = int(np.argmax(jumps))
@@ -358,9 +302,7 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         others = self._own()
         graph, u, _ = self._graph(others)
         wanted = [u, *graph.gradient(u)], graph.hessian(u), graph.third(u)
-        each = np.empty((len(order), len(others)))
-        for k, p in enumerate(others):
-            each[:, k] = self._in_order(p, order)
+        each = np.column_stack([np.empty((len(order), 0)), *(self._in_order(p, order) for p in others)])
         operation = fields.ExpressionField(self.name, table, place, each, [graph.program(w) for w in wanted])
         operation.acts_on_points = on_points
         return operation

@@ -11,36 +11,27 @@ from medyanpy._tools.images import displacement
 from medyanpy.beads import Filaments
 from medyanpy.beads.chains import with_edges
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import AtTemperature, Each, Force, argument, declared, expect_handle, number
+from medyanpy.forces._base import AtTemperature, Each, OnHandle, argument, declared, number
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
 
 __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanPotential"]
 
 
 @declared
-class _FilamentForce(Force):
+class _FilamentForce(OnHandle):
     """A force on the nodes of filaments, independent of direction and place in space."""
 
+    _on = ("filaments", Filaments, "filaments")
     conserves_momentum = True
-
     filaments: Filaments = argument("Filaments", attribute="The filaments acted on.")
 
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._filaments = expect_handle(f"{self.name}: filaments", given["filaments"], Filaments, "filaments")
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._filaments,)
-
     def _keys(self, per: str) -> np.ndarray | None:
-        return self._filaments.ids[self._filaments.links[:, 0]] if per == "filaments.links" else None
+        return self.filaments.ids[self.filaments.links[:, 0]] if per == "filaments.links" else None
 
 
 class _JointForce(_FilamentForce):
@@ -49,23 +40,23 @@ class _JointForce(_FilamentForce):
     @property
     def joints(self) -> np.ndarray:
         """Inner nodes (J,), among the handle's nodes, filament after filament."""
-        return self._filaments.kind.joints
+        return self.filaments.kind.joints
 
     def _keys(self, per: str) -> np.ndarray | None:
-        return self._filaments.ids[self.joints] if per == "joints" else super()._keys(per)
+        return self.filaments.ids[self.joints] if per == "joints" else super()._keys(per)
 
     def _per_length(self, modulus: np.ndarray) -> np.ndarray:
         """Divide moduli by the mean rest length of the two links of each joint, (J,) pN nm."""
-        before, after = self._filaments.kind.links_at_joints
-        length = self._filaments.link_lengths
+        before, after = self.filaments.kind.links_at_joints
+        length = self.filaments.link_lengths
         out: np.ndarray = modulus / (0.5 * (length[before] + length[after]))
         return out
 
     def _at_joints(self, start: Start, sizes: Any) -> Coordinates:
         """Return coordinates (J,) that the three nodes of each joint move by sizes over the lengths of its links."""
-        before, after = self._filaments.kind.links_at_joints
-        links, length = self._filaments.links, self._filaments.link_lengths
-        nodes = self._filaments.beads[np.column_stack([links[before, 0], self.joints, links[after, 1]])]
+        before, after = self.filaments.kind.links_at_joints
+        links, length = self.filaments.links, self.filaments.link_lengths
+        nodes = self.filaments.beads[np.column_stack([links[before, 0], self.joints, links[after, 1]])]
         first, second = 1.0 / length[before], 1.0 / length[after]
         return start.coordinates(nodes, np.column_stack([first, first + second, second]) * np.reshape(sizes, (-1, 1)))
 
@@ -85,45 +76,23 @@ class FilamentBending(_JointForce):
     filaments
         With J inner nodes, listed by `joints`.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of filaments.
-    ParameterError
-        A number outside its domain.
-
     Notes
     -----
-    Where θ0 > 0, the force has no limit as θ goes to 0 or π, where all directions of bending (or of straightening a
-    folded joint) are equivalent. There it is zero, the mean over all. With θ0 = 0 it is smooth. A link without length,
-    possible in unconstrained filaments only, has no angle: its joints have the energy B/ℓ and no force, again the mean
-    over all directions for θ0 = 0.
-
-    Cost: O(nodes), for any number of filaments. Second and third derivatives are offered.
+    Where θ0 > 0, the force is zero at θ = 0 and π, the mean over all directions of bending. With θ0 = 0 it is smooth. A
+    link without length, possible in unconstrained filaments only, has no angle: its joints have the energy B/ℓ and no
+    force. Cost: O(nodes). Second and third derivatives are offered.
 
     References
     ----------
-    O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). L. D. Landau, E. M. Lifshitz, Theory of
-    Elasticity, § 18. F. Gittes et al., J. Cell Biol. 120, 923 (1993): actin and microtubules.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> actin = topology.add_filament(np.linspace([0.0, 0.0, 0.0], [270.0, 0.0, 0.0], 11), node_mass=4e-12)
-    >>> mp.forces.FilamentBending(actin, bending_modulus=7e4)
-    FilamentBending(bending_modulus=70000, rest_angle=0)
+    O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). L. D. Landau, E. M. Lifshitz, Theory of Elasticity,
+    § 18. F. Gittes et al., J. Cell Biol. 120, 923 (1993): actin and microtubules.
     """
 
     bending_modulus: Each = number(
-        "pN nm²",
-        "B = EI; for actin about 17 µm · kT = 7e4 pN nm².",
-        at_least=0.0, per="joints", many="(J,)",
-    )  # fmt: skip
+        "pN nm²", "B = EI; for actin about 17 µm · kT = 7e4 pN nm².", at_least=0.0, per="joints", many="(J,)"
+    )
     rest_angle: Each = number(
-        "radians",
-        "θ0. An angle and no direction: a filament with rest angles coils either way.",
+        "radians", "θ0. An angle and no direction: a filament with rest angles coils either way.",
         default=0.0, at_least=0.0, below=np.pi, per="joints", many="(J,)",
     )  # fmt: skip
 
@@ -132,7 +101,7 @@ class FilamentBending(_JointForce):
         return start.springs(self._at_joints(start, 1.0), self._per_length(self._numbers["bending_modulus"]))
 
     def bind(self, layout: "Layout") -> "Operation":
-        node, owned, _, joint = _table(self._filaments, layout)
+        node, owned, _, joint = _table(self.filaments, layout)
         modulus = self._per_length(self._numbers["bending_modulus"])
         sine, cosine = _sincos(self._numbers["rest_angle"])
         rows = (_in_rows(joint, values) for values in (modulus, modulus * cosine, modulus * sine))
@@ -171,29 +140,17 @@ class FilamentStretching(_FilamentForce):
     Notes
     -----
     Stiff: the period of a link of length ℓ between nodes of mass m is about :math:`\pi\sqrt{2 m \ell/Y}`, and the
-    timestep must be a small part of it. Constrained filaments have no such limit. Two nodes in one place have no
-    direction to push in; the force is then zero, as of `HarmonicBonds`. Second and third derivatives are offered.
+    timestep must be a small part of it. Two nodes in one place do not push each other. Second and third derivatives are
+    offered.
 
     References
     ----------
     H. Kojima, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA 91, 12962 (1994): actin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> x = np.linspace([0.0, 0.0, 0.0], [270.0, 0.0, 0.0], 11)
-    >>> actin = topology.add_filament(x, node_mass=4e-12, constrained=False)
-    >>> mp.forces.FilamentStretching(actin, stretching_modulus=4e4)
-    FilamentStretching(stretching_modulus=40000)
     """
 
     stretching_modulus: Each = number(
-        "pN",
-        "Y, Young's modulus times the area of the cross-section, in the order of ``filaments.links``. For actin "
-        "about 4e4 pN.",
-        at_least=0.0, per="filaments.links", many="(L,)",
+        "pN", "Y, Young's modulus times the area of the cross-section, in the order of ``filaments.links``. For actin "
+        "about 4e4 pN.", at_least=0.0, per="filaments.links", many="(L,)",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -201,14 +158,13 @@ class FilamentStretching(_FilamentForce):
         refuse_constrained(self.name, given["filaments"])
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        handle = self._filaments
+        handle = self.filaments
         return start.bonds(handle.beads[handle.links], self._numbers["stretching_modulus"] / handle.link_lengths)
 
     def bind(self, layout: "Layout") -> "Operation":
-        handle = self._filaments
-        length = handle.link_lengths
-        stiffness = self._numbers["stretching_modulus"] / length
-        return bind_pairs(self.name, Radial.HARMONIC, layout, handle.beads[handle.links], (stiffness, length))
+        handle = self.filaments
+        numbers = self._numbers["stretching_modulus"] / handle.link_lengths, handle.link_lengths
+        return bind_pairs(self.name, Radial.HARMONIC, layout, handle.beads[handle.links], numbers)
 
 
 @declared
@@ -236,60 +192,41 @@ class FilamentTwisting(_JointForce):
 
     Notes
     -----
-    φ - φ0 is taken from (-π, π]: full turns are not counted. At π the energy, :math:`\pi^2 C/2\ell`, has a kink where
-    the torque changes sign; for links much shorter than C/kT that is far above kT, and links should be that short. A
-    joint that is folded back (θ = π) has no defined twist: as it folds, the force grows as tan(θ/2). At θ = π itself
-    energy and force of the joint are zero.
+    φ - φ0 is taken from (-π, π]: full turns are not counted. At π the energy, :math:`\pi^2 C/2\ell`, has a kink: links
+    much shorter than C/kT have it far above kT. A joint that is folded back (θ = π) has no defined twist: as it folds,
+    the force grows as tan(θ/2); at θ = π energy and force are zero.
 
     Stiff: the fastest torsional wave, of links with the moment of inertia I (``director_mass``), has the period
-    :math:`\pi\sqrt{\ell I/C}`, and the timestep must be a small part of it.
+    :math:`\pi\sqrt{\ell I/C}`, and the timestep must be a small part of it. A force on a director, pN nm, is across its
+    link and itself: the torque about the link. Its length does not count.
 
-    The energy depends on the parts of directors across their links, and not on their lengths. A force on a director,
-    pN nm, is across its link and itself: the torque about the link.
-
-    Cost: O(nodes), for any number of filaments. Second and third derivatives are offered, with nodes and directors as
-    the five beads of a joint. The stiffness is the second derivative at rest,
-    :math:`\tfrac{C}{\ell}\,\nabla\varphi\,\nabla\varphi^{\mathsf T}`.
+    Cost: O(nodes). Second and third derivatives are offered, with nodes and directors as the five beads of a joint. The
+    stiffness is the second derivative at rest, :math:`\tfrac{C}{\ell}\,\nabla\varphi\,\nabla\varphi^{\mathsf T}`.
 
     References
     ----------
     M. Bergou et al., ACM Trans. Graph. 27, 63 (2008): twist by parallel transport. Y. Tsuda, H. Yasutake, A. Ishijima,
     T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996): actin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> x = np.linspace([0.0, 0.0, 0.0], [270.0, 0.0, 0.0], 11)
-    >>> actin = topology.add_filament(x, node_mass=4e-12, directors="parallel", director_mass=1.5e-11)
-    >>> mp.forces.FilamentTwisting(actin, twist_modulus=8e4)
-    FilamentTwisting(twist_modulus=80000, rest_twist=0)
     """
 
     twist_modulus: Each = number(
-        "pN nm²",
-        "C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).",
-        at_least=0.0, per="joints", many="(J,)",
-    )  # fmt: skip
+        "pN nm²", "C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).", at_least=0.0, per="joints", many="(J,)"
+    )
     rest_twist: Each = number(
-        "radians",
-        "φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° times "
-        "n.",
-        default=0.0, per="joints", many="(J,)",
+        "radians", "φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° "
+        "times n.", default=0.0, per="joints", many="(J,)",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        filaments = given["filaments"]
-        if filaments.directors is None:
+        if self.filaments.directors is None:
             raise TopologyError(
-                f"{self.name}: {filaments!r} has no directors, so nothing says how its links are turned: add the "
+                f"{self.name}: {self.filaments!r} has no directors, so nothing says how its links are turned: add the "
                 'filaments with directors= (an array, or "parallel") and director_mass='
             )
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        handle: Any = self._filaments
+        handle: Any = self.filaments
         before, after = handle.kind.links_at_joints
         x = start.positions[handle.beads[handle.links]]
         t = displacement(x[:, 0], x[:, 1], start.box)
@@ -302,7 +239,7 @@ class FilamentTwisting(_JointForce):
         return start.springs(twist, self._per_length(self._numbers["twist_modulus"]))
 
     def bind(self, layout: "Layout") -> "Operation":
-        node, owned, director, joint = _table(self._filaments, layout)
+        node, owned, director, joint = _table(self.filaments, layout)
         modulus = self._per_length(self._numbers["twist_modulus"])
         sine, cosine = _sincos(self._numbers["rest_twist"])
         rows = (_in_rows(joint, values) for values in (modulus, cosine, sine))
@@ -318,7 +255,8 @@ class FixmanPotential(AtTemperature, _FilamentForce):
 
     of each filament, with the inverse masses w of its nodes and the angle θ between its links l and l + 1. C is the
     metric :math:`J M^{-1} J^T` of the constraints on the lengths of links, without factors that are constant. Of
-    twistable filaments it is that of all their constraints, see Notes.
+    twistable filaments it is that of all their constraints (:doc:`/forces/filaments`), and depends on their directors,
+    too.
 
     Parameters
     ----------
@@ -335,50 +273,28 @@ class FixmanPotential(AtTemperature, _FilamentForce):
     Notes
     -----
     Constrained dynamics at a temperature has the density :math:`e^{-E/kT} \sqrt{\det J M^{-1} J^T}` in the shapes of
-    filaments, which depends on the masses of nodes; that of springs in the limit of infinite stiffness,
-    :math:`e^{-E/kT}`, does not. This potential cancels the root. With equal masses, that of one joint between two links
-    varies by 0.144 kT: constraints favour right angles, the potential straight and folded joints.
-
-    U is zero where all joints are at right angles, and does not depend on lengths. It has no lower bound where fixed
-    nodes hold a filament straight at its full length; constraints cannot hold that either.
-
-    A director is held to unit length, which adds constants only, and at a right angle to its link. The metric of that
-    is :math:`w_l + w_{l+1} + L_l^2/I_l` with the length L and moment of inertia I, and links l, l + 1 have in C
-
-    .. math:: C_{l,l+1} = -w_{l+1} \begin{pmatrix} u\cdot u' & u\cdot p' \\ p\cdot u' & p\cdot p' \end{pmatrix}
-
-    divided by the roots of the diagonal elements; u are unit vectors along links, p directors, primed those of link
-    l + 1. U is then zero for filaments of one link, and depends on the directions of directors: less with lighter nodes
-    relative to directors. Away from the constraints, U is continued by the same products, whatever the length of a link
-    and whatever a director.
-
-    Cost: O(nodes). The determinant of one filament is computed in order, on one thread.
+    filaments, which depends on the masses of nodes; springs in the limit of infinite stiffness have :math:`e^{-E/kT}`.
+    With equal masses, the potential of one joint varies by 0.144 kT: constraints favour right angles, it straight and
+    folded joints. U is zero where all joints are at right angles, and does not depend on lengths. It has no lower bound
+    where fixed nodes hold a filament straight at its full length. Cost: O(nodes), of one filament in order, on one
+    thread.
 
     References
     ----------
     M. Fixman, Proc. Natl. Acad. Sci. USA 71, 3050 (1974). E. J. Hinch, J. Fluid Mech. 271, 219 (1994). M. Pasquali,
     D. C. Morse, J. Chem. Phys. 116, 1834 (2002): forces in O(nodes).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> trimer = topology.add_filament([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], node_mass=1.0)
-    >>> mp.forces.FixmanPotential(trimer, kT=4.0)
-    FixmanPotential(kT=4)
     """
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        if not self._filaments.constrained:
+        if not self.filaments.constrained:
             raise TopologyError(
-                f"{self.name}: the links of {self._filaments!r} are not constrained: there is no constraint metric to "
+                f"{self.name}: the links of {self.filaments!r} are not constrained: there is no constraint metric to "
                 "make up for. Leave this force out"
             )
 
     def bind(self, layout: "Layout") -> "Operation":
-        handle = self._filaments
+        handle = self.filaments
         if layout.topology.joint is not None:
             taken = layout.topology.joint.taken(handle, handle.kind.n_chains)
             if taken.any():
@@ -417,8 +333,7 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows of _kernels/forces/joints.pxd and two more at both ends.
 
-    Each has the place of the node, whether the row is its own, the place of the director of its link or -1, and the
-    number of the joint or -1.
+    They are: places of nodes, whether rows are their own, places of the directors of links or -1, and joints or -1.
     """
     node, which, k = filaments.kind.chain_rows(2)
     n = np.diff(filaments.starts)[which]
@@ -430,12 +345,9 @@ def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarr
         link = node if filaments.closed else node - which
         has_link = filaments.closed | (k < n - 1)
         director = np.where(has_link, layout.slice_of(filaments.directors).start + link, -1)
-    return (
-        (layout.slice_of(filaments).start + with_edges(node, 2)).astype(np.int32),
-        np.pad(owned, 2).astype(np.int32),
-        np.pad(director, 2, constant_values=-1).astype(np.int32),
-        np.pad(joint, 2, constant_values=-1),
-    )
+    place = layout.slice_of(filaments).start + with_edges(node, 2)
+    director, joint = (np.pad(rows, 2, constant_values=-1) for rows in (director, joint))
+    return place.astype(np.int32), np.pad(owned, 2).astype(np.int32), director.astype(np.int32), joint
 
 
 def _in_rows(joint: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -37,6 +37,14 @@ class SiteTerms(Force):
 
     Each term has a number, given when it is added and never used for another. Sites, numbers and parameters are kept
     in their order.
+
+    Raises
+    ------
+    TopologyError
+        Ends of different number, a link or a direction from a bead to itself, handles of different topologies, or (when
+        bound) a bead that does not exist.
+    ParameterError
+        A number outside its domain.
     """
 
     a: Given["Beads", Sites] = argument(SITES, attribute="The first site of each term.")
@@ -75,8 +83,6 @@ class SiteTerms(Force):
         self._sites = tuple(sites)
         vars(self).update({f"_{name}": end for name, end in zip(self.ends, sites, strict=True)})
 
-    # Looking ------------------------------------------------------------------------------------------------
-
     def __len__(self) -> int:
         return len(self._ids)
 
@@ -101,8 +107,6 @@ class SiteTerms(Force):
     def handles(self) -> "tuple[Handle, ...]":
         return tuple(handle for sites in self._sites for handle in sites.handles)
 
-    # Changing -----------------------------------------------------------------------------------------------
-
     def _add(self, ends: tuple[Any, ...], **given: Any) -> np.ndarray:
         new = self._checked_ends(ends)
         m = len(new[0])
@@ -113,9 +117,8 @@ class SiteTerms(Force):
             rows = self._in_domain(name, self._defaults[name] if value is None else value, m)
             numbers[name] = np.concatenate([self._numbers[name], rows])
         ids = np.arange(self._next_id, self._next_id + m)
-        self._become(
-            np.concatenate([self._ids, ids]), [old + more for old, more in zip(self._sites, new, strict=True)], numbers
-        )
+        sites = [old + more for old, more in zip(self._sites, new, strict=True)]
+        self._become(np.concatenate([self._ids, ids]), sites, numbers)
         self._next_id += m
         return ids
 
@@ -129,9 +132,8 @@ class SiteTerms(Force):
         """
         keep = np.ones(len(self), bool)
         keep[self._rows(ids)] = False
-        self._become(
-            self._ids[keep], [sites[keep] for sites in self._sites], {k: v[keep] for k, v in self._numbers.items()}
-        )
+        numbers = {name: value[keep] for name, value in self._numbers.items()}
+        self._become(self._ids[keep], [sites[keep] for sites in self._sites], numbers)
 
     def _move(self, ids: Any, ends: tuple[Any, ...]) -> None:
         if all(end is None for end in ends):
@@ -194,12 +196,9 @@ class SiteTerms(Force):
             loop = (bead >= 0) & (bead == sites[j].single_beads)
             if loop.any():
                 k = int(np.argmax(loop))
-                raise TopologyError(
-                    f"{self.name}: {self.noun} {k if ids is None else ids[k]} joins bead {bead[k]} to itself"
-                )
+                term = k if ids is None else ids[k]
+                raise TopologyError(f"{self.name}: {self.noun} {term} joins bead {bead[k]} to itself")
         return sites
-
-    # For the frame ------------------------------------------------------------------------------------------
 
     def _checked(self, **given: Any) -> dict[str, Any]:
         numbers = super()._checked(**given)
@@ -212,23 +211,18 @@ class SiteTerms(Force):
         return numbers
 
     def _arguments_now(self) -> dict[str, Any]:
-        """Return arguments that make this force again as it is now, its numbers of terms included."""
-        now = {
-            name: self._numbers[name] if self._defaults[name] is None else self._defaults[name]
-            for name in self.changeable
-        }
+        now = {k: self._numbers[k] if self._defaults[k] is None else self._defaults[k] for k in self.changeable}
         ends = dict(zip(self.ends, self._sites, strict=True))
         return {**super()._arguments_now(), **ends, **now, "_ids": self._ids, "_next_id": self._next_id}
 
     def bind(self, layout: "Layout") -> Operation:
-        for name, sites in zip(self.ends, self._sites, strict=True):
-            sites.check(f"{self.name}: {name}", layout.topology)
+        self._ends_in(layout)
         self._topologies.add(layout.topology)
         operation = self._operation(layout)
         operation.acts_on_points = any(sites.on_points(layout) for sites in self._sites)
         return operation
 
-    def _ends_in(self, start: Start) -> tuple[Sites, ...]:
+    def _ends_in(self, start: "Start | Layout") -> tuple[Sites, ...]:
         for name, sites in zip(self.ends, self._sites, strict=True):
             sites.check(f"{self.name}: {name}", start.topology)
         return self._sites
@@ -255,24 +249,22 @@ class Links(SiteTerms):
     Parameters
     ----------
     a, b
-        The two ends of each link: as many in `a` as in `b`, and 0 is allowed. See `Sites`: beads of any kind,
-        weighted means of beads, places that do not move.
+        The two ends of each link: as many in `a` as in `b`, and 0 is allowed. See `Sites`: beads of any kind, weighted
+        means of beads, places that do not move.
 
     Raises
     ------
     TopologyError
-        Ends of different number, a link from a bead to itself, handles of different topologies, or (when bound) a
-        bead that does not exist.
+        Ends of different number, a link from a bead to itself, handles of different topologies, or (when bound) a bead
+        that does not exist.
     ParameterError
         A number outside its domain; (by a Context) a link that is longer than half of the periodic box.
 
     Notes
     -----
-    For coincident ends the direction is undefined; the force is set to zero, the mean over all directions. The force of
-    a rope is continuous, its derivative jumps where the rope becomes taut.
-
-    Each link has a number, given when it is added and never used for another. Forces on a bead are summed in the order
-    of these numbers: links added later come last, and the bits of a run do not depend on the history of the links.
+    Coincident ends do not push each other: the mean over all directions. The force of a rope is continuous, its
+    derivative jumps where the rope becomes taut. Each link has a number, given when it is added and never used for
+    another. Forces on a bead are summed in their order, so that bits do not depend on the history of the links.
 
     Examples
     --------
@@ -281,21 +273,15 @@ class Links(SiteTerms):
     >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [3.0, 4, 0]], mass=1.0)
     >>> system = mp.System(topology)
     >>> links = system.add_force(mp.forces.Links([0], [1], stiffness=2.0))
-    >>> context = mp.Context(system, mp.VerletIntegrator(0.01))
-    >>> context.get_state(energy=True).potential_energy
-    9.0
     >>> links.add([0], [2])
     array([1])
-    >>> context.get_state(energy=True).potential_energy
-    34.0
     >>> links.remove(0)
     >>> links.move(1, b=mp.Sites.anchors([[0.0, 0, 1]]))
-    >>> context.get_state(energy=True).potential_energy
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
     1.0
     """
 
     has_links = True
-
     of_positions_alone = True
     ends: ClassVar[tuple[str, ...]] = ("a", "b")
     apart: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
@@ -316,18 +302,13 @@ class Links(SiteTerms):
     def add(
         self, a: "Beads", b: "Beads", stiffness: "Numbers | None" = None, length: "Numbers | None" = None
     ) -> np.ndarray:
-        """Add links; every context that uses this force follows at its next step or state.
+        """Add links and return their numbers, (m,) int; contexts follow at their next step or state.
 
         Parameters
         ----------
         a, b : Sites, handle, list of handles, (m,) int, or int
         stiffness, length : float or (m,) float, pN/nm and nm, >= 0, optional
             By default that of the present links, which must then all have the same.
-
-        Returns
-        -------
-        (m,) int
-            The numbers of the new links.
 
         Raises
         ------
@@ -348,9 +329,9 @@ class Links(SiteTerms):
         Raises
         ------
         ParameterError
-            No such link, one that was removed, one that is named twice, or no new end.
+            No such link, one that was removed, one that is named twice, or no new end; then nothing changes.
         TopologyError
-            As for the force itself; in all cases nothing changes.
+            As for the force itself; then nothing changes.
         """
         self._move(ids, (a, b))
 
@@ -371,14 +352,9 @@ class Links(SiteTerms):
         return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
-        """Return the lengths of the links in a state, in the order of ``state.links(self)``.
+        """Return the lengths of the links in a state, (n,) nm, in the order of ``state.links(self)``.
 
         In a periodic box a link runs to the nearest image of its other end.
-
-        Returns
-        -------
-        (n,) float array
-            nm
 
         Raises
         ------
@@ -394,18 +370,7 @@ class Links(SiteTerms):
         return LinkEnds(self, bound)
 
     def tensions(self, state: "State") -> np.ndarray:
-        """Return the tensions of the links in a state, in the order of ``state.links(self)``.
-
-        Returns
-        -------
-        (n,) float array
-            pN; negative of springs that push.
-
-        Raises
-        ------
-        ParameterError
-            A state of another system, or without positions.
-        """
+        """Return the tensions of the links in a state, (n,) pN, as `lengths`; negative of springs that push."""
         ends = state.links(self)
         stretch = self.lengths(state) - ends.length
         out: np.ndarray = ends.stiffness * (np.maximum(stretch, 0.0) if self._one_sided else stretch)

@@ -8,40 +8,25 @@ import numpy as np
 
 from medyanpy import errors
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
-from medyanpy.forces._base import (
-    AtTemperature,
-    Domain,
-    Each,
-    Force,
-    Given,
-    argument,
-    declared,
-    domain_table,
-    expect_handle,
-    number,
-)
+from medyanpy.forces._base import AtTemperature, Each, Given, OnHandle, argument, declared, number
 from medyanpy.forces._stiffness import Start, cotangent_weights, heights_over_rings, triangle_geometry
 from medyanpy.forces._vertex_stars import Stars
 from medyanpy.mesh import geometry
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
 
 __all__ = [
-    "MembraneArea",
-    "MembraneBending",
-    "MembraneOsmoticPressure",
-    "MembranePressure",
-    "MembraneTension",
+    "MembraneArea", "MembraneBending", "MembraneOsmoticPressure", "MembranePressure", "MembraneTension",
     "MembraneVolume",
-]
+]  # fmt: skip
 
 # Stars are folded where their area vectors add up to less than this share of their area: above it the second
 # derivatives of a flat star are right to some 5 % (measured on real meshes), below it they differ soon.
@@ -56,10 +41,7 @@ _MANY = 64  # the cost of an exact star grows with the square of its triangles; 
 
 
 def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -> None:
-    """Issue a MeshQualityWarning for a quantity with the sign of normals on a part with normals inward.
-
-    The quantity counts where it is not 0 at vertices.
-    """
+    """Issue a MeshQualityWarning for a quantity, not 0 at vertices, with the sign of normals that look inward."""
     mesh = membrane.mesh
     for k in mesh.inside_out:
         if np.broadcast_to(of_vertices, (len(mesh.vertices),))[mesh.faces[mesh.components[k]]].any():
@@ -72,100 +54,95 @@ def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -
 
 
 @declared
-class _MembraneForce(Force):
+class _MembraneForce(OnHandle):
     """A force on the vertices of one membrane, independent of direction and place in space."""
 
+    _on = ("membrane", Membrane, "a membrane")
     conserves_momentum = True
-
     membrane: Membrane = argument("Membrane", attribute="The membrane acted on.")
-
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._membrane = expect_handle(f"{self.name}: membrane", given["membrane"], Membrane, "a membrane")
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._membrane,)
-
-    def _expect_closed(self, so: str) -> None:
-        borders = len(self._membrane.mesh.borders)
-        if borders:
-            has = f"has {borders} border{'s' * (borders > 1)}"
-            raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so {so}")
-
-    def _expect_outward(self) -> None:
-        """Refuse a part that is turned inside out, whose volume counts as negative."""
-        mesh = self._membrane.mesh
-        wrong = mesh.inside_out
-        if not wrong:
-            return
-        if len(mesh.components) == 1:
-            what = f"{self._membrane.name!r} is turned inside out, with the volume {mesh.volume:g} nm³"
-        else:
-            what = f"{mesh._described_part(wrong[0])} of {self._membrane.name!r} is turned inside out"
-        raise ParameterError(f"{self.name}: {what}: its normals look inward; {mesh._remedy(wrong)}")
-
-    def _warn_of_volumes_counted_twice(self) -> None:
-        mesh = self._membrane.mesh
-        inner = [] if mesh.closes_through_the_box else mesh._nested
-        if inner:
-            warn_outside(
-                f"{self.name}: {mesh._described_part(inner[0])} of {self._membrane.name!r} lies inside another one "
-                f"with its normals outward, so that its volume counts twice; mesh.flipped({inner}) encloses the space "
-                "between the two, and as a membrane of its own it has a volume of its own",
-                MeshQualityWarning,
-            )
-
-    def _expect_volume(self, layout: "Layout") -> None:
-        if layout.is_periodic and self._membrane.mesh.closes_through_the_box:
-            raise ParameterError(
-                f"{self.name}: {self._membrane.name!r} closes through the sides of the box, and encloses no volume"
-            )
 
     def _inside(self, numbers: Any) -> np.ndarray:
         """Return numbers of vertices (V,), 0 on borders."""
-        return np.where(self._membrane.mesh.border_vertices, 0.0, numbers)
-
-    # How stiff -----------------------------------------------------------------------------------------------
+        return np.where(self.membrane.mesh.border_vertices, 0.0, numbers)
 
     def _of_area(self, start: Start, gradients: np.ndarray, stiffness: float) -> np.ndarray:
         """Return squared frequencies of the one mode that an energy of a total of all vertices makes stiff."""
-        return start.one_mode(self._membrane.beads, np.linalg.norm(gradients, axis=1), stiffness)
+        return start.one_mode(self.membrane.beads, np.linalg.norm(gradients, axis=1), stiffness)
 
     def _tense(self, start: Start, tension: Any) -> np.ndarray:
-        """Return squared frequencies of a tension, one number or one for each triangle.
-
-        The area is at most the energy of Dirichlet, and equal to it where vertices are, so that its second derivatives
-        are at most those of springs of half a cotangent.
-        """
-        mesh = self._membrane.mesh
+        """Return ω² of a tension: at most that of springs of half a cotangent, by the energy of Dirichlet."""
+        mesh = self.membrane.mesh
         *_, cotangents = triangle_geometry(mesh)
         stress = np.broadcast_to(tension, (len(mesh.faces),))[:, None]
         pairs, stiffness = cotangent_weights(mesh.faces, np.maximum(stress * cotangents, 0.0))
-        return start.bonds(self._membrane.beads[pairs], stiffness)
-
-    def _of_volume(self, start: Start, stiffness: float, pressure: float) -> np.ndarray:
-        """Return squared frequencies of an energy of the volume with this stiffness and pressure.
-
-        These are its second derivative, and minus its first.
-        """
-        mesh = self._membrane.mesh
-        gradient = np.zeros_like(mesh.vertices)
-        np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
-        # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
-        corner, opposite = mesh.faces.ravel(), mesh.opposite_corners.ravel()
-        across = np.linalg.norm(
-            displacement(mesh.vertices[corner[opposite]], mesh.vertices[corner], mesh._lengths), axis=1
-        )
-        pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
-        # Each edge occurs twice.
-        coupling = abs(pressure) * across / 12.0
-        out: np.ndarray = self._of_area(start, gradient, stiffness) + start.bonds(self._membrane.beads[pairs], coupling)
-        return out
+        return start.bonds(self.membrane.beads[pairs], stiffness)
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
         """Return the first arguments of every membrane kernel: the name, and the geometry that all forces share."""
-        return self.name, layout.geometry(self._membrane)
+        return self.name, layout.geometry(self.membrane)
+
+
+class _Closed(_MembraneForce):
+    """A force on a membrane that is closed, with normals outward.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
+    ParameterError
+        A number outside its domain; a closed part of the mesh that is turned inside out (`TriangleMesh.inside_out`).
+    """
+
+    #: Why borders are refused.
+    _open = "it encloses no volume"
+    #: Whether a part within another one, with its normals outward too, is a mistake.
+    _nested_twice = False
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        mesh, called = self.membrane.mesh, repr(self.membrane.name)
+        if borders := len(mesh.borders):
+            has = f"has {borders} border{'s' * (borders > 1)}"
+            raise TopologyError(f"{self.name}: {self.membrane!r} {has}, so {self._open}")
+        if wrong := mesh.inside_out:
+            # Its volume would count as negative.
+            what = f"{mesh._described_part(wrong[0])} of {called} is turned inside out"
+            if len(mesh.components) == 1:
+                what = f"{called} is turned inside out, with the volume {mesh.volume:g} nm³"
+            raise ParameterError(f"{self.name}: {what}: its normals look inward; {mesh._remedy(wrong)}")
+        inner = [] if mesh.closes_through_the_box or not self._nested_twice else mesh._nested
+        if inner:
+            warn_outside(
+                f"{self.name}: {mesh._described_part(inner[0])} of {called} lies inside another one with its normals "
+                f"outward, so that its volume counts twice; mesh.flipped({inner}) encloses the space between the two, "
+                "and as a membrane of its own it has a volume of its own",
+                MeshQualityWarning,
+            )
+
+
+class _OfVolume(_Closed):
+    """A force by the volume of a membrane."""
+
+    def _of_volume(self, start: Start, stiffness: float, pressure: float) -> np.ndarray:
+        """Return squared frequencies of an energy with this second derivative by the volume, and minus this first."""
+        mesh = self.membrane.mesh
+        gradient = np.zeros_like(mesh.vertices)
+        np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
+        # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
+        ends = mesh.vertices[mesh.faces.ravel()[mesh.opposite_corners.ravel()]], mesh.vertices[mesh.faces.ravel()]
+        across = np.linalg.norm(displacement(*ends, mesh._lengths), axis=1)
+        pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
+        # Each edge occurs twice.
+        coupling = abs(pressure) * across / 12.0
+        out: np.ndarray = self._of_area(start, gradient, stiffness) + start.bonds(self.membrane.beads[pairs], coupling)
+        return out
+
+    def _place(self, layout: "Layout") -> tuple[Any, ...]:
+        if layout.is_periodic and self.membrane.mesh.closes_through_the_box:
+            raise ParameterError(
+                f"{self.name}: {self.membrane.name!r} closes through the sides of the box, and encloses no volume"
+            )
+        return super()._place(layout)
 
 
 class _OfCurvature(_MembraneForce):
@@ -188,8 +165,8 @@ class MembraneBending(_OfCurvature):
 
     on a mesh a sum over the vertices that are not on a border. H is the mean curvature
     :math:`\tfrac12 (1/R_1 + 1/R_2)`, positive where the surface bulges towards the side its normals point to: +1/R on a
-    sphere with outward normals. A sphere without spontaneous curvature has :math:`U \to 8 \pi \kappa`, whatever its
-    radius.
+    sphere with outward normals, where U → 8πκ without spontaneous curvature. Helfrich's own spontaneous curvature, of
+    1/R1 + 1/R2, is twice the c used here.
 
     Parameters
     ----------
@@ -207,57 +184,41 @@ class MembraneBending(_OfCurvature):
     -----
     ``"vertex"``: with the gradients of the total area and volume with respect to each vertex,
 
-    .. math:: U = \sum_v \kappa_v \frac{|\nabla_v A - 2 c_v \nabla_v V|^2}{2\, |\nabla_v V|},\quad
-              \nabla_v V = \frac16 \sum_{(v j k)} (x_j - x_v) \times (x_k - x_v)
+    .. math:: U = \sum_v \kappa_v \frac{|\nabla_v A - 2 c_v \nabla_v V|^2}{2\, |\nabla_v V|}
 
-    over the triangles v, j, k round v. ``"dihedral"``: with the lengths l and angles φ (positive where convex) of the
-    edges at v, and a third of the area of its triangles,
+    ``"dihedral"``: with the lengths l and angles φ (positive where convex) of the edges at v, and a third of the area
+    of its triangles,
 
     .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v,\quad H_v = \frac{1}{4 A_v} \sum_{e \ni v} l_e \varphi_e
 
     With `projected`, the same sum with :math:`H_v = \nabla_v A \cdot \nabla_v V / 2|\nabla_v V|^2`. On regular spheres
-    the energies of all approach 8πκ with the square of the edge length. Helfrich's own spontaneous curvature is that of
-    1/R1 + 1/R2, twice the c used here.
+    the energies of all approach 8πκ with the square of the edge length. Border vertices carry no energy but feel
+    forces.
 
-    The forces are the exact derivatives of the energies above on every vertex, border vertices included: they
-    carry no energy but shape the rings of their neighbours.
-
-    Degenerate geometry: the vertex form grows without bound towards :math:`\nabla_v V = 0` (a ring folded flat), where
-    the run ends (SimulationError). The projected form takes H_v = 0 there and leaves out its derivative. At an edge
-    folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run: the curvature next to it
-    has no limit. This force does not keep triangles in shape.
-
-    Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
-    negative eigenvalues: the second derivatives without the terms proportional to :math:`H_v - c_v`; products with
-    either cost as much as a few forces.
+    The vertex form grows without bound towards :math:`\nabla_v V = 0` (a ring folded flat), where the run ends; the
+    projected form takes H_v = 0 there. At an edge folded back on itself φ jumps from π to -π. A triangle that has lost
+    its area ends the run: this force does not keep triangles in shape. Cost: O(V). Second and third derivatives are
+    offered, and a stiffness without negative eigenvalues. See :doc:`/forces/membrane`.
 
     References
     ----------
-    W. Helfrich, Z. Naturforsch. C 28, 693 (1973): the energy. F. Jülicher, J. Phys. II 6, 1797 (1996): the
-    dihedral form. M. Meyer, M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003):
-    curvature from the gradient of the area.
+    W. Helfrich, Z. Naturforsch. C 28, 693 (1973): the energy. F. Jülicher, J. Phys. II 6, 1797 (1996): the dihedral
+    form. M. Meyer, M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003): curvature from the
+    gradient of the area.
 
     Examples
     --------
     >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, 4), vertex_mass=4e-12)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=82.0))
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 4), vertex_mass=4e-12)
+    >>> mp.forces.MembraneBending(vesicle, bending_modulus=82.0)
     MembraneBending(bending_modulus=82, spontaneous_curvature=0)
-    >>> context = mp.Context(system, mp.VerletIntegrator(1e-7))
-    >>> energy = context.get_state(energy=True).potential_energy
-    >>> print(f"{energy / (8 * 3.14159265 * 82.0):.3f}")
-    1.000
     """
 
     bending_modulus: Each = number(
         "pN nm", "κ; about 20 kT = 82 pN nm for lipid bilayers. Values at border vertices are not used.",
         at_least=0.0, per="membrane.beads", many="(V,)",
     )  # fmt: skip
-    spontaneous_curvature: Each = number(
-        "1/nm", "c, in the sign of H.", default=0.0, per="membrane.beads", many="(V,)"
-    )
+    spontaneous_curvature: Each = number("1/nm", "c, in the sign of H.", default=0.0, per="membrane.beads", many="(V,)")
     discretization: Given[Literal["vertex", "dihedral"], str] = argument(
         '"vertex" or "dihedral"', "The form of the energy on triangles; see Notes.", default="vertex",
         attribute='``"vertex"`` or ``"dihedral"``.',
@@ -279,7 +240,7 @@ class MembraneBending(_OfCurvature):
         checked = super()._checked(**numbers)
         if not np.any(self._values.get("spontaneous_curvature", 0.0)):
             so = "a positive curvature bulges inward there"
-            warn_inside_out(self.name, self._membrane, checked["spontaneous_curvature"], so)
+            warn_inside_out(self.name, self.membrane, checked["spontaneous_curvature"], so)
         return checked
 
     def _inner_moduli(self) -> np.ndarray:
@@ -289,7 +250,7 @@ class MembraneBending(_OfCurvature):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # Where it is nearly flat a vertex has the energy κ (Lz)²/2A, with the heights z and L of two angles for each
         # edge: each vertex is a spring on the coordinate Lz.
-        curvature, area = heights_over_rings(self._membrane)
+        curvature, area = heights_over_rings(self.membrane)
         kappa = self._inner_moduli()
         folded = self._folded(area) & (kappa > 0.0)
         out = start.springs(curvature, np.where(folded, 0.0, kappa) / area)
@@ -298,9 +259,9 @@ class MembraneBending(_OfCurvature):
     def flatness(self) -> np.ndarray:
         """Return the length of the sum of area vectors round each vertex over their total area, (V,) in [0, 1].
 
-        This is the mean of the cosine of their tilt; 1 where there is no bending energy or where no vertex moves.
+        It is the mean cosine of their tilt; 1 where there is no bending energy or where no vertex moves.
         """
-        mesh, free = self._membrane.mesh, ~self._membrane.kind.fixed_beads & (self._inner_moduli() > 0.0)
+        mesh, free = self.membrane.mesh, ~self.membrane.kind.fixed_beads & (self._inner_moduli() > 0.0)
         vectors, area = np.zeros_like(mesh.vertices), np.zeros(len(mesh.vertices))
         own = mesh.face_areas[:, None]
         np.add.at(area, mesh.faces, own)
@@ -309,7 +270,7 @@ class MembraneBending(_OfCurvature):
 
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return a remark on stars of triangles so sharply bent that heat crumples them."""
-        row, integrator, membrane = look.row(self), look.integrator, self._membrane
+        row, integrator, membrane = look.row(self), look.integrator, self.membrane
         vertex = self._discretization == "vertex"
         # The plain vertex form costs the more the sharper it is bent.
         smooth = vertex and not self.projected
@@ -335,23 +296,20 @@ class MembraneBending(_OfCurvature):
         )]  # fmt: skip
 
     def _folded(self, area: np.ndarray) -> np.ndarray:
-        """Mark vertices (V,) that are not nearly flat, or not flat at rest.
-
-        Their second derivatives are others, and of the vertex forms without bound. There the area vectors G of the
-        triangles round a vertex cancel.
-        """
+        """Mark vertices (V,) with other second derivatives: not nearly flat, where area vectors cancel, or not flat at
+        rest."""
         if self._discretization != "vertex":
             return np.zeros(len(area), bool)
         flatness = self.flatness()
         curved = np.abs(self._numbers["spontaneous_curvature"]) * np.sqrt(area) > _STRONG
-        few = np.diff(self._membrane.mesh.vertex_faces[0]) <= _MANY
+        few = np.diff(self.membrane.mesh.vertex_faces[0]) <= _MANY
         # Where G is zero there are no derivatives.
         out: np.ndarray = (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
         return out
 
     def _of_folds(self, start: Start, vertices: np.ndarray, kappa: np.ndarray) -> np.ndarray:
         """Return squared frequencies (rows,) of some vertices, from their exact second derivatives."""
-        mesh, out = self._membrane.mesh, np.zeros(start.n_rows)
+        mesh, out = self.membrane.mesh, np.zeros(start.n_rows)
         offsets, corners = mesh.vertex_faces
         faces, triangles = mesh.faces.ravel(), np.diff(offsets)[vertices]
         for m in np.unique(triangles):
@@ -359,11 +317,9 @@ class MembraneBending(_OfCurvature):
             corner = corners[offsets[centre][:, None] + np.arange(m)]
             at, base = corner % 3, corner - corner % 3
             stars = Stars(centre, faces[base + (at + 1) % 3], faces[base + (at + 2) % 3])
-            beads, curvature = self._membrane.beads[stars.beads], self._numbers["spontaneous_curvature"][centre]
-            squared = stars.squared_frequencies(
-                mesh.vertices, kappa[centre], curvature, start.lightness[beads], self._projected
-            )
-            np.add.at(out, beads, squared)
+            beads, curvature = self.membrane.beads[stars.beads], self._numbers["spontaneous_curvature"][centre]
+            numbers = kappa[centre], curvature, start.lightness[beads]
+            np.add.at(out, beads, stars.squared_frequencies(mesh.vertices, *numbers, self._projected))
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
@@ -388,32 +344,17 @@ class MembraneArea(_MembraneForce):
     area_modulus : float, pN/nm, >= 0; or (F,) float with `per_triangle`
     area : float, nm², > 0; or (F,) float with `per_triangle`, optional
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane.
-    ParameterError
-        A number outside its domain.
-
     Notes
     -----
-    A triangle without area has no direction in which to grow: it then contributes no force, the mean over all
-    directions. Cost: O(F); smooth elsewhere. Per triangle, second and third derivatives are offered, and as stiffness
-    :math:`k_f\,\nabla A_f\nabla A_f^{\mathsf T}/A_{0f}`, the second derivative where triangles have their areas. For
-    the total area there are none, as it couples every vertex to every other: apply it explicitly, by
-    `kicks.ZhangSkeelStiff` with the forces that are stiff.
+    A triangle without area contributes no force, the mean over all directions in which it could grow. Cost: O(F). Per
+    triangle, second and third derivatives are offered, and as stiffness :math:`k_f\,\nabla A_f\nabla A_f^{\mathsf
+    T}/A_{0f}`. The total area couples every vertex to every other: apply it explicitly, by `kicks.ZhangSkeelStiff` with
+    the forces that are stiff.
 
     References
     ----------
-    E. Evans, R. Skalak, Mechanics and Thermodynamics of Biomembranes (1980): the area modulus. M. Meyer,
-    M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003): the gradient of the area.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneArea(vesicle, area_modulus=200.0, area=3e6)
-    MembraneArea(area_modulus=200, area=3e+06)
+    E. Evans, R. Skalak, Mechanics and Thermodynamics of Biomembranes (1980): the area modulus. M. Meyer, M. Desbrun,
+    P. Schröder, A. Barr, in Visualization and Mathematics III (2003): the gradient of the area.
     """
 
     area_modulus: Each = number(
@@ -423,9 +364,8 @@ class MembraneArea(_MembraneForce):
         "nm²", "A0; the area the mesh starts with where none is given.", default=None, above=0.0
     )
     per_triangle: bool = argument(
-        "bool",
-        "Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area does not.",
-        default=False, attribute="True if each triangle keeps its own area.",
+        "bool", "Each triangle keeps its own area. That also keeps triangles from collapsing, which the total area "
+        "does not.", default=False, attribute="True if each triangle keeps its own area.",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -438,18 +378,18 @@ class MembraneArea(_MembraneForce):
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["area"] is None:
-            numbers["area"] = self._membrane.mesh.face_areas if self._per_triangle else self._membrane.mesh.area
+            numbers["area"] = self.membrane.mesh.face_areas if self._per_triangle else self.membrane.mesh.area
         return super()._checked(**numbers)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh, (k, rest) = self._membrane.mesh, self._named("area_modulus", "area")
+        mesh, (k, rest) = self.membrane.mesh, self._named("area_modulus", "area")
         if not self._per_triangle:
             stretched = k * (mesh.area - rest) / rest
             gradients = geometry.area_gradients(mesh.vertices, mesh.faces)
             out: np.ndarray = self._of_area(start, gradients, k / rest) + self._tense(start, stretched)
             return out
         area, side, _ = triangle_geometry(mesh)
-        growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
+        growth = start.coordinates(self.membrane.beads[mesh.faces], 0.5 * side)
         found: np.ndarray = start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
         return found
 
@@ -471,28 +411,12 @@ class MembraneTension(_MembraneForce):
 
     .. math:: U = \sigma A
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane.
-    ParameterError
-        A tension that is not a finite number.
-
-    Notes
-    -----
     A triangle without area contributes no force, as in `MembraneArea`. Cost: O(F). Second and third derivatives are
     offered, and as stiffness the part of a positive tension across triangles.
 
     References
     ----------
     W. Helfrich, Z. Naturforsch. C 28, 693 (1973).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneTension(vesicle, tension=0.02)
-    MembraneTension(tension=0.02)
     """
 
     tension: float = number("pN/nm", "σ; positive pulls the membrane together. 0.003 to 0.3 pN/nm in cells.")
@@ -506,7 +430,7 @@ class MembraneTension(_MembraneForce):
 
 
 @declared
-class MembraneVolume(_MembraneForce):
+class MembraneVolume(_OfVolume):
     r"""Resistance of a closed membrane to changes of the volume it encloses.
 
     .. math:: U = \frac{k}{2} \frac{(V - V_0)^2}{V_0}
@@ -516,63 +440,40 @@ class MembraneVolume(_MembraneForce):
     membrane
         Closed, with normals outward.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
-    ParameterError
-        A number outside its domain; a closed part of the mesh that is turned inside out (`TriangleMesh.inside_out`).
-
     Notes
     -----
-    V is summed from tetrahedra between each face and the membrane's first vertex. For a closed surface the
-    point they share changes neither V nor its derivative; being on the surface it keeps V as exact far from
-    the origin as near it. Cost: O(F); smooth everywhere, triangles without area included.
+    V is summed from tetrahedra between each face and the membrane's first vertex, so that it is as exact far from the
+    origin as near it. Cost: O(F); smooth everywhere, triangles without area included.
 
     References
     ----------
     M. Meyer, M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneVolume(vesicle, volume_modulus=0.8, volume=5e8)
-    MembraneVolume(volume_modulus=0.8, volume=5e+08)
     """
 
+    _nested_twice = True
     volume_modulus: float = number("pN/nm²", "k; the pressure inside is :math:`-k (V - V_0)/V_0`.", at_least=0.0)
     volume: float | None = number(
-        "nm³",
-        "V0; the volume the mesh starts with where none is given.",
-        default=None, above=0.0,
-    )  # fmt: skip
-
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._expect_closed("it encloses no volume")
-        self._expect_outward()
-        self._warn_of_volumes_counted_twice()
+        "nm³", "V0; the volume the mesh starts with where none is given.", default=None, above=0.0
+    )
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["volume"] is None:
-            volume = numbers["volume"] = self._membrane.mesh.volume
+            volume = numbers["volume"] = self.membrane.mesh.volume
             if volume <= 0.0:
                 raise ParameterError(f"{self.name}: the mesh has the volume {volume:g} nm³: give volume=")
         return super()._checked(**numbers)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         k, rest = self._named("volume_modulus", "volume")
-        return self._of_volume(start, k / rest, -k * (self._membrane.mesh.volume - rest) / rest)
+        return self._of_volume(start, k / rest, -k * (self.membrane.mesh.volume - rest) / rest)
 
     def bind(self, layout: "Layout") -> "Operation":
-        self._expect_volume(layout)
         return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))
 
 
 @declared
-class MembranePressure(_MembraneForce):
-    r"""A constant difference of pressure across a closed membrane.
+class MembranePressure(_OfVolume):
+    """A constant difference of pressure across a closed membrane.
 
     .. math:: U = -p V
 
@@ -581,57 +482,34 @@ class MembranePressure(_MembraneForce):
     membrane
         Closed, with normals outward.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
-    ParameterError
-        A pressure that is not a finite number; a closed part of the mesh that is turned inside out.
-
     Notes
     -----
     This force does not limit growth: a membrane of tension σ (`MembraneTension`) in equilibrium at the radius R = 2σ/p
     (Laplace) is there at a maximum of its energy, and grows or shrinks from it. `MembraneOsmoticPressure` and
     `MembraneArea` make radii stable. The volume is that of `MembraneVolume`. Cost: O(F); smooth everywhere.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembranePressure(vesicle, pressure=8e-5)
-    MembranePressure(pressure=8e-05)
     """
 
     pressure: float = number(
-        "pN/nm²",
-        "p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3.",
+        "pN/nm²", "p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3."
     )
-
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._expect_closed("it encloses no volume")
-        self._expect_outward()
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return self._of_volume(start, 0.0, self._numbers["pressure"])
 
     def bind(self, layout: "Layout") -> "Operation":
-        self._expect_volume(layout)
         return membrane_totals.Pressure(*self._place(layout), self._numbers["pressure"])
 
 
 @declared
-class _InSolution(_MembraneForce):
+class _InSolution(_OfVolume):
     """A force of a membrane with particles on both of its sides."""
 
+    _nested_twice = True
     particles: float = number(
         "", "N, number of enclosed particles: molecules or ions of all kinds together. Of V in nm³ at c mM there are "
-        "6.022e-4 c V.",
-        above=0.0,
+        "6.022e-4 c V.", above=0.0,
     )  # fmt: skip
-    concentration: float = number(
-        "1/nm³", "c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.", above=0.0
-    )
+    concentration: float = number("1/nm³", "c, of particles outside: 6.022e-4 of them per nm³ are 1 mM.", above=0.0)
 
 
 @declared
@@ -641,8 +519,7 @@ class MembraneOsmoticPressure(AtTemperature, _InSolution):
     .. math:: U = N kT\,(q - 1 - \ln q), \quad q = c V/N, \qquad
               p = -\frac{\partial U}{\partial V} = kT \left(\frac{N}{V} - c\right)
 
-    The pressure is that of van 't Hoff. U is -N kT ln V + c kT V and a constant, by which it is zero where both sides
-    have the same concentration: at V = N/c.
+    The pressure is that of van 't Hoff. U is zero where both sides have the same concentration: at V = N/c.
 
     Parameters
     ----------
@@ -659,42 +536,23 @@ class MembraneOsmoticPressure(AtTemperature, _InSolution):
 
     Notes
     -----
-    The stiffness against changes of the volume is N kT/V² = c kT/V: physiological 300 mM make 0.75 pN/nm² of
-    kT c, so that a vesicle keeps its volume to some 1e-3 and timesteps are set by that. The volume is that of
-    `MembraneVolume`. A membrane that is turned inside out, or loses its volume, ends the run (SimulationError); jumps
-    that would do that have an infinite energy. Cost: O(F); smooth elsewhere.
+    The stiffness against changes of the volume is N kT/V² = c kT/V: physiological 300 mM make 0.75 pN/nm² of kT c, so
+    that a vesicle keeps its volume to some 1e-3 and timesteps are set by that. A membrane that is turned inside out, or
+    loses its volume, ends the run; jumps that would do that have an infinite energy. Cost: O(F); smooth elsewhere.
 
     References
     ----------
     J. H. van 't Hoff, Z. Phys. Chem. 1, 481 (1887): the pressure. C. Zhu, C. T. Lee, P. Rangamani, Biophys. Rep. 2,
     100062 (2022): this energy in q (Mem3DG).
-
-    Examples
-    --------
-    A vesicle that would take up a tenth more:
-
-    >>> import medyanpy as mp
-    >>> mesh = mp.TriangleMesh.icosphere(50.0, 2)
-    >>> vesicle = mp.Topology().add_membrane(mesh, vertex_mass=4e-12)
-    >>> c = 10.0 * 6.022e-4
-    >>> mp.forces.MembraneOsmoticPressure(vesicle, 1.1 * c * mesh.volume, c, temperature=300.0)
-    MembraneOsmoticPressure(particles=3351.05, concentration=0.006022, kT=4.14195)
     """
-
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._expect_closed("it encloses no volume")
-        self._expect_outward()
-        self._warn_of_volumes_counted_twice()
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         n, c, kT = self._named("particles", "concentration", "kT")
-        volume = self._membrane.mesh.volume
+        volume = self.membrane.mesh.volume
         if volume <= 0.0:
             return None
         return self._of_volume(start, n * kT / volume**2, kT * (n / volume - c))
 
     def bind(self, layout: "Layout") -> "Operation":
         n, c, kT = self._named("particles", "concentration", "kT")
-        self._expect_volume(layout)
         return membrane_totals.OsmoticPressure(*self._place(layout), n, c, kT)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["MembraneAdhesion"]
 
 _NONE = np.empty((0, 6)), np.empty((0, 9))
-
 #: Of a well in a periodic box, in ranges: beyond that the energy is less than 5e-9 of its depth.
 _REACH = 20.0
 
@@ -50,9 +49,8 @@ class MembraneAdhesion(_MembraneForce):
 
     Notes
     -----
-    Forces are the exact derivatives: they contain that of the areas, by which adhesion pulls the membrane into contact
-    like a tension of -w. A sphere of radius a is wrapped by a membrane without tension for w > 2κ/a², if ρ is well
-    below a; then contact costs 8πκ and gains 4πa²w.
+    The derivative of the areas pulls the membrane into contact like a tension of -w. A sphere of radius a is wrapped by
+    a membrane without tension for w > 2κ/a², if ρ is well below a; then contact costs 8πκ and gains 4πa²w.
 
     Distances are those of vertices: edges must be shorter than √(aρ) at spheres of radius a, or the triangles between
     reach into them; a `MeshQualityWarning` reports longer ones. The stiffness 2w A_v/ρ² of a vertex sets the timestep
@@ -60,33 +58,21 @@ class MembraneAdhesion(_MembraneForce):
 
     In a periodic box a membrane adheres to the nearest image of a round target. Half the box must be larger than the
     radius of a sphere, or the extent of a capsule, plus d0 + 20 ρ, beyond which the energy is less than 5e-9 of the
-    depth. A wall across a periodic direction is refused.
-
-    With beads as target, momentum is kept. Every vertex is compared with every bead, O(V n), and interacts within 40 ρ
-    (beyond, the energy is less than 1e-17 w): meant for particles, not for thousands of lipids. In the middle of a
-    sphere no direction is defined, and the force is zero.
+    depth. A wall across a periodic direction is refused. With beads as target, momentum is kept. Every vertex is
+    compared with every bead, O(V n), and interacts within 40 ρ (beyond, the energy is less than 1e-17 w): meant for
+    particles, not for thousands of lipids. In the middle of a sphere the force is zero.
 
     References
     ----------
     U. Seifert, R. Lipowsky, Phys. Rev. A 42, 4768 (1990): adhesion by an energy per area. P. M. Morse, Phys. Rev. 34,
     57 (1929): the well. M. Deserno, Phys. Rev. E 69, 031903 (2004): wrapping.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
-    >>> floor = mp.boundaries.Plane(point=(0.0, 0.0, -52.0))
-    >>> mp.forces.MembraneAdhesion(vesicle, floor, strength=0.05, range=2.0, distance=2.0)
-    MembraneAdhesion(strength=0.05, range=2, distance=2)
     """
 
     to: "Boundary | Sphere | Handle" = argument(
         "boundaries.Plane, boundaries.Sphere, boundaries.Capsule, surfaces.Sphere, or handle of beads",
         "The target: a wall, from the side where beads are to be; a sphere, from outside; or all beads of a handle, by "
-        "their radius if they are balls, which receive the opposite force.",
-        attribute="The object that it adheres to.",
-    )
+        "their radius if they are balls, which receive the opposite force.", attribute="The object that it adheres to.",
+    )  # fmt: skip
     strength: Each = number(
         "pN/nm", "w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.",
         per="membrane.beads", many="(V,)",
@@ -101,7 +87,7 @@ class MembraneAdhesion(_MembraneForce):
         super()._take(given)
         to = self._to = given["to"]
         if isinstance(to, Handle):
-            if to is self._membrane or isinstance(to, InTrianglePoints) or not to.kind.in_space:
+            if to is self.membrane or isinstance(to, InTrianglePoints) or not to.kind.in_space:
                 raise TopologyError(f"{self.name}: to must be beads with a place of their own in space, not {to!r}")
         else:
             _shapes(self.name, to)
@@ -109,11 +95,11 @@ class MembraneAdhesion(_MembraneForce):
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
         radius, reach = self._smallest_radius(checked["distance"]), checked["range"]
-        edge = float(self._membrane.mesh.edge_lengths.mean())
+        edge = float(self.membrane.mesh.edge_lengths.mean())
         longest = float(np.sqrt(radius * reach))
         if edge > longest and reach != self._values.get("range"):
             warn_outside(
-                f"{self.name}: edges of {self._membrane.name!r} are {edge:.4g} nm long, but must be shorter than "
+                f"{self.name}: edges of {self.membrane.name!r} are {edge:.4g} nm long, but must be shorter than "
                 f"√(aρ) = {longest:.4g} nm at a radius a = {radius:.4g} nm with the range ρ = {reach:.4g} nm: the well "
                 "is too narrow for the triangles between vertices. Give a finer mesh, or a range of at least "
                 f"{edge**2 / radius:.4g} nm",
@@ -124,14 +110,13 @@ class MembraneAdhesion(_MembraneForce):
     def _smallest_radius(self, distance: float) -> float:
         """Return the radius of the target, inf of a plane, nm; of beads without a radius the distance of adhesion."""
         if not isinstance(self._to, Handle):
-            rounds = _shapes(self.name, self._to)[1]
-            return float(rounds[:, 7].min(initial=np.inf))
+            return float(_shapes(self.name, self._to)[1][:, 7].min(initial=np.inf))
         radii = self._to.radius if isinstance(self._to, Balls) else np.zeros(len(self._to))
         return max(float(np.min(radii, initial=np.inf)), distance) or np.inf
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        return (self._membrane, self._to) if isinstance(self._to, Handle) else (self._membrane,)
+        return (self.membrane, self._to) if isinstance(self._to, Handle) else (self.membrane,)
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
@@ -140,7 +125,7 @@ class MembraneAdhesion(_MembraneForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         strength, reach, distance = self._named("strength", "range", "distance")
-        strength = np.ascontiguousarray(np.broadcast_to(strength, (len(self._membrane),)), float)
+        strength = np.ascontiguousarray(np.broadcast_to(strength, (len(self.membrane),)), float)
         beads, radius = np.empty(0, np.int32), np.empty(0)
         if isinstance(self._to, Handle):
             planes, rounds = _NONE
@@ -157,9 +142,7 @@ class MembraneAdhesion(_MembraneForce):
             # Segments are relative to their starts.
             size = np.concatenate([rounds[:, 6] + rounds[:, 7], radius]).max(initial=0.0)
             layout.expect_width(self.name, size + max(distance, 0.0) + _REACH * reach)
-        return AdhesionOperation(
-            *self._place(layout), strength, reach, distance, planes, rounds, beads, radius
-        )
+        return AdhesionOperation(*self._place(layout), strength, reach, distance, planes, rounds, beads, radius)
 
 
 def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:

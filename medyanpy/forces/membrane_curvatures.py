@@ -8,7 +8,7 @@ from medyanpy._kernels.forces.membrane_curvatures import DihedralAreaDifference,
 from medyanpy._tools.images import displacement
 from medyanpy._tools.sums import lengths, row_products, total
 from medyanpy.forces._base import Each, Given, argument, declared, number
-from medyanpy.forces.membrane import _MembraneForce, _OfCurvature
+from medyanpy.forces.membrane import _Closed, _MembraneForce, _OfCurvature
 from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:
@@ -32,19 +32,12 @@ class MembraneGaussianCurvature(_MembraneForce):
     membrane
         V vertices.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane.
-    ParameterError
-        A modulus that is not a finite number.
-
     Notes
     -----
     By the theorem of Gauss and Bonnet, :math:`\int K dA = 2\pi\chi - \oint k_g ds`, which holds for these sums to
     round-off. With one modulus for all, the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
-    force. That of an open one depends on its border alone, by the geodesic curvature :math:`k_g`, which is π less the
-    angles at each border vertex. Where the modulus varies, forces act at the boundaries of phases.
+    force; that of an open one depends on its border alone, with π less the angles at each border vertex for the
+    geodesic curvature :math:`k_g`. Where the modulus varies, forces act at the boundaries of phases.
 
     For the energy of a membrane of any shape to be bounded below, -2κ <= κ̄ <= 0. A triangle without area contributes
     no force. Flips of edges keep the sum over all vertices, and change the energy where the modulus varies. Cost: O(F).
@@ -53,18 +46,10 @@ class MembraneGaussianCurvature(_MembraneForce):
     ----------
     W. Helfrich, Z. Naturforsch. C 28, 693 (1973): the energy. M. Hu, J. J. Briguglio, M. Deserno, Biophys. J. 102, 1403
     (2012): the modulus of bilayers, measured.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneGaussianCurvature(vesicle, modulus=-74.0)
-    MembraneGaussianCurvature(modulus=-74)
     """
 
     modulus: Each = number(
-        "pN nm",
-        "κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border "
+        "pN nm", "κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border "
         "vertices are not used. One for each vertex where the membrane has several phases.",
         per="membrane.beads", many="(V,)",
     )  # fmt: skip
@@ -75,7 +60,7 @@ class MembraneGaussianCurvature(_MembraneForce):
 
 
 @declared
-class MembraneAreaDifference(_OfCurvature):
+class MembraneAreaDifference(_OfCurvature, _Closed):
     r"""Resistance of a closed bilayer to differences in area of its two leaflets (area-difference elasticity, ADE).
 
     .. math:: U = \frac{\kappa_r}{2} \frac{\pi}{A D^2} (\Delta A - \Delta A_0)^2, \quad
@@ -93,49 +78,38 @@ class MembraneAreaDifference(_OfCurvature):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, round which lipids change sides.
     ParameterError
-        A number outside its domain, or another discretization.
+        A number outside its domain, another discretization, or a closed part of the mesh that is turned inside out.
 
     Notes
     -----
-    Only :math:`\Delta A/2D = \oint H dA` counts: ``"vertex"`` takes :math:`\sum_v H_v A_v` with the H_v of
-    `TriangleMesh.mean_curvatures`, ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface
-    of triangles (Steiner). In the units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
+    ``"vertex"`` takes :math:`\oint H dA = \sum_v H_v A_v` with the H_v of `TriangleMesh.mean_curvatures`,
+    ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface of triangles (Steiner). In the
+    units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
 
     The energy couples all vertices: no second derivatives are offered, and `longest_timestep` is not known; the force
-    is softer than bending where κ_r is of the size of κ. Its gain by the flip of one edge is found from the triangles
-    round that. A triangle that has lost its area ends the run (SimulationError), as with bending. Cost: O(V).
+    is softer than bending where κ_r is of the size of κ. A triangle that has lost its area ends the run. Cost: O(V).
 
     References
     ----------
     L. Miao, U. Seifert, M. Wortis, H.-G. Döbereiner, Phys. Rev. E 49, 5389 (1994); W. Wiese, W. Harbich, W. Helfrich,
     J. Phys. Condens. Matter 4, 1647 (1992): the energy. U. Seifert, Adv. Phys. 46, 13 (1997): values.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneAreaDifference(vesicle, modulus=82.0, thickness=3.0, area_difference=4e4, area=3e6)
-    MembraneAreaDifference(modulus=82, thickness=3, area_difference=40000, area=3e+06)
     """
 
+    _open = "lipids go from one side to the other round it"
     modulus: float = number(
-        "pN nm",
-        "κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 to 3).",
-        at_least=0.0,
-    )
+        "pN nm", "κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 "
+        "to 3).", at_least=0.0,
+    )  # fmt: skip
     thickness: float = number(
-        "nm",
-        "D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a "
-        "bilayer.",
-        above=0.0,
-    )
+        "nm", "D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a "
+        "bilayer.", above=0.0,
+    )  # fmt: skip
     area_difference: float | None = number(
         "nm²", "ΔA0, the excess area of the relaxed outer leaflet; by default that of the mesh at the start.",
         default=None,
     )  # fmt: skip
     area: float | None = number(
-        "nm²",
-        "A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.",
+        "nm²", "A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.",
         default=None, above=0.0,
     )  # fmt: skip
     discretization: Given[Literal["vertex", "dihedral"], str] = argument(
@@ -143,19 +117,13 @@ class MembraneAreaDifference(_OfCurvature):
         default="vertex", attribute='``"vertex"`` or ``"dihedral"``.',
     )  # fmt: skip
 
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._expect_closed("lipids go from one side to the other round it")
-        self._expect_outward()
-
     def _checked(self, **numbers: Any) -> dict[str, Any]:
-        mesh = self._membrane.mesh
+        mesh = self.membrane.mesh
         if numbers["area"] is None:
             numbers["area"] = mesh.area
         checked: dict[str, Any] = super()._checked(**numbers)
         if checked["area_difference"] is None:
-            total = _total_mean_curvature(mesh, self._discretization)
-            checked["area_difference"] = 2.0 * checked["thickness"] * total
+            checked["area_difference"] = 2.0 * checked["thickness"] * _total_mean_curvature(mesh, self._discretization)
         return checked
 
     def bind(self, layout: "Layout") -> "Operation":

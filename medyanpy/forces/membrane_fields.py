@@ -13,7 +13,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
-from medyanpy.forces._base import Each, Force, argument, declared, expect_handle, number
+from medyanpy.forces._base import Each, OnHandle, argument, declared, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import heights_over_rings
 from medyanpy.forces.membrane import warn_inside_out
@@ -26,39 +26,26 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
 
-__all__ = [
-    "CustomMembraneField", "DirectedPointCurvature", "MembraneField", "PointCurvature", "PythonMembraneField",
-]  # fmt: skip
+__all__ = ["CustomMembraneField", "DirectedPointCurvature", "MembraneField", "PointCurvature", "PythonMembraneField"]
 
 #: The mesh cannot resolve a radius of curvature below so many edges: see docs/forces/point_curvature.md.
 _EDGES = 2.0
 
 
 @declared
-class _OnMembrane(Force):
+class _OnMembrane(OnHandle):
     """An energy of the points of one handle, that does not change when the membrane moves with its points."""
 
+    _on = ("points", InTrianglePoints, "in-triangle points")
     conserves_momentum = True
-
     points: InTrianglePoints = argument("InTrianglePoints", attribute="The points acted on.")
-
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._points = expect_handle(f"{self.name}: points", given["points"], InTrianglePoints, "in-triangle points")
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._points,)
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
         """Return the first arguments of both kernels."""
         of_vertices, of_points = layout.numbers_of_membranes()
-        return (
-            self.name,
-            layout.internal(self._points.kind.with_room).astype(np.int32),
-            layout.slice_of(self._points.membrane).start,
-            Accumulator(len(of_vertices), layout.threads, of_vertices, of_points),
-        )
+        sums = Accumulator(len(of_vertices), layout.threads, of_vertices, of_points)
+        place = layout.internal(self.points.kind.with_room).astype(np.int32)
+        return self.name, place, layout.slice_of(self.points.membrane).start, sums
 
 
 @declared
@@ -75,44 +62,21 @@ class MembraneField(_OnMembrane):
     points
         Of a membrane with V vertices.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of in-triangle points.
-    ParameterError
-        Values of another shape, or not finite.
-
     Notes
     -----
     The field belongs to the material of the membrane: it moves with the vertices, and a membrane that is moved, bent or
     stretched with its points has the same energy. So the force on vertices is zero; for points, :math:`\dot p_\lambda =
-    -\partial U/\partial\lambda`. Points in equilibrium have the density :math:`e^{-u/kT}` per area of the triangles as
+    -\partial U/\partial\lambda`. In equilibrium they have the density :math:`e^{-u/kT}` per area of the triangles as
     they are. For a field in space, in which points pass their force on to the membrane, see `ExternalField`.
 
     In `state.forces` points have the corresponding force in the plane of their triangle. Vertices have the force that
-    cancels the one that points pass on to them.
-
-    The force jumps where a point crosses an edge: errors of the energy there are those of the flight itself, see
-    :doc:`/theory/geodesic`.
-
-    Examples
-    --------
-    Proteins drawn to one end of a vesicle:
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 2), vertex_mass=1.0)
-    >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.MembraneField(proteins, -0.1 * vesicle.mesh.vertices[:, 2]))
-    MembraneField(values=array of 162)
+    cancels the one that points pass on to them. The force jumps where a point crosses an edge: errors of the energy
+    there are those of the flight itself, see :doc:`/theory/geodesic`.
     """
 
     values: Each = number(
-        "pN nm",
-        "u, the energy of a point at each vertex of the membrane.",
-        per="points.membrane.beads", many="(V,)",
-    )  # fmt: skip
+        "pN nm", "u, the energy of a point at each vertex of the membrane.", per="points.membrane.beads", many="(V,)"
+    )
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Linear in the weights: no curvature but at edges.
@@ -134,13 +98,12 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
     points : InTrianglePoints
         Of a membrane with V vertices.
     energy : str or SymPy expression
-        u, pN nm: numbers, pi, names of quantities, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
-        of :doc:`/forces/fields`; behind semicolons, definitions of further names.
+        u, pN nm, of names of quantities, with the grammar and functions of :doc:`/forces/fields`.
     name, group
         See `Force`.
     **quantities : float or (V,) float, finite
-        Quantities in the expression: one number for all, or one at each vertex, linear in triangles. Change them with
-        `set`.
+        Quantities in the expression: one number for all, or one at each vertex, linear in triangles; for the shape of
+        the mesh at the start ``x=vesicle.mesh.vertices[:, 0]``. Change them with `set`.
 
     Raises
     ------
@@ -154,9 +117,7 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
     -----
     As of `MembraneField`, the field belongs to the material of the membrane, and acts on points by :math:`\dot
     p_\lambda = -\partial U/\partial\lambda`. The energy is continuous across edges, and follows edges that are flipped.
-    The expression is read, never run. Where u is not a number, or infinite, the run stops with a `SimulationError`.
-
-    For the shape of the mesh at the start give its coordinates as quantities: ``x=vesicle.mesh.vertices[:, 0]``.
+    The expression is read, never run. Where u is not a number, or infinite, the run stops.
 
     Examples
     --------
@@ -167,8 +128,7 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
     >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 2), vertex_mass=1.0)
     >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
     >>> share = 0.5 + 0.005 * vesicle.mesh.vertices[:, 2]
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.CustomMembraneField(proteins, "k/2*(c - best)^2", k=80.0, c=share, best=0.7))
+    >>> mp.forces.CustomMembraneField(proteins, "k/2*(c - best)^2", k=80.0, c=share, best=0.7)
     CustomMembraneField('k/2*(c - best)^2', k=80, c=array of 162, best=0.7)
     """
 
@@ -184,16 +144,15 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
         check_names(self.name, self._text, (), self.changeable)
         graph, u, _ = self._graph(self.changeable)
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(self.changeable))):
-            why = "is constant but for jumps: it has no force" if graph.jumps(u) else (
-                "is the same everywhere: it names no quantity"
-            )
+            jumps = "is constant but for jumps: it has no force"
+            why = jumps if graph.jumps(u) else "is the same everywhere: it names no quantity"
             raise ParameterError(f"{self.name}: {self._text!r} {why}")
 
     def bind(self, layout: "Layout") -> "Operation":
         own = self._own()
         graph, u, _ = self._graph(own)
         program = graph.program([u, *(graph.along(u, i) for i in range(len(own)))])
-        values = np.array([self._numbers[name] for name in own]).reshape(len(own), len(self._points.membrane))
+        values = np.array([self._numbers[name] for name in own]).reshape(len(own), len(self.points.membrane))
         return WrittenField(*self._place(layout), values, program)
 
 
@@ -202,33 +161,33 @@ class _CurvedPoints(_OnMembrane):
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
-        membrane, c = self._points.membrane, abs(checked["curvature"])
-        edge = mean(membrane.mesh.edge_lengths)
-        if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
+        membrane, curvature = self.points.membrane, checked["curvature"]
+        if curvature == self._values.get("curvature"):
+            return checked
+        c, edge = abs(curvature), mean(membrane.mesh.edge_lengths)
+        if c * edge * _EDGES > 1.0:
             warn_outside(
-                f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
+                f"{self.name}: a curvature of {curvature:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
                 f"edges of {membrane.name!r}, which are {edge:.4g} nm long: its mesh shows radii from {_EDGES:g} edges "
                 f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
                 MeshQualityWarning,
             )
-        if checked["curvature"] != self._values.get("curvature"):
-            warn_inside_out(self.name, membrane, checked["curvature"], "a positive curvature bulges inward there")
+        warn_inside_out(self.name, membrane, curvature, "a positive curvature bulges inward there")
         return checked
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # A point is a spring on the curvatures of its corners: (sum λ h)² <= sum λ h².
-        membrane, (kappa, area) = self._points.membrane, self._named("bending_modulus", "area")
+        membrane, (kappa, area) = self.points.membrane, self._named("bending_modulus", "area")
         heights, own = heights_over_rings(membrane)
-        share = np.bincount(
-            membrane.mesh.faces[self._points.triangles].ravel(), self._points.barycentric.ravel(), len(membrane)
-        )
+        corners, weights = membrane.mesh.faces[self.points.triangles], self.points.barycentric
+        share = np.bincount(corners.ravel(), weights.ravel(), len(membrane))
         for loop in membrane.mesh.borders:
             share[loop] = 0.0
         out: np.ndarray = start.springs(heights, share * kappa * area / own**2)
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        membrane = self._points.membrane
+        membrane = self.points.membrane
         kappa, c, area = self._named("bending_modulus", "curvature", "area")
         kT = self._numbers.get("kT", 0.0)
         borders = np.concatenate([np.empty(0, np.int32), *membrane.mesh.borders]).astype(np.int32)
@@ -246,13 +205,6 @@ class PointCurvature(_CurvedPoints):
 
     with the mean curvature H of the membrane at each point p, smooth over edges; see Notes.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of in-triangle points.
-    ParameterError
-        A number outside its domain.
-
     Warns
     -----
     MeshQualityWarning
@@ -265,53 +217,34 @@ class PointCurvature(_CurvedPoints):
     .. math:: H = \sum_i \lambda_i h_i + \sum_i \beta_i(\lambda) D_i
 
     where D belongs to an edge: the deviation from linearity, over the two triangles laid flat, of the curvatures at its
-    ends and at the two corners opposite to it. The second sum makes the gradient along the membrane continuous over
-    edges; a curvature that is linear over a flat mesh is reproduced exactly. At vertices the gradient depends on the
-    direction from which one comes, and is bounded. A vertex on a border has the mean curvature of its neighbours
-    inside.
+    ends and at the two corners opposite to it (:doc:`/forces/point_curvature`). The second sum makes the gradient along
+    the membrane continuous over edges. A vertex on a border has the mean curvature of its neighbours inside.
 
     Forces are :math:`\dot p_\lambda = -\partial U/\partial\lambda` on points and :math:`-\partial U/\partial R` on
-    vertices, at fixed weights, without a part by the chain rule, in the form that `MembraneField` describes: momentum
-    and angular momentum are kept. On a membrane at rest points have the density :math:`e^{-2\kappa a(H - c)^2/kT}` per
-    area of its triangles.
+    vertices, at fixed weights, in the form that `MembraneField` describes: momentum and angular momentum are kept. On a
+    membrane at rest points have the density :math:`e^{-2\kappa a(H - c)^2/kT}` per area of its triangles. The energy
+    comes in addition to that of the membrane. Points do not repel each other by it. For a curvature along one
+    direction, see `DirectedPointCurvature`.
 
-    Points of this kind are curved alike in all directions; for a curvature along one, see `DirectedPointCurvature`.
-
-    The energy comes in addition to that of the membrane. Points do not repel each other by it: those that share
-    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0; a triangle without area
-    near a point ends the run (SimulationError). The longest timestep is that of vertices where points start, and does
-    not account for points that gather later.
-
-    Cost: O(points), and a pass over the membrane that it shares with `MembraneBending`. Flips need only the triangles
-    around them.
+    A vertex whose ring is folded flat has H = 0; a triangle without area near a point ends the run. The longest
+    timestep is that of vertices where points start, and does not account for points that gather later. Cost: O(points),
+    and a pass over the membrane that it shares with `MembraneBending`. Flips need only the triangles around them.
 
     References
     ----------
     W. Pezeshkian, J. H. Ipsen, Nat. Commun. 15, 548 (2024): this energy, of proteins that sit on vertices. W. Helfrich,
     Z. Naturforsch. C 28, 693 (1973).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1.0)
-    >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.PointCurvature(proteins, bending_modulus=160.0, curvature=0.02, area=100.0))
-    PointCurvature(bending_modulus=160, curvature=0.02, area=100)
     """
 
     bending_modulus: float = number(
-        "pN nm",
-        "κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.",
+        "pN nm", "κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.",
         at_least=0.0,
-    )
+    )  # fmt: skip
     curvature: float = number(
-        "1/nm",
-        "c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half the "
-        "sum of the principal curvatures, half of what is called C0 where energies are written :math:`(\\kappa/2)(2H "
-        "- C_0)^2`.",
-    )
+        "1/nm", "c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half "
+        "the sum of the principal curvatures, half of what is called C0 where energies are written "
+        ":math:`(\\kappa/2)(2H - C_0)^2`.",
+    )  # fmt: skip
     area: float = number("nm²", "a, of the patch: 20 to 300 nm² for proteins with curved domains.", above=0.0)
 
 
@@ -328,13 +261,6 @@ class DirectedPointCurvature(_CurvedPoints):
     principal curvature. Directions are not part of the state: U is the potential of mean force of points that turn much
     faster than the membrane bends, with directions distributed as :math:`e^{-E/kT}`.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of in-triangle points.
-    ParameterError
-        A number outside its domain.
-
     Warns
     -----
     MeshQualityWarning
@@ -347,33 +273,19 @@ class DirectedPointCurvature(_CurvedPoints):
     in :math:`H^2 - K`. The mean over directions is taken at 64 of them. With :math:`s = \sqrt{H^2 - K}` and
     :math:`\kappa a s^2/2` up to 100 kT its error is below 2e-8 kT up to w = 60, 1e-4 kT up to 200, and 0.1 kT up to
     600, where :math:`w = \kappa a s\,(|H - c| - s)/kT` for :math:`|H - c| > s`, else :math:`\kappa a\,(s^2 - (H -
-    c)^2)/kT`.
-
-    In equilibrium points on a membrane at rest have the density :math:`e^{-U/kT}` per area, and their directions, which
-    are not part of the state, :math:`e^{-E(\theta)/kT}`. The force depends on the temperature: a Context warns where
-    the thermostat has another.
+    c)^2)/kT`. In equilibrium points on a membrane at rest have the density :math:`e^{-U/kT}` per area. A Context warns
+    where the thermostat has another temperature.
 
     References
     ----------
     W. Pezeshkian, J. H. Ipsen, Nat. Commun. 15, 548 (2024): energies of the curvature along a direction.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1.0)
-    >>> rods = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.DirectedPointCurvature(rods, 160.0, curvature=0.03, area=50.0, kT=4.14))
-    DirectedPointCurvature(bending_modulus=160, curvature=0.03, area=50, kT=4.14)
     """
 
     bending_modulus: float = number("pN nm", "κ, how stiff the point is along its direction.", at_least=0.0)
     curvature: float = number(
-        "1/nm",
-        "c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the membrane "
-        "is to bulge along its normals.",
-    )
+        "1/nm", "c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the "
+        "membrane is to bulge along its normals.",
+    )  # fmt: skip
     area: float = number("nm²", "a, of the patch.", above=0.0)
     kT: float = number("pN nm", "Of the thermostat.", above=0.0)  # noqa: N815
 
@@ -388,13 +300,13 @@ class PythonMembraneField(CallsPython, _OnMembrane):
     function : callable (triangles, barycentric) -> (energies, derivatives)
         Called inside every step. ``triangles`` (n,) int are faces of the membrane's mesh, ``barycentric`` (n, 3) the
         weights of their corners, sum 1; both in the order of ``points.beads``, without rows that have no point, and
-        read-only. With `corners`, the first are the vertices (n, 3) at the corners of the triangles in place of their
-        numbers. ``energies`` (n,), pN nm; ``derivatives`` (n, 3), pN nm, by each of the three weights as if these were
-        independent: only their differences count.
+        read-only. With `corners`, the first are the vertices (n, 3) at the corners of the triangles. ``energies`` (n,),
+        pN nm; ``derivatives`` (n, 3), pN nm, by each of the three weights as if these were independent: only their
+        differences count.
     replay : bool
         As in `PythonForce`.
     corners : bool
-        Give the function corners, which identify triangles where edges are flipped.
+        Give the function corners, which identify triangles where edges are flipped; flips are refused without.
     name, group
         See `Force`.
 
@@ -407,40 +319,18 @@ class PythonMembraneField(CallsPython, _OnMembrane):
 
     Notes
     -----
-    As of `MembraneField`, the energy depends on weights, and not on the places of vertices. For energies of places, use
-    `PythonForce`. Energies must be continuous across edges; with a jump there, energy is not conserved.
-
-    Numbers of triangles change their meaning when edges flip, so that flips are refused without `corners`.
-    `CustomMembraneField` needs no Python in the step.
-
-    An exception of the function, and anything but finite numbers of these shapes, ends the run with a
-    `SimulationError`.
-
-    Examples
-    --------
-    >>> import numpy as np, medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> cell = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0)
-    >>> points = topology.add_intriangle_points(cell, 5, mass=1.0, seed=1)
-    >>> def away_from_vertices(triangles, weights, depth=2.0):
-    ...     return depth * np.sum(weights**2, axis=1), 2.0 * depth * weights
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.PythonMembraneField(points, away_from_vertices))
-    PythonMembraneField(away_from_vertices)
+    As of `MembraneField`, the energy depends on weights, and not on the places of vertices; for that use `PythonForce`.
+    Energies must be continuous across edges; with a jump there, energy is not conserved. `CustomMembraneField` needs no
+    Python in the step. An exception of the function, and anything but finite numbers of these shapes, ends the run with
+    a `SimulationError`.
     """
 
     calls_python = True
 
     def __init__(
-        self,
-        points: InTrianglePoints,
-        function: Callable[..., tuple[Any, Any]],
-        *,
-        replay: bool = True,
-        corners: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
+        self, points: InTrianglePoints, function: Callable[..., tuple[Any, Any]], *, replay: bool = True,
+        corners: bool = False, name: str | None = None, group: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__(points, name=name, group=group)
         self._by_corners = bool(corners)
         self._take_function(function, replay)
@@ -448,7 +338,7 @@ class PythonMembraneField(CallsPython, _OnMembrane):
     @property
     def handles(self) -> "tuple[Handle, ...]":
         # Edges of the membrane cannot be flipped unasked.
-        return (self._points, self._points.membrane)
+        return (self.points, self.points.membrane)
 
     @property
     def corners(self) -> bool:
@@ -469,7 +359,5 @@ class PythonMembraneField(CallsPython, _OnMembrane):
         return energies, derivatives
 
     def bind(self, layout: "Layout") -> "Operation":
-        return PythonField(
-            *self._place(layout), self._call, self._points.membrane.first_face,
-            self._by_corners, self._replay,
-        )  # fmt: skip
+        first = self.points.membrane.first_face
+        return PythonField(*self._place(layout), self._call, first, self._by_corners, self._replay)

@@ -37,66 +37,53 @@ class MembraneFoldRepulsion(_MembraneForce):
 
     Notes
     -----
-    Bending energies on triangles are right for membranes that are nearly flat from one triangle to the next. Where two
-    folds meet at a vertex, curvatures of opposite sign cancel. A pocket of triangles that lie on each other can then
-    have an energy lower by many kT than that of the smooth surface. With edges that flip (`jumps.EdgeFlips`) a membrane
-    finds such pockets and stays in them: areas, volumes and spectra are then wrong. This force prevents that.
-
-    It does not keep distant parts of a membrane apart; pair forces between vertices or `SoftCollisions` do.
-
-    Cost: O(V), a few nanoseconds for a vertex. A flip computes five edges.
+    Where two folds meet at a vertex, curvatures of opposite sign cancel: a pocket of triangles that lie on each other
+    can have a bending energy lower by many kT than that of the smooth surface. With edges that flip (`jumps.EdgeFlips`)
+    a membrane finds such pockets and stays in them: areas, volumes and spectra are then wrong. This force prevents
+    that. It does not keep distant parts apart; pair forces between vertices or `SoftCollisions` do. Cost: O(V), a few
+    nanoseconds for a vertex. A flip computes five edges.
 
     References
     ----------
     W. Pezeshkian, J. H. Ipsen, Nat. Commun. 15, 548 (2024): the hard limit cos φ > -1/2 of dynamically triangulated
     membranes.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneFoldRepulsion(vesicle, strength=82.0)
-    MembraneFoldRepulsion(strength=82, onset=2.0944)
     """
 
     strength: float = number(
-        "pN nm",
-        "b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.",
-        above=0.0,
+        "pN nm", "b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.", above=0.0
     )
     onset: float = number(
-        "radians",
-        "φ0; 120° is the limit that programs with a hard one have.",
+        "radians", "φ0; 120° is the limit that programs with a hard one have.",
         default=2.0 * np.pi / 3.0, above=0.0, below=np.pi,
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        mesh = self._membrane.mesh
+        mesh = self.membrane.mesh
         corner, across = self._inner_edges()
         lies = self._flatness(corner, across) == 0.0
         if lies.any():
             e = int(np.argmax(lies))
             i, j = mesh.faces.ravel()[[corner[e] - corner[e] % 3 + (corner[e] + k) % 3 for k in (1, 2)]].tolist()
             raise ParameterError(
-                f"{self.name}: triangles {corner[e] // 3} and {across[e] // 3} of {self._membrane.name!r} lie on each "
+                f"{self.name}: triangles {corner[e] // 3} and {across[e] // 3} of {self.membrane.name!r} lie on each "
                 f"other, folded at the edge from vertex {i} to {j}"
             )
 
     def _inner_edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the corners (E,) opposite each edge with two triangles, the lower number first."""
-        across = self._membrane.mesh.opposite_corners.ravel()
+        across = self.membrane.mesh.opposite_corners.ravel()
         corner = np.flatnonzero(across > np.arange(len(across)))
         return corner, across[corner]
 
     def _flatness(self, corner: np.ndarray, across: np.ndarray) -> np.ndarray:
         """Return 1 + X (E,)."""
-        normals = self._membrane.mesh.face_normals
+        normals = self.membrane.mesh.face_normals
         out: np.ndarray = 0.5 * ((normals[corner // 3] + normals[across // 3]) ** 2).sum(axis=1)
         return out
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh = self._membrane.mesh
+        mesh = self.membrane.mesh
         b, onset = self._named("strength", "onset")
         corner, across = self._inner_edges()
         flat = self._flatness(corner, across)
@@ -125,7 +112,7 @@ class MembraneFoldRepulsion(_MembraneForce):
         n = len(corner)
         row = np.concatenate([*rows, ends[:, 0], ends[:, 1]])
         size = np.concatenate([*sizes, at_ends[:, 0], at_ends[:, 1]])
-        angles = Coordinates(n, np.tile(np.arange(n), 4), self._membrane.beads[row], size)
+        angles = Coordinates(n, np.tile(np.arange(n), 4), self.membrane.beads[row], size)
         return start.springs(angles, stiffness)
 
     def bind(self, layout: "Layout") -> "Operation":

@@ -42,38 +42,30 @@ class BorderTension(_MembraneForce):
     -----
     A hole of radius R in a membrane of tension σ opens above R = λ/σ, and closes below. Edges on borders are not
     flipped, so that the vertices of a border stay the same. Two vertices in one place have no force on each other.
-    Cost: of the border alone.
 
     References
     ----------
     J. D. Litster, Phys. Lett. A 53, 193 (1975); E. Karatekin et al., Biophys. J. 84, 1734 (2003): values.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> patch = mp.Topology().add_membrane(mp.TriangleMesh.flat_sheet(5, 5, 10.0), vertex_mass=4e-12)
-    >>> mp.forces.BorderTension(patch, line_tension=10.0)
-    BorderTension(line_tension=10)
     """
 
     line_tension: float = number("pN", "λ; 5 to 20 pN for the edge of a lipid bilayer.")
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        if self._membrane.mesh.is_closed:
-            raise TopologyError(f"{self.name}: {self._membrane!r} is closed: it has no border")
+        if self.membrane.mesh.is_closed:
+            raise TopologyError(f"{self.name}: {self.membrane!r} is closed: it has no border")
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)
+        mesh, tension = self.membrane.mesh, max(self._numbers["line_tension"], 0.0)
         pairs = np.concatenate([np.column_stack([loop, np.roll(loop, -1)]) for loop in mesh.borders])
         edges = displacement(mesh.vertices[pairs[:, 0]], mesh.vertices[pairs[:, 1]], mesh._lengths)
         length = np.linalg.norm(edges, axis=1)
-        return start.bonds(self._membrane.beads[pairs], tension / length)
+        return start.bonds(self.membrane.beads[pairs], tension / length)
 
     def bind(self, layout: "Layout") -> "Operation":
-        borders = self._membrane.mesh.borders
+        borders = self.membrane.mesh.borders
         rows = np.concatenate([np.column_stack([loop, np.roll(loop, -1), np.roll(loop, 1)]) for loop in borders])
-        places = layout.internal(self._membrane.beads[rows]).astype(np.int32)
+        places = layout.internal(self.membrane.beads[rows]).astype(np.int32)
         return BorderOperation(*self._place(layout), self._numbers["line_tension"], places)
 
 
@@ -90,41 +82,22 @@ class MembraneLineTension(_MembraneForce):
     membrane
         V vertices.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of a membrane.
-    ParameterError
-        A number outside its domain.
-
     Notes
     -----
     Of phases 0 and 1 the energy is λ times the length of a closed line, which joins the middles of the edges between
-    the two phases: half the edge opposite the odd corner in each triangle that has both. Of phases between, it is the
-    mean of the lengths of all lines φ = c, 0 < c < 1 (Federer's co-area formula).
-
-    Accuracy: a boundary that is spread over several edges has the right length, to second order in these; so has a
-    sharp one that runs along rows of triangles. A sharp one across a mesh that does not follow it is a zigzag, 1 to
-    1.155 times as long (1.10 in the mean over directions), however fine the mesh is. A fluid membrane straightens it:
-    vertices of both phases move along with their lipids, and edges that flip let them.
+    the two phases. Of phases between, it is the mean of the lengths of all lines φ = c, 0 < c < 1 (Federer's co-area
+    formula). A boundary that is spread over several edges has the right length, to second order in these. A sharp one
+    across a mesh that does not follow it is a zigzag, 1 to 1.155 times as long (1.10 in the mean over directions),
+    however fine the mesh is; a fluid membrane straightens it.
 
     Phases belong to vertices and stay with them through flips. Give each its bending modulus, spontaneous curvature and
-    Gaussian modulus by arrays over vertices: ``MembraneBending(vesicle, np.where(phases > 0.5, 120.0, 40.0))``.
-
-    A triangle with different phases so thin that the sum vanishes has no force. Cost: O(F).
+    Gaussian modulus by arrays over vertices: ``MembraneBending(vesicle, np.where(phases > 0.5, 120.0, 40.0))``. A
+    triangle with different phases so thin that the sum vanishes has no force. Cost: O(F).
 
     References
     ----------
     R. Lipowsky, J. Phys. II 2, 1825 (1992); F. Jülicher, R. Lipowsky, Phys. Rev. E 53, 2670 (1996): membranes of two
     phases. H. Federer, Trans. Am. Math. Soc. 93, 418 (1959).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
-    >>> raft = vesicle.mesh.vertices[:, 2] > 35.0
-    >>> mp.forces.MembraneLineTension(vesicle, raft, line_tension=1.0)
-    MembraneLineTension(phases=array of 162, line_tension=1)
     """
 
     phases: Each = number(
@@ -139,15 +112,15 @@ class MembraneLineTension(_MembraneForce):
             given["phases"] = given["phases"].astype(float)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)
-        phase = np.broadcast_to(self._numbers["phases"], (len(self._membrane),))[mesh.faces]
+        mesh, tension = self.membrane.mesh, max(self._numbers["line_tension"], 0.0)
+        phase = np.broadcast_to(self._numbers["phases"], (len(self.membrane),))[mesh.faces]
         sizes = np.roll(phase, -1, axis=1) - np.roll(phase, 1, axis=1)
         corners = corners_of(mesh.vertices, mesh.faces, mesh._lengths)
         across = np.linalg.norm(np.einsum("fi,fic->fc", sizes, corners), axis=1)
         stiffness = np.divide(0.5 * tension, across, out=np.zeros(len(across)), where=across > 0.0)
-        return start.springs(start.coordinates(self._membrane.beads[mesh.faces], sizes), stiffness)
+        return start.springs(start.coordinates(self.membrane.beads[mesh.faces], sizes), stiffness)
 
     def bind(self, layout: "Layout") -> "Operation":
         phases, tension = self._named("phases", "line_tension")
-        phases = np.ascontiguousarray(np.broadcast_to(phases, (len(self._membrane),)), float)
+        phases = np.ascontiguousarray(np.broadcast_to(phases, (len(self.membrane),)), float)
         return PhaseTension(*self._place(layout), tension, phases)

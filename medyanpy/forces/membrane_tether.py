@@ -35,73 +35,57 @@ class MembraneTether(_MembraneForce):
     TopologyError
         Not the handle of a membrane.
     ParameterError
-        A number outside its domain, limits out of order, or an edge of the mesh that is not between l_min and l_max.
+        A number outside its domain, limits out of order, or an edge of the mesh that is not between l_min and l_max:
+        also where limits are set later, since saved documents hold the mesh that the membrane started with.
 
     Notes
     -----
-    Limits that are set later must be right for the mesh that the membrane started with, too, since saved documents hold
-    that mesh.
-
-    A flip that would make an edge outside of the limits has an infinite energy and never happens. A timestep that
-    carries an edge across a wall ends the run (SimulationError), since no force would bring it back. Edges of an
-    icosphere of 2 to 4 subdivisions have 0.92 to 1.09 of their mean length; those of a flat sheet are equal.
-
-    A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below that, flips wait until the
-    triangles are narrow enough, as with the published numbers. A larger l_max makes flips more frequent, and triangles
-    more uneven.
-
-    Cost: O(V). One flip costs the lengths of two edges.
+    A flip that would make an edge outside of the limits never happens. A timestep that carries an edge across a wall
+    ends the run, since no force would bring it back. Edges of an icosphere of 2 to 4 subdivisions have 0.92 to 1.09 of
+    their mean length. A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below that, flips
+    wait until the triangles are narrow enough, as with the published numbers. A larger l_max makes flips more frequent,
+    and triangles more uneven. Cost: O(V). One flip costs the lengths of two edges.
 
     References
     ----------
     H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): both forms, and their numbers
     b = 80 kT, l_min = 0.67, l_c1 = 0.85, l_c0 = 1.15, l_max = 1.33.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
-    >>> mp.forces.MembraneTether(vesicle, strength=330.0, length=150.0)
-    MembraneTether(strength=330, length=150, l_min=0.67, l_c1=0.85, l_c0=1.15, l_max=1.33)
     """
 
     strength: float = number("pN nm", "b; 80 kT in the source.", above=0.0)
     length: float | None = number(
-        "nm",
-        "ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.",
+        "nm", "ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.",
         default=None, above=0.0,
     )  # fmt: skip
     l_min: float = number(
-        "",
-        "In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.",
-        default=0.67, kw_only=True, at_least=0.0,
-    )  # fmt: skip
+        "", "In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.", default=0.67, kw_only=True, at_least=0.0
+    )
     l_c1: float = number("", "", default=0.85, kw_only=True, above=0.0)
     l_c0: float = number("", "", default=1.15, kw_only=True, above=0.0)
     l_max: float = number("", "", default=1.33, kw_only=True, above=0.0)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["length"] is None:
-            numbers["length"] = mean(self._membrane.mesh.edge_lengths)
+            numbers["length"] = mean(self.membrane.mesh.edge_lengths)
         out = super()._checked(**numbers)
         least, repelled, attracted, most = (out[name] for name in _LIMITS)
         if not least < repelled <= attracted < most:
             given = ", ".join(f"{name} = {out[name]:g}" for name in _LIMITS)
             raise ParameterError(f"{self.name}: {given} but must be l_min < l_c1 <= l_c0 < l_max")
-        lengths = self._membrane.mesh.edge_lengths / out["length"]
+        lengths = self.membrane.mesh.edge_lengths / out["length"]
         outside = (lengths <= least) | (lengths >= most)
         if outside.any():
             e = int(np.argmax(outside))
-            i, j = self._membrane.mesh.edges[e].tolist()
+            i, j = self.membrane.mesh.edges[e].tolist()
             raise ParameterError(
-                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, starts with "
+                f"{self.name}: edge {e} of {self.membrane.name!r}, from vertex {i} to {j}, starts with "
                 f"{lengths[e]:.4g} of the length {out['length']:.6g} nm, but must be between l_min = {least:g} and "
                 f"l_max = {most:g}"
             )
         return out
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh = self._membrane.mesh
+        mesh = self.membrane.mesh
         b, length, least, repelled, attracted, most = self._named("strength", "length", *_LIMITS)
         x = mesh.edge_lengths / length
         first, second = np.zeros(len(x)), np.zeros(len(x))
@@ -112,7 +96,7 @@ class MembraneTether(_MembraneForce):
             first[there] += sign * u * slope
             second[there] += u * (slope**2 - 2.0 * q**3 + v**2)
         stiffness = np.maximum(np.abs(second), np.abs(first) / x) / length**2
-        out: np.ndarray = start.bonds(self._membrane.beads[mesh.edges], stiffness)
+        out: np.ndarray = start.bonds(self.membrane.beads[mesh.edges], stiffness)
         return out
 
     @property

@@ -1,8 +1,9 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,15 +23,10 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
 
-__all__ = [
-    "WCA",
-    "Coulomb",
-    "LennardJones",
-    "Morse",
-    "Ricker",
-    "SoftSphere",
-    "Yukawa",
-]
+__all__ = ["WCA", "Coulomb", "LennardJones", "Morse", "Ricker", "SoftSphere", "Yukawa"]
+
+#: A function of _kernels/forces/radial.pxd, its first two numbers, the third and a table.
+Kernel: TypeAlias = tuple[Radial, tuple[Any, ...], float, Any]
 
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
@@ -51,37 +47,26 @@ class SoftSphere(TwoGroups):
     Parameters
     ----------
     group_a, group_b
-        Beads of any kind. The groups may be the same, overlap, or have nothing in common; a bead in both
-        interacts with all of both. Where one group is `Sites`, both are, and are taken for different sites unless
-        they are one object; no bead may then be two of the sites.
+        Beads of any kind. The groups may be the same, overlap, or have nothing in common; a bead in both interacts with
+        all of both. Where one group is `Sites`, both are, and are taken for different sites unless they are one object;
+        no bead may then be two of the sites.
     exclusions
-        Pairs of bead numbers that do not interact, such as the pairs of a bond force. Pairs that would not
-        interact anyway are ignored.
+        Pairs of bead numbers that do not interact, such as the pairs of a bond force.
     skin
-        Distance beyond touching up to which neighbours are listed. It affects speed only; results are the same to the
-        bit. 0.4 times the largest d where none is given.
+        Distance beyond touching up to which neighbours are listed: for speed only, results are the same to the bit. 0.4
+        times the largest d where none is given.
     along_surface
         Take for r the length of the shortest path along the surface on which beads live. Both groups are then
         in-triangle points, of which those of different membranes do not interact (:doc:`/forces/along_surfaces`); or
         surface points of one surface, and the range is below π times its smallest radius of curvature
         (:doc:`/surfaces`).
 
-    Raises
-    ------
-    ParameterError
-        A number outside its domain, or no `diameter` though some beads have no radius.
-    TopologyError
-        A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from
-        itself; with `along_surface`, beads that do not live on one surface, or on one of Python functions.
-
     Notes
     -----
-    For coincident beads the direction is undefined; the force is set to zero, the mean over all directions. The force
-    is continuous, its derivative jumps where beads touch: energies of a run fall as dt² nonetheless, but higher orders
-    cannot be reached.
-
-    Time and memory are linear in the number of beads at given density. Cells are as wide as the largest d
-    plus skin: put few large balls among many small ones into a group, and a force, of their own.
+    Two beads in one place do not push each other: the mean over all directions. The force is continuous, its derivative
+    jumps where beads touch: energies of a run fall as dt² nonetheless, but higher orders cannot be reached. Cells are
+    as wide as the largest d plus skin: put few large balls among many small ones into a group, and a force, of their
+    own.
 
     Examples
     --------
@@ -97,28 +82,20 @@ class SoftSphere(TwoGroups):
 
     stiffness: float = number("pN/nm", "The k of the energy.", at_least=0.0)
     diameter: float | None = number(
-        "nm",
-        "d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads (or "
-        "sites) of both groups must be balls.",
-        default=None,
-        above=0.0,
-    )
+        "nm", "d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads "
+        "(or sites) of both groups must be balls.", default=None, above=0.0,
+    )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
         if checked["diameter"] is None:
             for group in self._groups:
                 if isinstance(group, Sites):
-                    self._check_single(group.single_beads)
-                else:
-                    for handle in handles_in(group):
-                        if not isinstance(handle, Balls):
-                            raise self._no_radius(repr(handle))
+                    if ((beads := group.single_beads) < 0).any():
+                        raise self._no_radius(f"site {int(np.argmax(beads < 0))}, which is not a single bead,")
+                elif other := next((h for h in handles_in(group) if not isinstance(h, Balls)), None):
+                    raise self._no_radius(repr(other))
         return checked
-
-    def _check_single(self, beads: np.ndarray) -> None:
-        if (beads < 0).any():
-            raise self._no_radius(f"site {int(np.argmax(beads < 0))}, which is not a single bead,")
 
     def _no_radius(self, what: str) -> ParameterError:
         return ParameterError(f"{self.name}: give diameter=, because {what} has no radius: only balls have")
@@ -150,7 +127,7 @@ class SoftSphere(TwoGroups):
         return self._frequencies(start, reach, stiffness, k)
 
     def bind(self, layout: "Layout") -> "Operation":
-        k, d = self._numbers["stiffness"], self._numbers["diameter"]
+        k, d = self._named("stiffness", "diameter")
         numbers = (k, 0.0 if d is None else d)
         return self._bind(layout, Radial.SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
 
@@ -175,55 +152,36 @@ class WCA(TwoGroups):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, or (n,) int
-        As in `SoftSphere`.
     skin
         As in `SoftSphere`; 0.4 times the range 2^(1/6) σ where none is given.
 
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `SoftSphere`.
-
     Notes
     -----
-    Two beads in one place have no finite force: a run then ends with a `SimulationError` that names the bead. Separate
-    beads that may start on top of each other with `SoftSphere` and `Simulation.minimize_energy`.
+    Two beads in one place have no finite force: the run ends and names the bead. Separate beads that may start on top
+    of each other with `SoftSphere` and `Simulation.minimize_energy`.
 
     References
     ----------
     J. D. Weeks, D. Chandler, H. C. Andersen, J. Chem. Phys. 54, 5237 (1971).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [9.0, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.WCA(beads, beads, epsilon=4.0, sigma=2.0))
-    WCA(epsilon=4, sigma=2, skin=None)
-    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    4.0
     """
 
     epsilon: float = number("pN nm", "ε, the energy of two beads at distance σ.", at_least=0.0)
     sigma: float = number("nm", "σ.", above=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
-        epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
+        epsilon, sigma = self._named("epsilon", "sigma")
         # Two that meet with the energy ε come as near as σ.
         least = _lennard_jones(1.0) * epsilon / sigma**2
         end = _WCA_END * sigma
         return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
     def bind(self, layout: "Layout") -> "Operation":
-        epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
-        half = 0.5 * _WCA_END * sigma
-        return self._bind(layout, Radial.WCA, (epsilon, sigma), lambda beads: np.full(len(beads), half))
+        numbers = self._named("epsilon", "sigma")
+        return self._bind(layout, Radial.WCA, numbers, lambda beads: np.full(len(beads), 0.5 * _WCA_END * numbers[1]))
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
-        epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
-        return Profile(lambda r, _: radial_values(Radial.WCA, (epsilon, sigma), r), _WCA_END * sigma)
+        numbers = self._named("epsilon", "sigma")
+        return Profile(lambda r, _: radial_values(Radial.WCA, numbers, r), _WCA_END * numbers[1])
 
 
 @declared
@@ -233,12 +191,9 @@ class EndingPair(TwoGroups):
     cutoff: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
     switch: float | None = number("nm", "As in `LennardJones`.", default=None, kw_only=True, above=0.0)
     shift: bool = argument(
-        "bool",
-        "As in `LennardJones`.",
-        default=True,
-        kw_only=True,
+        "bool", "As in `LennardJones`.", default=True, kw_only=True,
         attribute="Whether the energy is less what it would be at the cutoff, where it is not switched off.",
-    )
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         self._shift = bool(given["shift"])
@@ -260,37 +215,28 @@ class EndingPair(TwoGroups):
             raise ParameterError(f"{self.name}: switch = {switch:g} nm but must be below the cutoff, {end:g} nm")
         return checked
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        """Return the function of _kernels/forces/radial.pxd, its first two numbers, the third and a table."""
+    def _kernel(self) -> Kernel:
         raise NotImplementedError
 
     def bind(self, layout: "Layout") -> "Operation":
-        """Return the operation of one radial function with these numbers, up to where it ends."""
-        kind, *numbers = self._kernel()
-        end = self._end(self._numbers)
-        parameters = self._of_kernel(kind, *numbers)
+        kind, end, parameters = self._ending()
         if end is None:
             return self._bind_all(layout, kind, parameters)
-        half = 0.5 * end
-        return self._bind(layout, kind, parameters, lambda beads: np.full(len(beads), half))
+        return self._bind(layout, kind, parameters, lambda beads: np.full(len(beads), 0.5 * end))
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
-        kind, *numbers = self._kernel()
-        parameters = self._of_kernel(kind, *numbers)
-        return Profile(lambda r, _: radial_values(kind, parameters, r), self._end(self._numbers))
+        kind, end, parameters = self._ending()
+        return Profile(lambda r, _: radial_values(kind, parameters, r), end)
 
-    def _of_kernel(
-        self, kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
-    ) -> tuple[float, ...]:
-        end = self._end(self._numbers)
+    def _ending(self) -> tuple[Radial, float | None, tuple[float, ...]]:
+        """Return the radial function, where it ends, and the numbers of the kernel."""
+        (kind, numbers, third, table), end = self._kernel(), self._end(self._numbers)
         made = ending(kind, numbers, np.inf if end is None else end, self._numbers["switch"], self._shift, third, table)
-        return tuple(made)
+        return kind, end, tuple(made)
 
-    def _steepness(
-        self, kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
-    ) -> "Callable[[Any], np.ndarray]":
+    def _steepness(self) -> "Callable[[Any], np.ndarray]":
         """Return the stiffness of a pair at some distances: along it or, where it is larger, across."""
-        p = self._of_kernel(kind, numbers, third, table)
+        kind, _, p = self._ending()
         return lambda r: steepest(radial_values(kind, p, np.asarray(r, float)), r)
 
 
@@ -317,29 +263,19 @@ class LennardJones(EndingPair):
     Parameters
     ----------
     cutoff
-        r_c, beyond which beads do not interact. By default all pairs interact, however far apart: a cluster in empty
-        space; the time of a step grows as the square of the number of beads. Fluids commonly use 2.5 σ.
+        r_c, beyond which beads do not interact; fluids commonly use 2.5 σ. By default all pairs interact, however far
+        apart: a cluster in empty space, with a time of a step that grows as the square of the number of beads.
     switch
-        From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
-        derivatives, and U_c is 0.
+        From here to the cutoff the energy is switched off (:doc:`/forces/pairs`), with two continuous derivatives.
     shift
-        Subtract U_c from the energy within the cutoff, so that it is continuous there. Forces are the same either way;
-        without it energies jump where pairs come and go.
+        Subtract U_c, so that the energy is continuous at the cutoff. Forces are the same either way.
     skin
         As in `SoftSphere`; 0.4 times the cutoff where none is given. Without cutoff there is no list.
 
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `SoftSphere`.
-
     Notes
     -----
-    With C₁₂/r¹² - C₆/r⁶ given, ε = C₆²/4C₁₂ and σ = (C₁₂/C₆)^(1/6).
-
-    At the cutoff the energy is continuous and the force is not: it jumps by 0.039 ε/σ at 2.5 σ; with `switch` both are
-    continuous. Two beads in one place have no finite force: a run then ends with a `SimulationError` that names the
-    bead.
+    With C₁₂/r¹² - C₆/r⁶ given, ε = C₆²/4C₁₂ and σ = (C₁₂/C₆)^(1/6). At the cutoff the force jumps, by 0.039 ε/σ at 2.5
+    σ, unless it is switched off. Two beads in one place have no finite force: the run ends and names the bead.
 
     References
     ----------
@@ -350,25 +286,21 @@ class LennardJones(EndingPair):
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [0, 4.0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.LennardJones(beads, beads, epsilon=4.0, sigma=2.0))
-    LennardJones(epsilon=4, sigma=2, cutoff=None, switch=None, skin=None)
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
-    -0.37307
+    >>> mp.forces.LennardJones(beads, beads, epsilon=4.0, sigma=2.0, cutoff=5.0)
+    LennardJones(epsilon=4, sigma=2, cutoff=5, switch=None, skin=None)
     """
 
     epsilon: float = number("pN nm", "ε: the energy is lowest, -ε, at the distance 2^(1/6) σ.", at_least=0.0)
     sigma: float = number("nm", "σ.", above=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
-        epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
+        epsilon, sigma, cutoff = self._named("epsilon", "sigma", "cutoff")
         least = _lennard_jones(_WCA_END) * epsilon / sigma**2
         end = 2.5 * sigma if cutoff is None else min(cutoff, 2.5 * sigma)
         return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        epsilon, sigma = self._named("epsilon", "sigma")
-        return Radial.LENNARD_JONES, (epsilon, sigma), 0.0, ()
+    def _kernel(self) -> Kernel:
+        return Radial.LENNARD_JONES, self._named("epsilon", "sigma"), 0.0, ()
 
 
 @declared
@@ -384,33 +316,11 @@ class Coulomb(PairForce):
     exclusions
         As in `SoftSphere`: pairs within one molecule.
 
-    Raises
-    ------
-    ParameterError
-        A number outside its domain.
-    TopologyError
-        A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from itself.
-
     Notes
     -----
     There is no cutoff: a truncated 1/r is another energy, with apparent charges at the cutoff. The time of a step grows
-    as the square of the number of beads. Charges of opposite sign attract each other without bound: another force, such
-    as `LennardJones`, has to keep them apart. Two charges in one place have no finite force, and the run ends with a
-    `SimulationError` that names the bead.
-
-    Examples
-    --------
-    A sodium and a chloride ion in contact, in units of kT at 300 K:
-
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> ions = topology.add_beads([[0.0, 0, 0], [0.28, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.Coulomb(ions, [1.0, -1.0]))
-    Coulomb(charges=array of 2, constant=230.708)
-    >>> energy = mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    >>> round(energy / (300.0 * mp.units.boltzmann), 1)
-    -198.9
+    as the square of the number of beads. Another force, such as `LennardJones`, has to keep charges of opposite sign
+    apart: two in one place have no finite force, and the run ends and names the bead.
     """
 
     _group_names = ("beads", "beads")
@@ -421,37 +331,29 @@ class Coulomb(PairForce):
         "elementary charges", "q, of the beads in the order in which they are given.", per="_beads_a"
     )
     constant: float = number(
-        "pN nm²",
-        "k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges in empty "
-        "space. Divide it by the relative permittivity of a medium. With ions in water the energy falls faster than "
-        "this beyond the Debye length: not offered.",
-        default=units.coulomb_constant,
-        above=0.0,
-    )
+        "pN nm²", "k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges "
+        "in empty space. Divide it by the relative permittivity of a medium. With ions in water the energy falls "
+        "faster than this beyond the Debye length: not offered.", default=units.coulomb_constant, above=0.0,
+    )  # fmt: skip
+
+    def _charges(self, layout: "Layout", row: np.ndarray, bead: np.ndarray) -> np.ndarray:
+        """Return charges of members by their rows and bead numbers."""
+        beads, charges = self._beads_a, self._numbers["charges"]
+        if isinstance(beads, Sites):
+            of, at = np.broadcast_to(charges, (len(beads),)), row
+        else:
+            # Rows without a bead have the charge of beads that jumps may add.
+            of, at = np.full(layout.n, self._number_of_all("charges") or 0.0), bead
+            of[beads] = charges
+        out: np.ndarray = of[at]
+        return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        charges, beads = self._numbers["charges"], self._beads_a
-
-        def weight_of(row: np.ndarray, bead: np.ndarray) -> np.ndarray:
-            if isinstance(beads, Sites):
-                out: np.ndarray = charges[row]
-                return out
-            # Rows without a bead have the charge of beads that jumps may add.
-            of = np.full(layout.n, self._number_of_all("charges") or 0.0)
-            of[beads] = charges
-            found: np.ndarray = of[bead]
-            return found
-
-        return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), weight_of)
+        of = functools.partial(self._charges, layout)
+        return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), of)
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
-        constant, beads = self._numbers["constant"], self._beads_a
-        if isinstance(beads, Sites):
-            charges = np.broadcast_to(self._numbers["charges"], (len(beads),))[members.row]
-        else:
-            of = np.full(layout.n, self._number_of_all("charges") or 0.0)
-            of[beads] = self._numbers["charges"]
-            charges = of[members.bead]
+        constant, charges = self._numbers["constant"], self._charges(layout, members.row, members.bead)
 
         def values(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
             product = charges[pairs].prod(axis=1)[:, None]
@@ -473,49 +375,28 @@ class Ricker(EndingPair):
     Parameters
     ----------
     cutoff
-        r_c, beyond which beads do not interact; 4 r_e where none is given.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `SoftSphere`.
+        r_c, beyond which beads do not interact; 4 r_e where none is given. At 3 r_e the force jumps by 7e-4 U_e/r_e.
 
     Notes
     -----
-    Many beads collapse: the integral of U over the plane, and over space, is negative, so that the energy per bead
-    falls without bound as more neighbours come within the hill. In an infinite hexagonal lattice a bead has the energy
-    -3.79 U_e at the spacing r_e, -5.35 U_e at 0.8 r_e, -8.65 U_e at 0.6 r_e and -18.06 U_e at 0.4 r_e. Use it for
-    pairs; for clusters take `LennardJones` with a cutoff, or add a `SoftSphere` that keeps beads apart.
+    Many beads collapse: the integral of U over the plane, and over space, is negative. Use it for pairs; for clusters
+    take `LennardJones` with a cutoff, or add a `SoftSphere` that keeps beads apart. :doc:`/forces/pairs` has the
+    numbers.
 
     Beads pass through each other over a barrier of e^(3/2) U_e/2 = 2.24 U_e, with zero force where they are in one
-    place. The well has the stiffness U''(r_e) = 9 U_e/r_e²: two beads of mass m in it oscillate with the frequency ω² =
-    18 U_e/(m r_e²). The force is largest at 0.43 r_e (repulsion) and 1.35 r_e (attraction).
-
-    Energies are continuous at the cutoff. Forces jump there by (9/2) ρ (ρ² - 1) e^(3/2 (1 - ρ²)) U_e/r_e: 5e-8 of
-    U_e/r_e at the default cutoff, where U_c = -4e-9 U_e; 7e-4 at 3 r_e, 0.3 at 2 r_e, and none at r_e, where only the
-    repulsion remains.
+    place. The well has the stiffness 9 U_e/r_e²: two beads of mass m oscillate with ω² = 18 U_e/(m r_e²). The force is
+    largest at 0.43 r_e (repulsion) and 1.35 r_e (attraction).
 
     References
     ----------
     The profile of N. Ricker, Geophysics 18, 10 (1953), with the side lobe as a well.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.Ricker(beads, beads, depth=8.0, distance=3.0))
-    Ricker(depth=8, distance=3, cutoff=None, switch=None, skin=None)
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
-    -8.0
     """
 
     depth: float = number("pN nm", "U_e: the energy is lowest, -U_e, at the distance r_e.", at_least=0.0)
     distance: float = number("nm", "r_e.", above=0.0)
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
-        depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
+        depth, distance, cutoff = self._named("depth", "distance", "cutoff")
 
         def stiffness(r: np.ndarray, _: Any) -> np.ndarray:
             square = (r / distance) ** 2
@@ -530,9 +411,8 @@ class Ricker(EndingPair):
         cutoff: float | None = numbers["cutoff"]
         return _RICKER_END * numbers["distance"] if cutoff is None else cutoff
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        depth, distance = self._named("depth", "distance")
-        return Radial.RICKER, (depth, distance), 0.0, ()
+    def _kernel(self) -> Kernel:
+        return Radial.RICKER, self._named("depth", "distance"), 0.0, ()
 
 
 @declared
@@ -548,34 +428,18 @@ class Morse(EndingPair):
     Parameters
     ----------
     cutoff
-        r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At
-        r_0 + 7/a the energy is -0.0018 D.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `SoftSphere`; a switch that is not below the cutoff, or without one.
+        r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At r_0 + 7/a
+        the energy is -0.0018 D.
 
     Notes
     -----
     The hill is finite: beads pass through each other over a barrier of D (e^(2 a r_0) - 2 e^(a r_0)), with zero force
-    where they are in one place. Two beads of mass m oscillate in the well with the frequency ω² = 4 D a²/m; bound
-    states go from there to 0 at the edge, ω(E) = ω √(-E/D).
+    where they are in one place. Two beads of mass m oscillate with ω² = 4 D a²/m, bound states up to the edge with ω
+    √(-E/D).
 
     References
     ----------
     P. M. Morse, Phys. Rev. 34, 57 (1929).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [5.0, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.Morse(beads, beads, 12.0, steepness=1.5, distance=5.0, cutoff=10.0, switch=8.0))
-    Morse(depth=12, steepness=1.5, distance=5, cutoff=10, switch=8, skin=None)
-    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    -12.0
     """
 
     depth: float = number("pN nm", "D: the energy is lowest, -D, at the distance r_0.", at_least=0.0)
@@ -586,14 +450,12 @@ class Morse(EndingPair):
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         depth, steepness, distance, cutoff = self._named("depth", "steepness", "distance", "cutoff")
-        stiffness = self._steepness(*self._kernel())
-        end = distance + 7.0 / steepness
+        stiffness, end = self._steepness(), distance + 7.0 / steepness
         end = end if cutoff is None else min(cutoff, end)
         return self._frequencies(start, end, lambda r, _: stiffness(r), 2.0 * depth * steepness**2)
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        depth, steepness, distance = self._named("depth", "steepness", "distance")
-        return Radial.MORSE, (depth, steepness), distance, ()
+    def _kernel(self) -> Kernel:
+        return Radial.MORSE, self._named("depth", "steepness"), self._numbers["distance"], ()
 
 
 @declared
@@ -611,47 +473,27 @@ class Yukawa(EndingPair):
         r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At 10 λ the
         first term is 5e-6 A/λ.
 
-    Raises
-    ------
-    ParameterError, TopologyError
-        As `SoftSphere`; a switch that is not below the cutoff, or without one.
-
     Notes
     -----
     Beads with charges that differ: `CustomPair` with ``"k*q1*q2*exp(-r/l)/r"``. Two beads in one place have no finite
-    force: a run then ends with a `SimulationError` that names the bead. The longest timestep is not known: it depends
-    on how near beads will come to each other.
+    force: the run ends and names the bead. The longest timestep depends on how near beads come, and is not known.
 
     References
     ----------
     H. Yukawa, Proc. Phys.-Math. Soc. Japan 17, 48 (1935). P. Debye, E. Hückel, Phys. Z. 24, 185 (1923).
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0]], mass=1.0)
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.Yukawa(beads, beads, strength=3.0, screening_length=2.0, cutoff=20.0))
-    Yukawa(strength=3, screening_length=2, cutoff=20, switch=None, skin=None)
-    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
-    0.551812
     """
 
     strength: float = number(
-        "pN nm²",
-        "A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges, "
+        "pN nm²", "A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges, "
         "``units.coulomb_constant / 78.5 * q1 * q2``.",
-    )
+    )  # fmt: skip
     screening_length: float = number(
-        "nm",
-        "λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.",
+        "nm", "λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.",
         above=0.0,
-    )
+    )  # fmt: skip
 
-    def _kernel(self) -> tuple[Radial, tuple[float, float], float, Any]:
-        strength, length = self._named("strength", "screening_length")
-        return Radial.YUKAWA, (strength, length), 0.0, ()
+    def _kernel(self) -> Kernel:
+        return Radial.YUKAWA, self._named("strength", "screening_length"), 0.0, ()
 
 
 def _lennard_jones(r: Any) -> Any:

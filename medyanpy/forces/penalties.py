@@ -5,7 +5,7 @@ implicit kicks. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit in
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from medyanpy._kernels.beads.frames import Frames
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._tools.images import Box, checked_box, displacement
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Rows
-from medyanpy.forces._base import Each, Given, NamedTerms, argument, check_beads, declared, number
+from medyanpy.forces._base import Each, Given, NamedTerms, argument, bead_rows, check_beads, declared, number
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
@@ -55,12 +54,6 @@ class LinkLengthPenalty(NamedTerms):
     References
     ----------
     M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", sections 1.1 and 4.1-4.3.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.forces.LinkLengthPenalty([[0, 1], [1, 2]], omega=20.0, length=1.0)
-    LinkLengthPenalty(omega=20, length=1)
     """
 
     conserves_momentum = True
@@ -68,11 +61,10 @@ class LinkLengthPenalty(NamedTerms):
     terms = "_named_pairs"
     terms_argument = "pairs"
     pairs: Given["Rows | Filaments", np.ndarray] = argument(
-        "(B, 2) int, or Filaments",
-        "The two beads of each term, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may "
-        "occur more than once. Or filaments added with ``constrained=False``: a term for each of their links.",
-        attribute="Bead numbers (B, 2).",
-    )
+        "(B, 2) int, or Filaments", "The two beads of each term, in topology order: ``handle.beads`` gives them. Any "
+        "kind of bead; a pair may occur more than once. Or filaments added with ``constrained=False``: a term for each "
+        "of their links.", attribute="Bead numbers (B, 2).",
+    )  # fmt: skip
     omega: Each = number(
         "pN^½ nm^(-3/2)", "ω. Near its length a term is a spring of stiffness 4ω²ℓ².",
         at_least=0.0, per="pairs", many="(B,)",
@@ -94,9 +86,8 @@ class LinkLengthPenalty(NamedTerms):
         elif length is None:
             raise ParameterError(f"{self.name}: give length=, which beads do not have of their own")
         given["length"] = length
-        self._named_pairs: np.ndarray = (
-            np.empty((0, 2), np.int64) if isinstance(pairs, Filaments) else check_pairs(self.name, pairs)
-        )
+        none = np.empty((0, 2), np.int64)
+        self._named_pairs: np.ndarray = none if self._filaments is not None else check_pairs(self.name, pairs)
 
     @property
     def _pairs(self) -> np.ndarray:
@@ -108,16 +99,11 @@ class LinkLengthPenalty(NamedTerms):
         return super().joined if self.handles else self._named_pairs
 
     def _keys(self, per: str) -> np.ndarray | None:
-        if self._filaments is None:
-            return None
-        out: np.ndarray = self._filaments.ids[self._filaments.links[:, 0]]
-        return out
+        return None if self._filaments is None else self._filaments.ids[self._filaments.links[:, 0]]
 
     def _number_of_new(self, name: str) -> np.ndarray | None:
-        if self._filaments is None or name != "length" or not self._of_links:
-            return None
-        out: np.ndarray = self._filaments.link_lengths
-        return out
+        known = self._filaments is not None and name == "length" and self._of_links
+        return cast(Filaments, self._filaments).link_lengths if known else None
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -165,14 +151,12 @@ class _TriplePenalty(NamedTerms):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        triples = array(f"{self.name}: triples", given["triples"], (None, 3), dtype=np.int64, error=TopologyError)
-        self._triples = triples.copy()
+        self._triples = bead_rows(f"{self.name}: triples", given["triples"], (None, 3))
         a, b, c = self._triples.T
         twice = (a == b) | (b == c) | (c == a)
         if twice.any():
             m = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: triple {m} names a bead twice: {self._triples[m].tolist()}")
-        self._triples.flags.writeable = False
 
 
 @declared
@@ -197,27 +181,16 @@ class RigidTrianglePenalty(_TriplePenalty):
     References
     ----------
     M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", equation (26).
-
-    Examples
-    --------
-    TIP3P water, with H-O at 0.09572 nm and the angle 104.52°:
-
-    >>> import medyanpy as mp
-    >>> mp.forces.RigidTrianglePenalty([[0, 1, 2], [3, 4, 5]], omega=2e4, lengths=[0.09572, 0.09572, 0.1513898])
-    RigidTrianglePenalty(omega=20000, lengths=array of 3)
     """
 
     conserves_momentum = True
     omega: Each = number(
-        "pN^½ nm^(-3/2)",
-        "ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.",
+        "pN^½ nm^(-3/2)", "ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.",
         at_least=0.0, per="triples", many="(M,)",
     )  # fmt: skip
     lengths: Given["Numbers", np.ndarray] = number(
-        "nm",
-        "Distances from the first bead to the second, from the second to the third, and from the third to the "
-        "first; none longer than the two others together.",
-        at_least=0.0, per="triples", size=3, many="(M,)",
+        "nm", "Distances from the first bead to the second, from the second to the third, and from the third to the "
+        "first; none longer than the two others together.", at_least=0.0, per="triples", size=3, many="(M,)",
     )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
@@ -239,10 +212,7 @@ class RigidTrianglePenalty(_TriplePenalty):
         return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
 
     def multipliers(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """Return multipliers of the sides 1-2, 2-3 and 3-1 of each triple, (..., M, 3) pN/nm.
-
-        As `LinkLengthPenalty.multipliers`.
-        """
+        """Return multipliers of the sides 1-2, 2-3 and 3-1, (..., M, 3) pN/nm, as `LinkLengthPenalty.multipliers`."""
         found = _multipliers(positions, *self._terms(), checked_box(f"{self.name}: multipliers", box))
         return found.reshape(*found.shape[:-1], -1, 3)
 
@@ -267,19 +237,12 @@ class OrthonormalFramePenalty(_TriplePenalty):
               + 2 \sum_{i<j} (q_i \cdot q_j)^2\Bigr]_m
 
     so that a matrix of positions stays near a rotation (or reflection): the configuration of a rigid body, whose other
-    energies are functions of Q. Of the six constraints, those on right angles count twice, as in the Frobenius norm.
+    energies are functions of Q.
 
     Parameters
     ----------
     triples
         The three columns of each matrix, beads in topology order; no bead in two.
-
-    Raises
-    ------
-    TopologyError
-        A bead named twice, or (when added to a system) one that does not exist.
-    ParameterError
-        A number outside its domain.
 
     Notes
     -----
@@ -291,18 +254,11 @@ class OrthonormalFramePenalty(_TriplePenalty):
     ----------
     M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", section 4.5, equation (36);
     their kinetic term, ¼ tr(ṘᵀṘ), is that of columns with the mass ½.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.forces.OrthonormalFramePenalty([[0, 1, 2]], omega=10.0)
-    OrthonormalFramePenalty(omega=10, length=1)
     """
 
     omega: Each = number("pN^½ nm^(-3/2)", "ω.", at_least=0.0, per="triples", many="(M,)")
     length: Each = number(
-        "nm",
-        "ℓ; 1 where none is given, which makes Q itself near a rotation.",
+        "nm", "ℓ; 1 where none is given, which makes Q itself near a rotation.",
         default=1.0, at_least=0.0, per="triples", many="(M,)",
     )  # fmt: skip
 

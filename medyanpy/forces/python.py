@@ -8,9 +8,9 @@ import numpy as np
 from medyanpy._kernels.forces.python_force import PythonTerm
 from medyanpy._tools.validation import array, number
 from medyanpy.core.handles import handles_in
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Beads
-from medyanpy.forces._base import Force
+from medyanpy.forces._base import Force, bead_rows
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
@@ -42,9 +42,8 @@ class CallsPython(Force):
         """Call the function and return its results, one for each of these names."""
         result = self._function(*arguments)
         if not isinstance(result, tuple | list) or len(result) != len(parts):
-            raise ParameterError(
-                f"{self.name}: the function must return ({', '.join(parts)}), not {type(result).__name__}"
-            )
+            wanted = f"({', '.join(parts)})"
+            raise ParameterError(f"{self.name}: the function must return {wanted}, not {type(result).__name__}")
         return tuple(result)
 
     def __repr__(self) -> str:
@@ -62,8 +61,7 @@ class PythonForce(CallsPython):
         array: minus the gradient of the energy with respect to each position, that of an in-triangle point taken as if
         it were free. Rows without a bead are left out: where beads come and go, name the beads with `beads`.
     beads : handle, list of handles, or (k,) int, optional
-        Pass these beads only, in the order in which they are given: of handles those that are there, as beads come and
-        go.
+        Pass these beads only, in the order in which they are given: of handles those that are there.
     replay : bool
         True if the function depends only on its arguments, so that steps can be taken again with the same result. Give
         False where it does not (it counts, draws random numbers, talks to another program). The function is then called
@@ -86,14 +84,10 @@ class PythonForce(CallsPython):
 
     Notes
     -----
-    An exception of the function ends the run with a `SimulationError` that names the step and is chained to
-    the exception with its own traceback; so does anything but a finite number and finite (n, 3) forces.
-    Ctrl-C inside the function calls it once more, so that the step ends whole, and is raised between two
-    steps; without `replay` the simulation goes back instead.
-
-    A run does not compare forces with the energy: where they do not fit, energy is not kept and averages are wrong,
-    without a warning. `medyanpy.testing.check_force` compares them, by central differences: run it once for every new
-    function, with its energy alone as the reference.
+    An exception of the function ends the run with a `SimulationError` that names the step and is chained to it; so does
+    anything but a finite number and finite (n, 3) forces. Ctrl-C inside the function calls it once more, so that the
+    step ends whole, and is raised between two steps; without `replay` the simulation goes back instead. A run does not
+    compare forces with the energy: run `medyanpy.testing.check_force` once for every new function.
 
     Examples
     --------
@@ -115,23 +109,15 @@ class PythonForce(CallsPython):
     calls_python = True
 
     def __init__(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        *,
-        beads: "Beads | None" = None,
-        replay: bool = True,
-        orientations: bool = False,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
+        self, function: Callable[..., tuple[Any, ...]], *, beads: "Beads | None" = None, replay: bool = True,
+        orientations: bool = False, name: str | None = None, group: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__(name=name, group=group)
         self._take_function(function, replay)
         self._handles = handles_in(beads)
         self._bead_numbers: np.ndarray | None = None
         if beads is not None and not self._handles:
-            numbers = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
-            self._bead_numbers = numbers
-            numbers.flags.writeable = False
+            self._bead_numbers = bead_rows(f"{self.name}: beads", beads, (None,))
         self._orientations = bool(orientations)
 
     @property
@@ -180,7 +166,5 @@ class PythonForce(CallsPython):
             layout.topology.bead_indices(f"{self.name}: beads", self._handles or self._bead_numbers)
         place = layout.internal(beads)
         body = place - layout.first_oriented
-        body = body[(body >= 0) & (body < layout.n_oriented)]
-        return PythonTerm(
-            self.name, self._call, place.astype(np.int32), body.astype(np.int32), self._replay, self._orientations
-        )
+        rows = place.astype(np.int32), body[(body >= 0) & (body < layout.n_oriented)].astype(np.int32)
+        return PythonTerm(self.name, self._call, *rows, self._replay, self._orientations)

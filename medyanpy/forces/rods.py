@@ -14,12 +14,11 @@ from medyanpy.beads.chains import with_edges
 from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import TopologyError
 from medyanpy.forces._arguments import Handles, Rows
-from medyanpy.forces._base import Each, Force, Given, argument, declared, expect_handle, handles_in, number
+from medyanpy.forces._base import Each, Given, OnHandle, argument, declared, expect_handle, handles_in, number
 from medyanpy.forces.collisions import SoftCollisions
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
-    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.forces._stiffness import Start
 
@@ -27,21 +26,14 @@ __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 
 
 @declared
-class _RodForce(Force):
+class _RodForce(OnHandle):
     """A force on the nodes of rods."""
 
+    _on = ("rod", Rods, "rods")
     rod: Rods = argument("Rods", attribute="The rods acted on.")
 
-    def _take(self, given: dict[str, Any]) -> None:
-        super()._take(given)
-        self._rod = expect_handle(f"{self.name}: rod", given["rod"], Rods, "rods")
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._rod,)
-
     def _keys(self, per: str) -> np.ndarray | None:
-        return self._rod.ids[self._rod.links[:, 0]] if per == "rod.links" else None
+        return self.rod.ids[self.rod.links[:, 0]] if per == "rod.links" else None
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
         """Check a number: one for all as a float, and one vector for all as a tuple."""
@@ -63,29 +55,17 @@ class RodElasticity(_RodForce):
     .. math:: \Gamma = D(\bar q)^T\,\frac{x_b - x_a}{\ell},\qquad
               (0, \Omega) = \frac{2}{\ell}\,\bar q^{-1}(q_b - q_a),\qquad \bar q = \frac{q_a + q_b}{|q_a + q_b|}
 
-    Forces and torques are its exact derivatives, so that A and B keep the structure of the discrete rod, and its energy
-    stays bounded.
-
     Parameters
     ----------
     rod
         With J segments, listed by ``rod.links``.
 
-    Raises
-    ------
-    TopologyError
-        Not the handle of rods.
-    ParameterError
-        A number outside its domain.
-
     Notes
     -----
-    The length of Ω is 4 sin(θ/4)/ℓ for an angle θ between two nodes, 1/R of a circle up to second order in ℓ. Two nodes
-    turned against each other by π and more are taken the shorter way round: there the energy has a kink.
-
-    Waves of stretch and shear bound the timestep; a Context warns where it is too long, and names the limit.
-
-    Cost: O(nodes), for any number of rods.
+    Forces and torques are exact derivatives, so that A and B keep the structure of the discrete rod. The length of Ω is
+    4 sin(θ/4)/ℓ for an angle θ between two nodes, 1/R of a circle up to second order in ℓ. Two nodes turned against
+    each other by π and more are taken the shorter way round, with a kink of the energy at π. Waves of stretch and shear
+    bound the timestep; a Context warns. Cost: O(nodes).
 
     References
     ----------
@@ -98,38 +78,31 @@ class RodElasticity(_RodForce):
     >>> section = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
     >>> topology = mp.Topology()
     >>> rod = topology.add_rod(nodes, orientations, 1.0, section.linear_density, section.inertia_density)
-    >>> force = mp.forces.RodElasticity(rod, **section.stiffness)
-    >>> round(force.longest_timestep(), 3)  # s
+    >>> round(mp.forces.RodElasticity(rod, **section.stiffness).longest_timestep(), 3)  # s
     0.806
     """
 
     conserves_momentum = True
     exact_frequencies = True
     shear: Given["Numbers", np.ndarray] = number(
-        "pN",
-        "C1, C2.",
-        above=0.0, per="rod.links", size=2, or_number=True, many="(J,)",
-    )  # fmt: skip
+        "pN", "C1, C2.", above=0.0, per="rod.links", size=2, or_number=True, many="(J,)"
+    )
     extension: Each = number("pN", "C3.", above=0.0, per="rod.links", many="(J,)")
     bending: Given["Numbers", np.ndarray] = number(
-        "pN nm²",
-        "B1, B2: about the first and second axis of the cross-section.",
+        "pN nm²", "B1, B2: about the first and second axis of the cross-section.",
         above=0.0, per="rod.links", size=2, or_number=True, many="(J,)",
     )  # fmt: skip
     twist: Each = number(
-        "pN nm²",
-        "B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, **section.stiffness)``.",
-        above=0.0, per="rod.links", many="(J,)",
+        "pN nm²", "B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, "
+        "**section.stiffness)``.", above=0.0, per="rod.links", many="(J,)",
     )  # fmt: skip
     rest_strain: Given["Numbers", np.ndarray] = number(
-        "dimensionless",
-        "Γ⁰; (0, 0, 1) without shear and stretch.",
+        "dimensionless", "Γ⁰; (0, 0, 1) without shear and stretch.",
         default=(0.0, 0.0, 1.0), per="rod.links", size=3, many="(J,)",
     )  # fmt: skip
     rest_curvature: Given["Numbers", np.ndarray] = number(
-        "1/nm",
-        "Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has both.",
-        default=(0.0, 0.0, 0.0), per="rod.links", size=3, many="(J,)",
+        "1/nm", "Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has "
+        "both.", default=(0.0, 0.0, 0.0), per="rod.links", size=3, many="(J,)",
     )  # fmt: skip
 
     def _rows(self) -> np.ndarray:
@@ -146,13 +119,13 @@ class RodElasticity(_RodForce):
         if start.overdamped:
             return None
         out = np.zeros(start.n_rows)
-        rows = self._rod.kind.row_numbers
+        rows = self.rod.kind.row_numbers
         if len(rows):
-            out[self._rod.beads] = out[start.n + rows] = 4.0 / self._longest_timestep() ** 2
+            out[self.rod.beads] = out[start.n + rows] = 4.0 / self._longest_timestep() ** 2
         return out
 
     def _longest_timestep(self) -> float:
-        rod, c = self._rod, self._rows()
+        rod, c = self.rod, self._rows()
         length = rod.kind.joint_lengths
         c = np.broadcast_to(c, (len(length), c.shape[1]))
         # Each joint with the lighter of the nodes on its sides.
@@ -161,7 +134,7 @@ class RodElasticity(_RodForce):
         return longest_timestep(length, density * length, inertia, c[:, :3], c[:, 3:6])
 
     def bind(self, layout: "Layout") -> "Operation":
-        rod, numbers = self._rod, self._rows()
+        rod, numbers = self.rod, self._rows()
         node, which, k = rod.kind.chain_rows(1)
         n = np.diff(rod.starts)[which]
         owned = (k >= 0) & (k < n)
@@ -198,36 +171,25 @@ class RodLoad(_RodForce):
     Notes
     -----
     Loads do not move a clamped end, and a force does not move a pinned one. Forces on any place of a rod:
-    ``UniformField(rod.sites(arms), force)``, `Links`.
-
-    The half segment beyond the last free node is rigid: the deflection of the very end by a force misses Fℓ/2C of shear
-    or stretch, of first order in ℓ, and little in slender rods. A couple that stays fixed in space is not conservative:
-    a rod with little friction may flutter under it.
+    ``UniformField(rod.sites(arms), force)``, `Links`. The half segment beyond the last free node is rigid: the
+    deflection of the very end by a force misses Fℓ/2C of shear or stretch, of first order in ℓ. A couple that stays
+    fixed in space is not conservative: a rod with little friction may flutter under it.
 
     References
     ----------
     Ladd & Misra (2009), after (29): prescribed forces and couples on the ends.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> nodes, orientations = mp.rods.uniform(63, 1.0)
-    >>> topology = mp.Topology()
-    >>> rod = topology.add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 2.0], ends=("clamped", "free"))
-    >>> mp.forces.RodLoad(rod, "end", couple=[0.0, 0.005, 0.0])  # 2πB/L, here of B = 0.05, rolls it up to a circle
-    RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.005, 0.0))
     """
 
     end: Given[Literal["start", "end"], str] = argument(
-        "str",
-        '``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.',
+        "str", '``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.',
         attribute='Which end: ``"start"`` or ``"end"``.',
-    )
+    )  # fmt: skip
     force: Given["Numbers", np.ndarray] = number("pN", "", default=(0.0, 0.0, 0.0), size=3)
-    couple: Given["Numbers", np.ndarray] = number("pN nm", "", default=(0.0, 0.0, 0.0), size=3)
+    couple: Given["Numbers", np.ndarray] = number(
+        "pN nm", "2πB/L rolls a straight rod up to a circle.", default=(0.0, 0.0, 0.0), size=3
+    )
     follows: InitVar[bool] = argument(
-        "bool",
-        "Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.",
+        "bool", "Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.",
         default=False, kw_only=True,
     )  # fmt: skip
 
@@ -243,14 +205,14 @@ class RodLoad(_RodForce):
         return not self._follows and not np.any(self._numbers["couple"])
 
     def bind(self, layout: "Layout") -> "Operation":
-        first = layout.slice_of(self._rod).start - layout.first_oriented
+        first = layout.slice_of(self.rod).start - layout.first_oriented
         force, couple = (np.array(self._numbers[key]) for key in ("force", "couple"))
-        nodes, arms = self._rod.kind.tips(self._end)
+        nodes, arms = self.rod.kind.tips(self._end)
         return kernel.Loads(self.name, (first + nodes).astype(np.int32), arms, force, couple, self._follows)
 
 
 class RodCollision(SoftCollisions):
-    r"""Excluded volume of rods: soft repulsion of their segments, as tubes with round ends.
+    """Excluded volume of rods: soft repulsion of their segments, as tubes with round ends.
 
     The law of `SoftCollisions` between the segments of all rods given, and with those of other rods or of the same one.
 
@@ -278,29 +240,12 @@ class RodCollision(SoftCollisions):
     -----
     Tubes have no friction: forces act on the nodes and exert no torques. Half a segment at free ends, beyond the last
     nodes, is covered by the round ends up to the radius.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> nodes, orientations = mp.rods.uniform(63, 1.0)
-    >>> topology = mp.Topology()
-    >>> rod = topology.add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 2.0])
-    >>> mp.forces.RodCollision(rod, stiffness=1.0, radius=0.5)
-    RodCollision(stiffness=1, radius=0.5, switchover=8, skin=None)
     """
 
     def __init__(
-        self,
-        rods: "Handles",
-        stiffness: "Numbers",
-        radius: "Numbers",
-        *,
-        neighbors: int | None = None,
-        exclusions: "Rows | None" = None,
-        skin: float | None = None,
-        name: str | None = None,
-        group: int = 0,
-    ) -> None:
+        self, rods: "Handles", stiffness: "Numbers", radius: "Numbers", *, neighbors: int | None = None,
+        exclusions: "Rows | None" = None, skin: float | None = None, name: str | None = None, group: int = 0,
+    ) -> None:  # fmt: skip
         title = type(self).__name__ if name is None else str(name)
         given: Any = handles_in(rods)
         if not given:

@@ -54,27 +54,13 @@ class WallRepulsion(_SingleBeadForce):
     Notes
     -----
     With WCA and ε = kT the energy is kT where surfaces touch the wall. Thermal beads come about 0.1 σ behind that, and
-    the repulsion begins 0.12 σ before. σ sets the timestep: U'' = 456 ε/σ² where they touch.
-
-    Deeper than σ there is no finite force with WCA: the run ends and names the bead. The soft form has a finite one
-    anywhere, to the side where beads are to be, and is the one for starts with overlaps and for minimisation.
+    the repulsion begins 0.12 σ before. σ sets the timestep: U'' = 456 ε/σ² where they touch. Deeper than σ there is no
+    finite force with WCA: the run ends and names the bead. The soft form has a finite one anywhere, to the side where
+    beads are to be, and is the one for starts with overlaps and for minimisation.
 
     Starts are checked whenever a Context is made, also one that resumes a run: sizes that are set in a run with WCA
-    must have room where beads started, or the run cannot be resumed.
-
-    The wall takes up momentum: only that along it is kept.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> needle = topology.add_rigid_bodies([[0.0, 0, 5]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[5.2, 5.2, 0.4])
-    >>> floor = mp.boundaries.Plane(normal=(0.0, 0.0, 1.0))
-    >>> system = mp.System(topology)
-    >>> system.add_force(mp.forces.WallRepulsion(floor, needle, epsilon=4.0, sigma=1.0, semi_axes=[1.0, 1.0, 5.0]))
-    WallRepulsion(epsilon=4, sigma=1, radius=None, semi_axes=array of 3)
-    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
-    4.0
+    must have room where beads started, or the run cannot be resumed. The wall takes up momentum: only that along it is
+    kept.
     """
 
     wall: Boundary = argument(
@@ -90,21 +76,16 @@ class WallRepulsion(_SingleBeadForce):
         at_least=0.0,
     )  # fmt: skip
     sigma: float = number(
-        "nm",
-        "σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than σ; "
-        "soft it begins where a bead touches, with the stiffness 2ε/σ².",
-        above=0.0,
-    )
+        "nm", "σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than "
+        "σ; soft it begins where a bead touches, with the stiffness 2ε/σ².", above=0.0,
+    )  # fmt: skip
     radius: Given["Numbers | None", float | np.ndarray | None] = number(
-        "nm",
-        "r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where none "
-        "is given.",
-        default=None, kw_only=True, at_least=0.0, per="beads", many="(m,)",
+        "nm", "r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where "
+        "none is given.", default=None, kw_only=True, at_least=0.0, per="beads", many="(m,)",
     )  # fmt: skip
     semi_axes: Given["Numbers | None", np.ndarray | None] = number(
-        "nm",
-        "a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a plane.",
-        default=None, kw_only=True, above=0.0, per="beads", size=3, many="(m,)",
+        "nm", "a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a "
+        "plane.", default=None, kw_only=True, above=0.0, per="beads", size=3, many="(m,)",
     )  # fmt: skip
     form: Given[Literal["WCA", "soft"], str] = argument(
         '"WCA" or "soft"', default="WCA", kw_only=True, attribute="The form of the energy."
@@ -123,15 +104,15 @@ class WallRepulsion(_SingleBeadForce):
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
-        if checked["radius"] is not None and checked["semi_axes"] is not None:
+        if checked["semi_axes"] is None:
+            return checked
+        if checked["radius"] is not None:
             raise ParameterError(f"{self.name}: give radius= or semi_axes=, not both")
-        if checked["semi_axes"] is not None and isinstance(self._given, Sites):
+        if isinstance(self._given, Sites):
             raise TopologyError(f"{self.name}: sites have no orientation: give radius=, not semi_axes=")
-        if checked["semi_axes"] is not None and not isinstance(self._wall, Plane):
-            raise ParameterError(
-                f"{self.name}: how far an ellipsoid is from {self._wall!r} is not offered, only from a plane: give "
-                "radius="
-            )
+        if not isinstance(self._wall, Plane):
+            why = f"how far an ellipsoid is from {self._wall!r} is not offered, only from a plane: give radius="
+            raise ParameterError(f"{self.name}: {why}")
         return checked
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -153,9 +134,8 @@ class WallRepulsion(_SingleBeadForce):
             self._expect_room(layout)
             self._seen.add(layout)
         epsilon, sigma = self._named("epsilon", "sigma")
-        operation = walls.Wall(
-            self.name, table, place, *self._wall._shape, FORMS[self._form], epsilon, sigma, radius, axes, oriented,
-        )  # fmt: skip
+        law = FORMS[self._form], epsilon, sigma
+        operation = walls.Wall(self.name, table, place, *self._wall._shape, *law, radius, axes, oriented)
         operation.acts_on_points = on_points
         return operation
 
@@ -172,19 +152,14 @@ class WallRepulsion(_SingleBeadForce):
             out = of_beads[beads]
         return out
 
-    def _sizes(
-        self, layout: "Layout", place: np.ndarray, order: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _sizes(self, layout: "Layout", place: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return radii, semi-axes and rows of oriented beads, as `_place` orders beads."""
         radius, asleep = self._radii(layout.topology), len(order) - len(self.beads)
         if asleep:
             # Rows without a bead have the sizes of beads that jumps may add.
             born = self._number_of_all("radius") if self._numbers["radius"] is not None else None
-            rows = [
-                np.full(handle.capacity - len(handle), _born_with(handle) if born is None else born)
-                for handle in self._handles
-            ]
-            radius = np.concatenate([radius, *rows])
+            room = ((h.capacity - len(h), _born_with(h) if born is None else born) for h in self._handles)
+            radius = np.concatenate([radius, *(np.full(n, r) for n, r in room)])
         if self._numbers["semi_axes"] is None:
             return np.ascontiguousarray(radius[order]), np.empty((0, 3)), np.empty(0, np.int32)
         axes = np.broadcast_to(self._numbers["semi_axes"], (len(self.beads), 3))
@@ -192,10 +167,8 @@ class WallRepulsion(_SingleBeadForce):
         upright = (row < 0) | (row >= layout.n_oriented)
         if upright.any():
             bead = int(layout.order[place[np.argmax(upright)]])
-            raise ParameterError(
-                f"{self.name}: bead {bead} of {layout.topology.handle_of(bead)!r} does not turn: give radius=, not "
-                "semi_axes="
-            )
+            what = f"bead {bead} of {layout.topology.handle_of(bead)!r} does not turn"
+            raise ParameterError(f"{self.name}: {what}: give radius=, not semi_axes=")
         born = self._number_of_all("semi_axes")
         axes = np.concatenate([axes, np.tile(np.ones(3) if born is None else born, (asleep, 1))])
         return np.zeros(len(order)), np.ascontiguousarray(axes[order]), row.astype(np.int32)

@@ -1,5 +1,7 @@
 """Hydrodynamic interactions in one Context: the letters D and O of all beads that take part, at once."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,21 +23,11 @@ _MOST = 150
 
 
 class HydrodynamicFlow(Flow):
-    """D and O of spheres and bodies with hydrodynamic interactions (_kernels/letters/hydrodynamics.pyx).
-
-    Parameters
-    ----------
-    interactions : RotnePrager
-    layout : Layout
-    origin, axes : (3,), (3, 3)
-        Of the wall.
-    """
+    """D and O of spheres and bodies with hydrodynamic interactions, with origin and axes of the wall."""
 
     obstacle = ""
 
-    def __init__(
-        self, interactions: "RotnePrager", layout: "Layout", origin: np.ndarray, axes: np.ndarray
-    ) -> None:
+    def __init__(self, interactions: "RotnePrager", layout: "Layout", origin: np.ndarray, axes: np.ndarray) -> None:
         self.interactions = interactions
         #: Handles with beads that this moves, those that turn first.
         self.handles: list[Any] = sorted(interactions.handles, key=lambda h: not isinstance(h, OrientedBeads))
@@ -54,32 +46,26 @@ class HydrodynamicFlow(Flow):
         self._operations: dict[Stage, hydrodynamics.Thermostat | hydrodynamics.Displacement] = {}
 
     def in_place_of_o(self, stage: Stage) -> Any:
-        if not len(self._place):
-            return ()
-        if self._species is None:
-            self._make_numbers(overdamped=False)
-        if stage not in self._operations:
-            self._operations[stage] = hydrodynamics.Thermostat(*self._arguments(stage))
-        return (self._operations[stage],)
+        return self._made(stage, False, hydrodynamics.Thermostat)
 
     def in_place_of_d(self, stage: Stage, forces: "ForceSum") -> Any:
+        return self._made(stage, True, partial(hydrodynamics.Displacement, forces))
+
+    def _made(self, stage: Stage, overdamped: bool, make: Callable[..., Any]) -> Any:
         if not len(self._place):
             return ()
         if self._species is None:
-            self._make_numbers(overdamped=True)
+            self._make_numbers(overdamped)
         if stage not in self._operations:
-            self._operations[stage] = hydrodynamics.Displacement(forces, *self._arguments(stage))
+            self._operations[stage] = make(*self._arguments(stage))
         return (self._operations[stage],)
 
     def arrays(self) -> dict[str, np.ndarray]:
         # Factors and inverses may differ in their last bits where a run is resumed.
         if self._species is None:
             return {}
-        return {
-            "hydrodynamics: radius": self._radius,
-            "hydrodynamics: numbers": self._numbers,
-            "hydrodynamics: plain": self._plain,
-        }
+        kept = {"radius": self._radius, "numbers": self._numbers, "plain": self._plain}
+        return {f"hydrodynamics: {name}": array for name, array in kept.items()}
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
         """Copy the numbers of beads at places `then` before an edit and `now` after it."""

@@ -50,11 +50,11 @@ def mobility_matrix(
     ParameterError
         Numbers outside of their domain; a sphere that overlaps the wall.
 
-    Notes
-    -----
-    Derived in the documentation, "Hydrodynamic interactions". Rotne and Prager, J. Chem. Phys. 50, 4831 (1969);
-    Yamakawa, J. Chem. Phys. 53, 436 (1970); Wajnryb and others, J. Fluid Mech. 731, R3 (2013); Blake, Proc. Camb.
-    Phil. Soc. 70, 303 (1971); Swan and Brady, Phys. Fluids 19, 113306 (2007).
+    References
+    ----------
+    Rotne and Prager, J. Chem. Phys. 50, 4831 (1969); Yamakawa, J. Chem. Phys. 53, 436 (1970); Wajnryb and others, J.
+    Fluid Mech. 731, R3 (2013); Blake, Proc. Camb. Phil. Soc. 70, 303 (1971); Swan and Brady, Phys. Fluids 19, 113306
+    (2007). For derivations see :doc:`/theory/hydrodynamic_interactions`.
 
     Examples
     --------
@@ -119,9 +119,7 @@ def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of: Cal
 
 
 def radius_of_bodies(friction: np.ndarray, viscosity: float) -> np.ndarray:
-    """Return the radius (n,) of the smallest sphere that is not more mobile than a body, in any motion.
-
-    Bodies have friction (n, 6, 6).
+    """Return the radius (n,) of the smallest sphere that is in no motion more mobile than a body of friction (n, 6, 6).
 
     With it, the mobility of all bodies is that of spheres plus a positive part: positive definite for any places.
     """

@@ -34,12 +34,9 @@ class RotnePrager(Described, Guarded):
 
     A bead counts as the sphere that its friction γ belongs to: of radius :math:`\gamma/6\pi\eta`. Balls, free beads,
     and nodes of filaments are such spheres; their rotation does not matter. A rigid body and a node of a rod keep their
-    own 6×6 tensor. They interact with others as the smallest sphere around their centre of mass that is not more mobile
-    than they are in any of the six motions: for a sphere, itself. `radius` returns it. At distances of about a radius,
-    the tensor is an approximation, without lubrication.
-
-    Membranes, in-triangle points, beads on surfaces and all beads that are not named do not take part. They keep
-    friction and noise of their own, and neither move the fluid nor are moved by it.
+    own 6×6 tensor; with others they interact as the smallest sphere around their centre of mass that is not more mobile
+    than they are in any of the six motions (`radius`). Lubrication is missing. Membranes, in-triangle points, beads on
+    surfaces and all beads that are not named do not take part: they neither move the fluid nor are moved by it.
 
     Raises
     ------
@@ -48,37 +45,33 @@ class RotnePrager(Described, Guarded):
     TopologyError
         Something else than handles, handles of several topologies, the same one twice, kinds that cannot take part.
 
-    Notes
-    -----
-    Documentation: "Hydrodynamic interactions". Ermak and McCammon, J. Chem. Phys. 69, 1352 (1978).
+    References
+    ----------
+    Ermak and McCammon, J. Chem. Phys. 69, 1352 (1978). See :doc:`/hydrodynamic_interactions`.
     """
 
     _remedy = "make a new one, and a new System with it"
 
     viscosity: float = number("pN s/nm²", "Of water `presets.WATER`.", above=0.0, fixed=True)
     handles: Given[Handle | Iterable[Handle], tuple[Handle, ...]] = argument(
-        "a handle, or several",
-        "Free beads, balls, filaments with one friction for each node, rigid bodies, rods: with friction > 0 (of "
-        "rotation too where they turn), none of them fixed. Jumps must not add or remove them.",
-    )
+        "a handle, or several", "Free beads, balls, filaments with one friction for each node, rigid bodies, rods: "
+        "with friction > 0 (of rotation too where they turn), none of them fixed. Jumps must not add or remove them.",
+    )  # fmt: skip
     wall: Plane | None = argument(
-        "boundaries.Plane, optional",
-        "A wall without slip: Blake's images of all spheres. They must not touch it: let a force keep them away.",
-        default=None, kw_only=True,
+        "boundaries.Plane, optional", "A wall without slip: Blake's images of all spheres. They must not touch it: let "
+        "a force keep them away.", default=None, kw_only=True,
     )  # fmt: skip
     velocity_gradient: Given["Numbers | None", np.ndarray] = argument(
-        "(3, 3) float, 1/s, optional",
-        "The fluid flows without beads, with velocity ``velocity + velocity_gradient @ x``. Beads are carried along, "
-        "and turn with half of its vorticity. Bodies that are not spheres are refused where the flow has shear.",
-        default=None, kw_only=True,
+        "(3, 3) float, 1/s, optional", "The fluid flows without beads, with velocity ``velocity + velocity_gradient @ "
+        "x``. Beads are carried along, and turn with half of its vorticity. Bodies that are not spheres are refused "
+        "where the flow has shear.", default=None, kw_only=True,
     )  # fmt: skip
     velocity: Given["Numbers | None", np.ndarray] = argument(
         "(3,) float, nm/s, optional", "See `velocity_gradient`.", default=None, kw_only=True
     )
     tolerance: float = number(
-        "",
-        "Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average one in "
-        "O: the temperature of a motion is off by at most about twice this part.",
+        "", "Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average "
+        "one in O: the temperature of a motion is off by at most about twice this part.",
         default=0.02, kw_only=True, above=0.0, at_most=0.1, fixed=True,
     )  # fmt: skip
 
@@ -103,17 +96,8 @@ class RotnePrager(Described, Guarded):
         return bool(self.velocity.any() or self.velocity_gradient.any())
 
     def radius(self, handle: Handle) -> np.ndarray:
-        """Return the radii of the spheres that stand for beads of a handle.
-
-        Returns
-        -------
-        (n,) float array, nm
-
-        Raises
-        ------
-        TopologyError
-            A handle that does not take part.
-        """
+        """Return the radii of the spheres that stand for beads of a handle, (n,) nm; TopologyError if it does not take
+        part."""
         if not any(handle is one for one in self.handles):
             named = ", ".join(h.name for h in self.handles)
             raise TopologyError(f"RotnePrager: {handle!r} does not take part: {named} do")
@@ -125,13 +109,7 @@ class RotnePrager(Described, Guarded):
         return np.broadcast_to(radius, (len(handle),)).copy()
 
     def check(self) -> None:
-        """Refuse beads that cannot take part as they are now.
-
-        Raises
-        ------
-        ParameterError, TopologyError
-            Names the bead.
-        """
+        """Raise a ParameterError or TopologyError, with the bead, for beads that cannot take part as they are now."""
         for handle in self.handles:
             self._check_beads(handle)
 
@@ -169,10 +147,8 @@ class RotnePrager(Described, Guarded):
         if np.any(held):
             raise ParameterError(f"{name}: {first(held)} is fixed, or held; what does not move cannot take part yet")
         if isinstance(handle, Filaments) and handle.friction_along is not None:
-            raise ParameterError(
-                f"{name} has another friction along than across: the fluid between its nodes makes that; give the "
-                "nodes one friction"
-            )
+            why = "the fluid between its nodes makes that; give the nodes one friction"
+            raise ParameterError(f"{name} has another friction along than across: {why}")
         if isinstance(handle, OrientedBeads):
             tensors = handle.kind.friction_tensors
             still = np.linalg.eigvalsh(_scaled(tensors))[:, 0] <= 1e-12
@@ -213,10 +189,8 @@ def _scaled(tensors: np.ndarray) -> np.ndarray:
 
 
 def _kept(what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-    if given is None:
-        out = np.zeros(shape)
-    else:
-        out = vector(what, given).copy() if shape == (3,) else array(what, given, shape).copy()
+    given = np.zeros(shape) if given is None else given
+    out = vector(what, given).copy() if shape == (3,) else array(what, given, shape).copy()
     out.flags.writeable = False
     return out
 

@@ -61,6 +61,13 @@ class Jump(Parameterized):
     #: not heat.
     driven = False
 
+    #: For authors: help() of other jumps leaves these out.
+    _hooks = frozenset(
+        "arrays_shown beside_frames bind births carry changed_box check check_state domains driven flips_edges_of "
+        "forces ids in_frames joined kinds log_weight meet naming needs_temperature remarks shown update weigh "
+        "without".split()
+    )
+
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
     name: Given[str | None, str] = argument("", "See `Jump`.", default=None, kw_only=True)
 
@@ -69,18 +76,11 @@ class Jump(Parameterized):
         self.every = whole_number(f"{self.name}: every", given["every"], at_least=1, at_most=2**31 - 1)
         self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
-    # For users ----------------------------------------------------------------------------------------------
-
     @property
     def counts(self) -> Counts:
         """Numbers of tries and of accepted tries in the one Context that uses it.
 
-        With several contexts, ask ``state.counts[name]``.
-
-        Raises
-        ------
-        ParameterError
-            No context uses it, or several do.
+        With several contexts, or none, that is a ParameterError: ask ``state.counts[name]``.
         """
         contexts = list(self._contexts)
         if len(contexts) != 1:
@@ -95,15 +95,13 @@ class Jump(Parameterized):
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """The handles this jump was given; a System refuses those of another topology."""
+        """Handles that it was given; a System refuses those of another topology."""
         return ()
 
     @property
     def births(self) -> tuple[Handle, ...]:
-        """Handles to which it adds beads.
-
-        They have room, one mass and one friction, and forces on them have one of each of their numbers.
-        """
+        """Handles to which it adds beads: with room, one mass and friction, and one of each number of forces on
+        them."""
         return ()
 
     @property
@@ -113,18 +111,14 @@ class Jump(Parameterized):
 
     @abstractmethod
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        """Return the operation that does this jump on the arrays of one Context, at its start.
-
-        kT, pN nm, is nan without a thermostat.
-        """
+        """Return the operation that does this jump on the arrays of one Context, at its start; kT, pN nm, may be
+        nan."""
 
     @abstractmethod
     def update(self, operation: "JumpOperation", kT: float) -> None:
         """Update the numbers of an operation, those of its forces included; its state stays."""
 
-    def joined(
-        self, operation: "JumpOperation", force: Force, bound: Operation, layout: "Layout"
-    ) -> Operation:
+    def joined(self, operation: "JumpOperation", force: Force, bound: Operation, layout: "Layout") -> Operation:
         """Return the operation of one of its `forces`, with the terms that this jump adds."""
         return bound
 
@@ -134,39 +128,22 @@ class Jump(Parameterized):
     def weigh(self, operation: "JumpOperation", schedule: "Schedule") -> None:
         """Take the bound forces of the context, whenever they have been bound.
 
-        A jump that needs its change of all their energies takes ``schedule.bound`` here, in the order of
-        ``schedule.system.forces``.
+        They are ``schedule.bound``, in the order of ``schedule.system.forces``.
         """
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
-        """Return the logarithm of the weight of a state beside exp(-U/kT), with present numbers.
+        """Return the logarithm of the weight of a state beside exp(-U/kT), with present numbers; None: it has none.
 
-        Replica exchange compares it between states of a ladder: factors that are the same for all numbers and
-        temperatures are left out. Beads that jumps add count with normalised Maxwell distributions of their momenta.
-
-        Parameters
-        ----------
-        operation : JumpOperation
-            That of the context.
-        state : State
-            Of that context, with positions and energy.
-        kT : float, pN nm
-            Of the target distribution, which need not be that of the context.
-
-        Returns
-        -------
-        float or None
-            None, unless a class overrides this: replica exchange then refuses the jump.
+        Replica exchange compares it between states of a ladder, at a kT that need not be that of the context, and
+        refuses jumps without. Factors that are the same for all numbers and temperatures are left out. Beads that jumps
+        add count with normalised Maxwell distributions of their momenta. The state has positions and energy.
         """
         return None
 
     def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
         """Copy to an operation, at its start, the state of the one before an edit of the topology.
 
-        Raises
-        ------
-        TopologyError
-            The objects of the jump have changed, and it has no rule for its state: it needs its own method.
+        Raises TopologyError where its objects have changed, and it has no rule for its state: it needs its own method.
         """
         theirs, own = before.arrays(), operation.arrays()
         for name, array in own.items():
@@ -182,14 +159,10 @@ class Jump(Parameterized):
         return {}
 
     def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
-        """Return the arrays of a state that `shown` would describe so, as frames of trajectories hold it.
+        """Return the arrays of a state that `shown` would describe so, for `Context.set_state`.
 
-        For `Context.set_state`; empty where they are not determined: then the state stays as it is.
-
-        Raises
-        ------
-        TopologyError
-            Arrays that cannot belong to this jump.
+        Empty where they are not determined: then the state stays as it is. TopologyError if they cannot belong to this
+        jump.
         """
         return {}
 
@@ -198,10 +171,7 @@ class Jump(Parameterized):
         return None
 
     def beside_frames(self) -> "Mapping[str, Sites]":
-        """Return the sites counted by the numbers of `in_frames`, one for each column.
-
-        Pictures draw a line between two.
-        """
+        """Return the sites counted by each column of `in_frames`; pictures draw a line between two."""
         return {}
 
     def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,26 +179,16 @@ class Jump(Parameterized):
         return a, b
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse arrays that are not a state; names, shapes and types are those of ``operation.arrays()``.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Raise a ParameterError for arrays that are not a state; they are like those of ``operation.arrays()``."""
 
     def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
-        """Refuse a system in which this jump cannot act.
-
-        Raises
-        ------
-        ParameterError, TopologyError
-        """
+        """Raise a ParameterError or TopologyError for a system in which this jump cannot act."""
         for force in self.forces:
             if not any(force is one for one in forces):
                 raise ParameterError(f"{self.name}: {force!r} must be in the system first: system.add_force(...)")
 
     def remarks(self, look: "Look") -> "list[Remark]":
-        """Return what is wrong or unlikely about this jump in a system, for `Simulation.check` and for warnings."""
+        """Return what is wrong or unlikely about it in a system, for `Simulation.check` and warnings."""
         return []
 
     def changed_box(self, box: np.ndarray) -> np.ndarray | None:

@@ -20,7 +20,6 @@ __all__ = ["BoxArea"]
 
 # A length that a box may come to have, over that of now: with which no function repeats that does with the box.
 _ANOTHER = 1.0173
-
 # Which directions change together, as bits.
 _MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b100), "anisotropic": (1, 2, 4)}
 
@@ -29,9 +28,8 @@ _MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b1
 class BoxArea(Jump):
     r"""Changes of the lengths of a periodic box at constant tension or pressure.
 
-    For a patch of membrane at constant frame tension, or a fluid of beads at constant pressure.
-
-    The target distribution is
+    For a patch of membrane at constant frame tension, or a fluid of beads at constant pressure. The target distribution
+    is
 
     .. math:: e^{-(U + K + P V - \tau A)/kT}
 
@@ -51,32 +49,15 @@ class BoxArea(Jump):
 
     Notes
     -----
-    ``counts`` has trials and those accepted; ``state.box`` is the box of a state, trajectories and checkpoints hold it.
-    A box smaller than twice the range of a force in it is not accepted. The energy that a trial changes is counted as
-    heat, the work of tension and pressure included.
-
-    Momenta of beads stay as they are; those of in-triangle points relative to their triangles, so that their kinetic
-    energy changes. n points in a membrane of the area A weigh it with Aⁿ.
+    ``counts`` has trials and those accepted; ``state.box`` is the box of a state. A box smaller than twice the range of
+    a force in it is not accepted. The energy that a trial changes is counted as heat, the work of tension and pressure
+    included. Momenta of beads stay as they are; those of in-triangle points relative to their triangles, so that their
+    kinetic energy changes. n points in a membrane of the area A weigh it with Aⁿ.
 
     References
     ----------
     W. W. Wood, J. Chem. Phys. 48, 415 (1968), I. R. McDonald, Mol. Phys. 23, 41 (1972): constant pressure by trials.
     O. Farago, P. Pincus, J. Chem. Phys. 120, 2934 (2004): frame tension of membranes.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> patch = mp.TriangleMesh.flat_sheet(10, 10, 10.0, periodic=True)
-    >>> membrane = topology.add_membrane(patch, vertex_mass=1e-6, vertex_friction=1e-3)
-    >>> system = mp.System(topology, box=patch.box)
-    >>> bending = system.add_force(mp.forces.MembraneBending(membrane, 80.0))
-    >>> springs = system.add_force(mp.forces.MembraneEdgeSprings(membrane, 0.5, length=10.0))
-    >>> barostat = system.add_jump(mp.jumps.BoxArea(tension=0.05, rate=1e4, step=0.01))
-    >>> context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 2e-5, kT=4.14, seed=1))
-    >>> context.step(100)
-    >>> context.get_state().box != system.box
-    True
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("resize",)
@@ -85,8 +66,7 @@ class BoxArea(Jump):
         default=None, kw_only=True, optional=False,
     )  # fmt: skip
     pressure: Given[float | None, float] = number(
-        "pN/nm²",
-        "P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.",
+        "pN/nm²", "P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.",
         default=None, kw_only=True, optional=False,
     )  # fmt: skip
     rate: float = number(
@@ -94,16 +74,13 @@ class BoxArea(Jump):
         kw_only=True, at_least=0.0,
     )  # fmt: skip
     step: float = number(
-        "",
-        "The largest change of a trial, as a share of the area (volume, length) at the start. Take one that accepts a "
-        "third to a half.",
-        default=0.01, kw_only=True, above=0.0, below=1.0,
+        "", "The largest change of a trial, as a share of the area (volume, length) at the start. Take one that "
+        "accepts a third to a half.", default=0.01, kw_only=True, above=0.0, below=1.0,
     )  # fmt: skip
     coupling: Given[Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None, str] = argument(
-        '"area", "isotropic", "semi-isotropic" or "anisotropic", optional',
-        '"area": Lx and Ly by one factor, Lz not; the default with a tension. "isotropic": all three by one factor; '
-        'the default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. '
-        '"anisotropic": each by its own.',
+        '"area", "isotropic", "semi-isotropic" or "anisotropic", optional', '"area": Lx and Ly by one factor, Lz not; '
+        'the default with a tension. "isotropic": all three by one factor; the default with a pressure alone. '
+        '"semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic": each by its own.',
         default=None, kw_only=True, attribute="The directions that change by one factor.",
     )  # fmt: skip
 
@@ -126,10 +103,8 @@ class BoxArea(Jump):
     @property
     def directions(self) -> tuple[bool, bool, bool]:
         """Directions, x, y and z, in which the length of the box changes."""
-        moves = 0
-        for move in _MOVES[self._coupling]:
-            moves |= move
-        return bool(moves & 1), bool(moves & 2), bool(moves & 4)
+        x, y, z = (any(move >> c & 1 for move in _MOVES[self._coupling]) for c in range(3))
+        return x, y, z
 
     def changed_box(self, box: np.ndarray) -> np.ndarray:
         return np.where(self.directions, _ANOTHER * box, box)

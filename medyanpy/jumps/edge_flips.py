@@ -38,10 +38,8 @@ class EdgeFlips(Jump):
     ΔU is the change of the energy of all forces of the system, ΔK that of the kinetic energy of the in-triangle points
     in the two triangles. The target distribution :math:`e^{-H/kT}`, in which n points give a mesh of the area A the
     weight :math:`A^n`, is preserved at any rate. The rate sets how fast vertices move past each other, which is the
-    viscosity of the membrane.
-
-    Vertices stay where they are, with their velocities. Points keep their place in the quadrilateral of the two
-    triangles, and the corresponding momentum; see :doc:`/theory/flips`.
+    viscosity of the membrane. Vertices stay where they are, with their velocities. Points keep their place in the
+    quadrilateral of the two triangles, and the corresponding momentum; see :doc:`/theory/flips`.
 
     Parameters
     ----------
@@ -60,41 +58,18 @@ class EdgeFlips(Jump):
     Edges are tried one after another, uniformly, at exponential times: results do not depend on how time is cut.
     ``counts.tried`` counts trials, including those on borders and between corners that have an edge already;
     ``counts.accepted`` flips. ``state.faces`` has the triangles of a state, and trajectories have them by themselves.
-
-    Cost: 1 µs or less for a trial with bending (``"vertex"``), area, tension, volume and tether, on 10⁴ vertices.
-    Dihedral bending computes only the edges that change. `MembraneEdgeSprings` and collisions of meshes are bound again
-    for each trial, which takes a millisecond. All other forces on moved points evaluate their whole energy twice when
-    there are points in the two triangles.
-
-    In a periodic box, edges longer than 0.45 of the box along an axis are neither made nor flipped.
+    In a periodic box, edges longer than 0.45 of the box along an axis are neither made nor flipped. For what each force
+    costs in a trial, from below 1 µs, see :doc:`/fluid_membranes`.
 
     Use `MembraneFoldRepulsion` with `MembraneBending`; a Context warns without it (MeshQualityWarning). Triangles that
-    lie on each other can have less bending energy than the surface, and flips find such pockets. Springs with one
-    length for all edges do not make the membrane a solid any more, but only `MembraneTether` bounds edges without a
-    force in between.
+    lie on each other can have less bending energy than the surface, and flips find such pockets. Only `MembraneTether`
+    bounds edges without a force in between.
 
     References
     ----------
     D. Boal, M. Rao, Phys. Rev. A 45, R6947 (1992): fluid membranes by flips. G. Gompper, D. M. Kroll, J. Phys.:
     Condens. Matter 9, 8795 (1997), a review. H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): their rate as a
     viscosity.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> topology = mp.Topology()
-    >>> mesh = mp.TriangleMesh.icosphere(50.0, 2)
-    >>> vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
-    >>> system = mp.System(topology)
-    >>> bending = system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=82.0))
-    >>> tether = system.add_force(mp.forces.MembraneTether(vesicle, strength=330.0))
-    >>> folds = system.add_force(mp.forces.MembraneFoldRepulsion(vesicle, strength=82.0))
-    >>> flips = system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=1e7))
-    >>> integrator = mp.SplittingIntegrator("JBAOABJ", 1e-9, kT=4.14, seed=1)
-    >>> context = mp.Context(system, integrator)
-    >>> context.step(100)
-    >>> flips.counts.tried > 100
-    True
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("flip",)
@@ -106,11 +81,9 @@ class EdgeFlips(Jump):
         "1/s", "Rate of trials of each edge. 0.01 to 1 trials for each timestep are usual.", at_least=0.0
     )
     min_angle: float = number(
-        "radians",
-        "Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This rule is "
-        "the same both ways, so that the distribution among meshes without such triangles does not change. 0 allows "
-        "all.",
-        default=0.0, kw_only=True, at_least=0.0, below=np.pi / 3.0,
+        "radians", "Refuse flips with a triangle that has a smaller angle, among the two before or the two after. This "
+        "rule is the same both ways, so that the distribution among meshes without such triangles does not change. 0 "
+        "allows all.", default=0.0, kw_only=True, at_least=0.0, below=np.pi / 3.0,
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -140,7 +113,7 @@ class EdgeFlips(Jump):
         return self._membrane
 
     def remarks(self, look: "Look") -> "list[Remark]":
-        """Return remarks on a membrane that flows into folds, whose bending energy is lower than that of a surface."""
+        """Return remarks on a membrane that flows into folds, with less bending energy than a surface has."""
         own = [force for force in look.system.forces if self._membrane in force.handles]
         if not self.rate > 0.0 or any(isinstance(force, MembraneFoldRepulsion) for force in own):
             return []
@@ -160,11 +133,9 @@ class EdgeFlips(Jump):
         triangulation = layout.triangulation
         triangulation.changed(self._membrane)
         momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
-        operation = EdgeFlipsOperation(
-            self.name, kT, self.every, triangulation.triangles, self._membrane.first_face, len(mesh.faces),
-            len(mesh.edges), layout.slice_of(self._membrane).start, layout.n_points,
-            layout.n, momenta,
-        )  # fmt: skip
+        first = self._membrane.first_face, len(mesh.faces), len(mesh.edges), layout.slice_of(self._membrane).start
+        of, beads = triangulation.triangles, (layout.n_points, layout.n)
+        operation = EdgeFlipsOperation(self.name, kT, self.every, of, *first, *beads, momenta)
         self.update(operation, kT)
         return operation
 
@@ -181,6 +152,4 @@ class EdgeFlips(Jump):
             self._expect_to_flip(force)
         pairs = zip(forces, schedule.bound, strict=True)
         asks = [schedule.flipping.ask_of(self._membrane, force, bound) for force, bound in pairs]
-        operation.take_forces(
-            schedule.bound, asks, lambda number: schedule.bind(forces[number]), schedule.put_forces
-        )
+        operation.take_forces(schedule.bound, asks, lambda number: schedule.bind(forces[number]), schedule.put_forces)

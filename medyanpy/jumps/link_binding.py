@@ -14,12 +14,13 @@ from medyanpy._kernels.jumps import link_binding as kernel
 from medyanpy._kernels.jumps.link_binding import Joined
 from medyanpy._kernels.selected import bonds
 from medyanpy._tools.sums import total as total_of
-from medyanpy._tools.validation import array, whole_number
+from medyanpy._tools.validation import whole_number
 from medyanpy.beads.chains import Chains
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites, as_sites
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
 from medyanpy.forces._arguments import Beads, Rows
+from medyanpy.forces._base import bead_rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, Jump, argument, declared, number
 from medyanpy.jumps.rates import DrivenRates
@@ -58,7 +59,8 @@ class LinkBinding(Jump):
     with the energy U(r) >= 0 of a link of this length. They are in detailed balance for every λ: a pair alone is bound
     with the probability w/(1 + w), :math:`w = (k_\mathrm{on}/k_\mathrm{off})\, e^{-U/kT}`, and of many sites with one
     partner each every matching has the weight ∏ w. Waiting times are exact: results depend on the timestep only through
-    positions.
+    positions. The probability of a network is :math:`e^{-H/kT}` times :math:`(k_\mathrm{on}/k_\mathrm{off})^n` for n
+    links, with a pool of N also times N!/[(N-n)! N^n].
 
     Parameters
     ----------
@@ -80,9 +82,6 @@ class LinkBinding(Jump):
     -----
     ``state.links(links)`` has the bound links; ``links.lengths(state)`` and ``links.tensions(state)`` measure it.
 
-    The probability of a network is :math:`e^{-H/kT}` times :math:`(k_\mathrm{on}/k_\mathrm{off})^n` for n links, with
-    a pool of N also times N!/[(N-n)! N^n].
-
     Examples
     --------
     >>> import medyanpy as mp
@@ -100,11 +99,9 @@ class LinkBinding(Jump):
 
     kinds: ClassVar[tuple[str, ...]] = ("bind", "unbind")
     links: Links = argument(
-        "Links",
-        "The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; links "
-        "that bind are added to them. It must be in the system.",
-        attribute="The force of the links.",
-    )
+        "Links", "The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; "
+        "links that bind are added to them. It must be in the system.", attribute="The force of the links.",
+    )  # fmt: skip
     a: Given["Beads", Sites] = argument(attribute="The first group of sites.")
     b: Given["Beads | None", Sites] = argument(
         default=None, attribute="The second group of sites; `a` where none was given."
@@ -124,15 +121,12 @@ class LinkBinding(Jump):
         default=0.5, kw_only=True, at_least=0.0, at_most=1.0,
     )  # fmt: skip
     rates: InitVar[DrivenRates | None] = argument(
-        "Bell, CatchSlip or FlatWindow, optional",
-        "Rates that are not in balance, by their authors' names, instead. Such a jump is driven: its changes of the "
-        "energy are chemical energy, not heat.",
-        default=None, kw_only=True,
+        "Bell, CatchSlip or FlatWindow, optional", "Rates that are not in balance, by their authors' names, instead. "
+        "Such a jump is driven: its changes of the energy are chemical energy, not heat.", default=None, kw_only=True,
     )  # fmt: skip
     reach: InitVar[float] = number(
-        "kT",
-        "Pairs that would have a link of more energy are not tried, and links with more energy do not unbind until "
-        "they have less; for driven ones only the former holds.",
+        "kT", "Pairs that would have a link of more energy are not tried, and links with more energy do not unbind "
+        "until they have less; for driven ones only the former holds.",
         default=25.0, kw_only=True, at_least=10.0, at_most=200.0, fixed=True,
     )  # fmt: skip
     partners: int = argument(
@@ -140,9 +134,8 @@ class LinkBinding(Jump):
         default=1, kw_only=True, attribute="Links that a site may have at a time.",
     )  # fmt: skip
     pool: int | None = argument(
-        "int, >= 0, optional",
-        "Number of links, bound or free: binding is slower by the share that is free. None: without limit.",
-        default=None, kw_only=True, attribute="Number of links, bound or free; None without limit.",
+        "int, >= 0, optional", "Number of links, bound or free: binding is slower by the share that is free. None: "
+        "without limit.", default=None, kw_only=True, attribute="Number of links, bound or free; None without limit.",
     )  # fmt: skip
     separation: InitVar[float] = number(
         "nm", "The least distance of bound sites along one filament or rod.",
@@ -175,8 +168,6 @@ class LinkBinding(Jump):
         self._table = _Sites(self.name, self._a, self._own_b)
         self._bound = self._checked_pairs(given["bound"])
 
-    # For users ----------------------------------------------------------------------------------------------
-
     @property
     def _b(self) -> Sites:
         return self._a if self._own_b is None else self._own_b
@@ -196,8 +187,6 @@ class LinkBinding(Jump):
                 numbers.setdefault(other, None)
         super().set(**numbers)
 
-    # For the frame ------------------------------------------------------------------------------------------
-
     def _checked(self, **given: Any) -> dict[str, Any]:
         numbers = super()._checked(**given)
         if (numbers["on_rate"] is None) == (numbers["dissociation_constant"] is None):
@@ -206,16 +195,13 @@ class LinkBinding(Jump):
 
     def _checked_pairs(self, bound: Any) -> np.ndarray:
         given = np.empty((0, 2), np.int64) if len(bound) == 0 else bound
-        pairs = array(f"{self.name}: bound", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
+        pairs = bead_rows(f"{self.name}: bound", given, (None, 2))
         for side, sites in enumerate((self._a, self.b)):
             bad = (pairs[:, side] < 0) | (pairs[:, side] >= len(sites))
             if bad.any():
                 i = int(np.argmax(bad))
-                raise TopologyError(
-                    f"{self.name}: bound[{i}, {side}] = {pairs[i, side]}, but {'ab'[side]} has sites 0 to "
-                    f"{len(sites) - 1}"
-                )
-        pairs.flags.writeable = False
+                there = f"{'ab'[side]} has sites 0 to {len(sites) - 1}"
+                raise TopologyError(f"{self.name}: bound[{i}, {side}] = {pairs[i, side]}, but {there}")
         return pairs
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
@@ -265,9 +251,8 @@ class LinkBinding(Jump):
                     "bind have none"
                 )
         if found["stiffness"] == 0.0:
-            raise ParameterError(
-                f"{self.name}: {self._links.name} has stiffness = 0 but must be > 0: its reach is endless"
-            )
+            what = f"{self.name}: {self._links.name}"
+            raise ParameterError(f"{what} has stiffness = 0 but must be > 0: its reach is endless")
         kind = Radial.ROPE if self._links.one_sided else Radial.HARMONIC
         return kind, found["stiffness"], found["length"]
 
@@ -275,18 +260,19 @@ class LinkBinding(Jump):
         """Return the lengths at which pairs bind, nm."""
         if self._rates is not None and self._rates.window is not None:
             return self._rates.window
+        return self._within_reach(kT)
+
+    def _within_reach(self, kT: float) -> tuple[float, float]:
         _, stiffness, length = self._spring()
         half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
         return 0.0 if self._links.one_sided else max(0.0, length - half), length + half
 
     def volume(self, kT: float) -> float:
         """Return the integral of exp(-U/kT) over the vector between the ends, as far as the reach goes, nm³."""
-        _, stiffness, length = self._spring()
-        half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
-        low = 0.0 if self._links.one_sided else max(0.0, length - half)
+        (_, stiffness, length), (low, high) = self._spring(), self._within_reach(kT)
         nodes, weights = _quadrature()
         total = 0.0
-        for start, end in ((low, length), (length, length + half)):
+        for start, end in ((low, length), (length, high)):
             r = start + 0.5 * (end - start) * (nodes + 1.0)
             slack = self._links.one_sided and end == length
             u = 0.0 * r if slack else 0.5 * stiffness * (r - length) ** 2
@@ -297,19 +283,11 @@ class LinkBinding(Jump):
         table, topology = self._table, layout.topology
         label, along, length = _chains_of(table.sites, topology)
         apart_from, apart = _too_near(label, along, length, self._separation)
+        label = np.full(len(table.sites), -1, np.int32) if self._same_filament else label
         operation = kernel.LinkBinding(
-            self.name,
-            kT,
-            self.driven,
-            self.every,
-            table.sites.bind(layout),
-            table.sites.on_points(layout),
-            np.full(len(table.sites), -1, np.int32) if self._same_filament else label,
-            apart_from,
-            apart,
-            self._partners,
-            -1 if self._pool is None else self._pool,
-        )
+            self.name, kT, self.driven, self.every, table.sites.bind(layout), table.sites.on_points(layout), label,
+            apart_from, apart, self._partners, -1 if self._pool is None else self._pool,
+        )  # fmt: skip
         operation.table, operation.layout = table, layout
         self.update(operation, kT)
         for i, (row_a, row_b) in enumerate(self._bound):
@@ -341,29 +319,16 @@ class LinkBinding(Jump):
         operation.layout.expect_width(self.name, high)
         on = self._binding_rate(kT)
         share, rates = self._numbers["load_sharing"], self._rates
+        law = (1.0 - share, share, 0.0, 0.0, 0.0)
+        if rates is not None:
+            law = float(rates.window is None), 0.0, rates.catch_share, 1.0 / rates.slip, 1.0 / rates.catch
         n = len(self._table.sites)
-        operation.set_rule(
-            kT,
-            NeighborList(
-                np.arange(n, dtype=np.int32), self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high,
-                np.zeros(n + 1, np.int32), np.zeros(0, np.int32),
-            ),
-            int(kind),
-            (stiffness, length),
-            low,
-            high,
-            on,
-            self._numbers["off_rate"],
-            *(
-                (1.0 - share, share, 0.0, 0.0, 0.0)
-                if rates is None
-                else (1.0 if rates.window is None else 0.0, 0.0, rates.catch_share, 1.0 / rates.slip, 1.0 / rates.catch)
-            ),
-        )  # fmt: skip
+        rows, none = np.arange(n, dtype=np.int32), (np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
+        near = NeighborList(rows, self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high, *none)
+        spring = int(kind), (stiffness, length)
+        operation.set_rule(kT, near, *spring, low, high, on, self._numbers["off_rate"], *law)
 
-    def joined(
-        self, operation: "JumpOperation", force: "Force", bound: "Operation", layout: "Layout"
-    ) -> "Operation":
+    def joined(self, operation: "JumpOperation", force: "Force", bound: "Operation", layout: "Layout") -> "Operation":
         kind, stiffness, length = self._spring()
         coming = bonds.PassingBonds(force.name, kind, np.array([[stiffness, length]]), operation.linked)
         coming.acts_on_points = operation.on_points
@@ -385,8 +350,7 @@ class LinkBinding(Jump):
                 row = jump._table.rows_of(mine)
                 if (row >= 0).any():
                     shared.append((other, row))
-                    if _made_apart(jump._table, mine, row):
-                        apart.append(jump)
+                    apart += [jump] * _made_apart(jump._table, mine, row)
         operation.share(shared)
         # The first of them is asked.
         if apart and next(jump for jump, _ in others if jump is self or jump in apart) is self:
@@ -405,9 +369,7 @@ class LinkBinding(Jump):
         rows.flags.writeable = False
         return {"links": rows}
 
-    def arrays_shown(
-        self, operation: "JumpOperation", shown: Mapping[str, Any]
-    ) -> Mapping[str, np.ndarray]:
+    def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
         pairs = self._checked_pairs(shown["links"])
         arrays = {name: array.copy() for name, array in operation.arrays().items()}
         n, p = len(self._table.sites), self._partners
@@ -465,17 +427,9 @@ class LinkBinding(Jump):
 class _Sites:
     """Sites of two groups, each once, in the order in which they come.
 
-    Attributes
-    ----------
-    sites : Sites
-    of_a, of_b : (n_a,), (n_b,) int
-        Rows of the sites of each group.
-    row_a, row_b : (n,) int
-        The inverse, -1 of those that are not in the group.
-    groups : (n,) int32
-        1: in a only, 2: in b only, 3: in both.
-    keys : (n, k) float
-        Numbers that identify each site.
+    `of_a` (n_a,) and `of_b` (n_b,) are rows of the sites of each group, `row_a` and `row_b` (n,) the inverse, -1 of
+    those that are not in it; `groups` (n,) are 1: in a only, 2: in b only, 3: in both; `keys` (n, k) identify each
+    site.
     """
 
     def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
@@ -521,19 +475,16 @@ def _made_apart(here: _Sites, there: _Sites, row: np.ndarray) -> bool:
     """Tell whether an anchor of both was made by different calls; `row` has the rows of those of `there`."""
     made = []
     for sites in (here.sites, there.sites):
-        of = np.full(len(sites), -1)
-        of[np.diff(sites.start) == 0] = sites._made
-        made.append(of)
+        made.append(np.full(len(sites), -1))
+        made[-1][np.diff(sites.start) == 0] = sites._made
     both = np.flatnonzero(row >= 0)
     one, other = made[0][row[both]], made[1][both]
     return bool(((one >= 0) & (other >= 0) & (one != other)).any())
 
 
 def _keys(sites: Sites) -> np.ndarray:
-    """Return numbers (n, k) that are equal for equal sites.
-
-    They are arm or place, beads in order, and their weights; beads without weight do not count.
-    """
+    """Return numbers (n, k) that are equal for equal sites: arm or place, beads in order, and their weights, if not
+    0."""
     n, counts = len(sites), np.diff(sites.start)
     most = int(counts.max(initial=0))
     beads, weights = np.full((n, most), np.inf), np.zeros((n, most))
@@ -556,9 +507,9 @@ def _padded(keys: np.ndarray, width: int) -> np.ndarray:
 
 
 def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find for each site its filament or rod (int32, -1: none), the arc length to it, and the perimeter of a ring.
+    """Find for each site its filament or rod (int32, -1: none), arc length to it, and perimeter of a ring, or 0.
 
-    Lengths are nm, of the start; the perimeter is 0 where the chain is not a ring.
+    Lengths are nm, of the start.
     """
     n = len(sites)
     label, along, ring = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
@@ -595,9 +546,7 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
     return label, along, ring
 
 
-def _too_near(
-    label: np.ndarray, along: np.ndarray, ring: np.ndarray, separation: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _too_near(label: np.ndarray, along: np.ndarray, ring: np.ndarray, separation: float) -> tuple[np.ndarray, ...]:
     """List sites nearer to each site along its filament than the separation: starts (n + 1,), sites (m,), int32."""
     # All filaments one behind another, too far apart to be near each other; rings go around once more.
     site = np.flatnonzero((label >= 0) & (separation > 0.0))

@@ -190,10 +190,7 @@ def _pdb_atom(where: str, record: str, row: str, model: int, part: int) -> Atom:
 
 
 def _two_letters_of_a_chain(row: str) -> bool:
-    """Tell whether column 21 is the first of two letters of a chain.
-
-    Otherwise it is the fourth of a residue's name: the choice is the one that makes the residue a known one.
-    """
+    """Tell whether column 21 belongs to a chain, and not to a residue's name, which is then a known one."""
     from medyanpy.rigid._residues import kind_of
 
     four, three = (kind_of(row[17:end].strip().upper()).what for end in (21, 20))

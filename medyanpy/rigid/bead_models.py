@@ -1,6 +1,5 @@
 """Friction of rigid clusters of spheres."""
 
-
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
@@ -18,18 +17,14 @@ _COLUMN, _PAIRS = 528, 20_000
 
 @plainly_called
 def bead_model_friction(
-    centers: "Numbers",
-    radii: "Numbers",
-    viscosity: float,
-    *,
-    reference_point: "Numbers" = (0.0, 0.0, 0.0),
-    stresslets: bool = True,
-    max_memory: float = 4e9,
-) -> np.ndarray:
+    centers: "Numbers", radii: "Numbers", viscosity: float, *, reference_point: "Numbers" = (0.0, 0.0, 0.0),
+    stresslets: bool = True, max_memory: float = 4e9,
+) -> np.ndarray:  # fmt: skip
     """Return the 6×6 friction tensor of a rigid cluster of spheres that stick to the fluid.
 
     The spheres interact by generalised Rotne-Prager-Yamakawa tensors of force, torque and (by default) stresslet. They
-    may have any radii, overlap, and lie within others; spheres that are given twice count once.
+    may have any radii, overlap, and lie within others; spheres that are given twice count once. The tensor has
+    translation first, in the frame of the centres, and pN s/nm, pN s and pN nm s in its blocks.
 
     Parameters
     ----------
@@ -44,11 +39,6 @@ def bead_model_friction(
     max_memory : float, bytes
         Bound of the size of the matrix: 4 (11 n)² bytes with stresslets (2800 spheres by default), 4 (6 n)² without
         (5200).
-
-    Returns
-    -------
-    (6, 6) float
-        Translation first, then rotation, in the frame of the centres; pN s/nm, pN s and pN nm s in its blocks.
 
     Raises
     ------
@@ -87,18 +77,17 @@ def bead_model_friction(
     eta = number(f"{what}: viscosity", viscosity, above=0.0)
     point = vector(f"{what}: reference_point", reference_point)
     limit = number(f"{what}: max_memory", max_memory, above=0.0)
-    # Equal spheres add nothing, and would make the matrix singular. Sorted, so that the order does not change the
-    # result.
+    # Equal spheres add nothing, and would make the matrix singular. Sorted, so that their order does not matter.
     unique, kept = np.unique(np.column_stack([x, a]), axis=0, return_index=True)
     x, a = unique[:, :3], unique[:, 3]
     moments = FORCES_TORQUES_STRESSLETS if stresslets else FORCES_TORQUES
     need = 4.0 * (moments * len(kept)) ** 2
     if need > limit:
         most = int(np.sqrt(0.25 * limit) / moments)
+        also = ", or stresslets=False (a third of the memory)" if stresslets else ""
         raise ParameterError(
             f"{what}: {len(kept)} spheres need {need / 1e9:.3g} GB but max_memory = {limit / 1e9:.3g} GB holds "
-            f"{most}: raise it, or use fewer and larger spheres"
-            + (", or stresslets=False (a third of the memory)" if stresslets else "")
+            f"{most}: raise it, or use fewer and larger spheres{also}"
         )
     # In units of the largest radius, about the middle.
     length, middle = a.max(), x.mean(axis=0)

@@ -24,7 +24,8 @@ def ellipsoid_diffusion(
 
     .. math:: \chi = 2 R_F(a_1^2, a_2^2, a_3^2), \qquad \alpha_1 = \tfrac23 R_D(a_2^2, a_3^2, a_1^2).
 
-    Every term is positive, so that no digits cancel: needles, discs and spheres are all exact to round-off.
+    Every term is positive, so that no digits cancel: needles, discs and spheres are all exact to round-off. It is
+    diagonal: three translations (nm²/s), then three rotations (1/s).
 
     Parameters
     ----------
@@ -34,11 +35,6 @@ def ellipsoid_diffusion(
     temperature : float, K, > 0
     kT : float, pN nm, > 0
         Instead of the temperature.
-
-    Returns
-    -------
-    (6, 6) float
-        Diagonal: three translations (nm²/s), then three rotations (1/s).
 
     Raises
     ------
@@ -65,46 +61,19 @@ def ellipsoid_diffusion(
 def ellipsoid_friction(semi_axes: "Numbers", viscosity: float) -> np.ndarray:
     """Return the 6×6 friction tensor of an ellipsoid about its centre, in the frame of its axes.
 
-    kT over the diagonal of `ellipsoid_diffusion`; 6πηa and 8πηa³ for a sphere.
-
-    Parameters
-    ----------
-    semi_axes : (3,) float, nm, > 0
-    viscosity : float, pN s/nm², > 0
-
-    Returns
-    -------
-    (6, 6) float
-        Diagonal: three translations (pN s/nm), then three rotations (pN nm s).
-
-    Raises
-    ------
-    ParameterError
-        A number outside its domain.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> friction = mp.rigid.ellipsoid_friction((2.0, 2.0, 2.0), 1e-9)
-    >>> np.diag(friction) / (np.pi * 1e-9)
-    array([12., 12., 12., 64., 64., 64.])
+    It is kT over the diagonal of `ellipsoid_diffusion`; 6πηa and 8πηa³ for a sphere: three translations (pN s/nm), then
+    three rotations (pN nm s). Parameters and errors are as there.
     """
     return np.diag(1.0 / _mobilities("ellipsoid_friction", semi_axes, viscosity))
 
 
 def ellipsoid_inertia(semi_axes: "Numbers", mass: float) -> np.ndarray:
-    """Return principal moments of inertia of a solid ellipsoid of uniform density, m(b² + c²)/5.
+    """Return principal moments of inertia of a solid ellipsoid of uniform density, m(b² + c²)/5, (3,) pN nm s².
 
     Parameters
     ----------
     semi_axes : (3,) float, nm, > 0
     mass : float, pN s²/nm, > 0
-
-    Returns
-    -------
-    (3,) float, pN nm s²
-        In the order of the axes.
 
     Raises
     ------

@@ -81,10 +81,6 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
         Of solid balls, each of which adds :math:`\tfrac25 m a^2` to every moment. Points on a line have no inertia
         about it; balls have.
 
-    Returns
-    -------
-    PrincipalAxes
-
     Raises
     ------
     ParameterError
@@ -96,16 +92,6 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
     :math:`\sum m (x\cdot e)^3`, so that two copies of a molecule have the same body frame however they lie in space; if
     that vanishes by symmetry, their largest component is positive. The third is their cross product. For equal moments,
     the axes are as near to the axes of space as possible.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> body = mp.rigid.principal_axes([[0, 0, 0], [0, 0, 3], [0, 1, 0]], masses=1.0)
-    >>> body.center_of_mass
-    array([0.        , 0.33333333, 1.        ])
-    >>> np.round(body.inertia, 3)
-    array([0.485, 6.181, 6.667])
     """
     x = array("principal_axes: positions", positions, (None, 3))
     if not len(x):

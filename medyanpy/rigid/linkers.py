@@ -105,10 +105,8 @@ def _motions(arms: np.ndarray) -> np.ndarray:
 
 
 def _relative_motions(x: np.ndarray, labels: np.ndarray, contacts: np.ndarray, middles: np.ndarray) -> np.ndarray:
-    """Return motions of the second atom of contacts relative to the first, (p, 3, 6 n).
-
-    They are by motions of the domains about their middles (n, 3).
-    """
+    """Return motions (p, 3, 6 n) of second atoms of contacts relative to the first, by those of domains about
+    middles."""
     out = np.zeros((len(contacts), 3, len(middles), 6))
     for end, sign in ((0, -1.0), (1, 1.0)):
         atom = contacts[:, end]

@@ -1,6 +1,5 @@
 """Rigid bodies across a membrane: their orientation, and their friction in the membrane."""
 
-
 import numpy as np
 
 from medyanpy._tools.types import Numbers
@@ -39,10 +38,6 @@ def transmembrane_friction(radius: float, height: float, surface_viscosity: floa
     viscosity : float, pN s/nm², > 0
         η, of the water on both sides.
 
-    Returns
-    -------
-    (6, 6) float
-
     Raises
     ------
     ParameterError
@@ -80,9 +75,7 @@ def transmembrane_friction(radius: float, height: float, surface_viscosity: floa
 
 
 def upright(normals: "Numbers") -> np.ndarray:
-    """Return orientations of bodies with the third axis along given directions.
-
-    The rotation is the shortest turn of the z axis into the direction.
+    """Return orientations of bodies with the third axis along given directions, by the shortest turn of the z axis.
 
     Parameters
     ----------
@@ -98,13 +91,6 @@ def upright(normals: "Numbers") -> np.ndarray:
     ------
     ParameterError
         A wrong shape, a number that is not finite, or a direction of length zero.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.rigid.upright([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0]]).round(3)
-    array([[ 1.   , -0.   ,  0.   ,  0.   ],
-           [ 0.707, -0.   ,  0.707,  0.   ]])
     """
     what = "upright"
     normal = array(f"{what}: normals", normals, (None, 3))

@@ -70,13 +70,10 @@ class RigidMolecule:
         return out
 
     def arguments(
-        self,
-        positions: "Numbers" = ((0.0, 0.0, 0.0),),
-        orientations: "Numbers | None" = None,
-        *,
+        self, positions: "Numbers" = ((0.0, 0.0, 0.0),), orientations: "Numbers | None" = None, *,
         mass_scale: float = 1.0,
-    ) -> dict[str, Any]:
-        """Return arguments of `Topology.add_rigid_bodies` for copies of the molecule, one after another.
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return arguments of `Topology.add_rigid_bodies` for k copies of the molecule of n bodies, one after another.
 
         Parameters
         ----------
@@ -87,11 +84,6 @@ class RigidMolecule:
         mass_scale : float, > 0
             Factor of masses and moments of inertia. Those of proteins are so small that their velocities relax in
             picoseconds; neither equilibrium nor diffusion depends on it.
-
-        Returns
-        -------
-        dict
-            Positions, orientations, mass, inertia and friction of k n bodies.
 
         Raises
         ------
@@ -105,9 +97,8 @@ class RigidMolecule:
         length = np.linalg.norm(q, axis=1)
         if not (np.abs(length - 1.0) < 1e-6).all():
             i = int(np.argmax(np.abs(length - 1.0)))
-            raise ParameterError(
-                f"arguments: orientations[{i}] has length {length[i]:.6g} but must be a unit quaternion"
-            )
+            what = f"arguments: orientations[{i}]"
+            raise ParameterError(f"{what} has length {length[i]:.6g} but must be a unit quaternion")
         n, middle = len(self.bodies), self.center_of_mass
         turn = np.repeat(q / length[:, None], n, axis=0)
         arms = np.array([body.center_of_mass - middle for body in self.bodies])
@@ -120,7 +111,6 @@ class RigidMolecule:
             "friction": np.tile(self.friction, (len(x), 1, 1)),
         }
 
-    @plainly_called
     @plainly_called
     def spheres(self, model: Literal["atoms", "residues"] = "atoms") -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the spheres of its bodies, for pictures: ``draw(simulation, spheres={"kinase": molecule.spheres()})``.
@@ -158,11 +148,6 @@ class RigidMolecule:
         bodies : RigidBodies
             As `arguments` has made them.
 
-        Returns
-        -------
-        dict
-            Sites a and b, stiffness, pN/nm, and length, nm.
-
         Raises
         ------
         ParameterError
@@ -184,12 +169,8 @@ class RigidMolecule:
         first = n * np.arange(copies)[:, None]
         rows = [(first + springs.bodies[:, end]) * 2 * m + 2 * np.arange(m) + end for end in (0, 1)]
         a, b = (every[row.ravel()] for row in rows)
-        return {
-            "a": a,
-            "b": b,
-            "stiffness": np.tile(springs.stiffness, copies),
-            "length": np.tile(springs.lengths, copies),
-        }
+        stiffness, length = (np.tile(number, copies) for number in (springs.stiffness, springs.lengths))
+        return {"a": a, "b": b, "stiffness": stiffness, "length": length}
 
     def __repr__(self) -> str:
         parts = "" if self.linkers is None else f" of {len(self.bodies)} domains, {len(self.linkers.stiffness)} linkers"
@@ -198,15 +179,10 @@ class RigidMolecule:
 
 @plainly_called
 def from_structure(
-    structure: Structure | str | os.PathLike[str],
-    viscosity: float,
-    *,
-    model: Literal["atoms", "residues", "ellipsoid", "sphere"] = "atoms",
-    domains: Domains | Any = None,
-    network: ElasticNetwork | None = None,
-    radius: float | None = None,
-    **reading: Any,
-) -> RigidMolecule:
+    structure: Structure | str | os.PathLike[str], viscosity: float, *,
+    model: Literal["atoms", "residues", "ellipsoid", "sphere"] = "atoms", domains: Domains | Any = None,
+    network: ElasticNetwork | None = None, radius: float | None = None, **reading: Any,
+) -> RigidMolecule:  # fmt: skip
     """Make a protein one rigid body, or several rigid domains with linkers.
 
     Parameters
@@ -230,29 +206,11 @@ def from_structure(
     **reading
         Other arguments of `read_structure`, for a file.
 
-    Returns
-    -------
-    RigidMolecule
-
     Raises
     ------
     ParameterError
         A number outside its domain, labels of another number of residues, domains with too few atoms, without contacts
         between them or with atoms in one place; and as `read_structure`.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> def kinase_in_water(file):
-    ...     structure = mp.rigid.read_structure(file, ligands="leave out")
-    ...     network = mp.rigid.elastic_network(structure)
-    ...     domains = mp.rigid.rigid_domains(network, 3)
-    ...     molecule = mp.rigid.from_structure(structure, mp.presets.WATER, domains=domains, network=network)
-    ...     topology = mp.Topology()
-    ...     bodies = topology.add_rigid_bodies(**molecule.arguments(), name="kinase")
-    ...     system = mp.System(topology)
-    ...     system.add_force(mp.forces.Links(**molecule.links(bodies), name="linkers"))
-    ...     return system
 
     Notes
     -----
@@ -323,10 +281,7 @@ def _members(body_of: np.ndarray, n: int) -> list[np.ndarray]:
 
 
 def _spheres(structure: Structure, own: np.ndarray, model: str, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return centres and radii of spheres for some atoms, at their places in the structure.
-
-    One for each atom, or for each residue and each atom that is not in a residue.
-    """
+    """Return centres and radii of spheres for some atoms: one for each, or for each residue and each atom in none."""
     x, radii = structure.positions[own], np.full(len(own), radius)
     if model == "atoms":
         return x, radii

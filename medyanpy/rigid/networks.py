@@ -1,12 +1,11 @@
 r"""Elastic networks of proteins, and rigid domains found from their fluctuations.
 
 Every Cα is tied to those within a cutoff, and to three before and behind it in its chain, by a spring at rest (Atilgan
-and others 2001). With displacements u and unit
-vectors e along contacts, U = ½ k Σ (e·(u_j - u_i))². At kT its modes have the variances kT/kλ, and the length of a
-contact fluctuates by :math:`f_{ij}^2 = kT/k \sum_m (e\cdot(v_j - v_i))^2/\lambda_m`: little within a rigid domain,
-much between two. Domains are found from these by spectral clustering (Ponzoni, Polles, Carnevale and Micheletti 2015):
-similarities exp(-f²/2⟨f⟩²) of contacts, the eigenvectors of the normalised graph, and clusters of directions of their
-rows.
+and others 2001). With displacements u and unit vectors e along contacts, U = ½ k Σ (e·(u_j - u_i))². At kT its modes
+have the variances kT/kλ, and the length of a contact fluctuates by :math:`f_{ij}^2 = kT/k \sum_m (e\cdot(v_j -
+v_i))^2/\lambda_m`: little within a rigid domain, much between two. Domains are found from these by spectral clustering
+(Ponzoni, Polles, Carnevale and Micheletti 2015): similarities exp(-f²/2⟨f⟩²) of contacts, the eigenvectors of the
+normalised graph, and clusters of directions of their rows.
 """
 
 from dataclasses import dataclass
@@ -68,20 +67,13 @@ class ElasticNetwork:
         return out
 
     def __repr__(self) -> str:
-        return (
-            f"ElasticNetwork({len(self.positions)} atoms, {len(self.contacts)} springs of {self.stiffness:.3g} pN/nm, "
-            f"{len(self.modes)} modes)"
-        )
+        springs = f"{len(self.contacts)} springs of {self.stiffness:.3g} pN/nm"
+        return f"ElasticNetwork({len(self.positions)} atoms, {springs}, {len(self.modes)} modes)"
 
 
 @plainly_called
 def elastic_network(
-    structure: Structure,
-    *,
-    cutoff: float = 1.0,
-    stiffness: float | None = None,
-    kT: float = 4.142,
-    modes: int = 60,
+    structure: Structure, *, cutoff: float = 1.0, stiffness: float | None = None, kT: float = 4.142, modes: int = 60
 ) -> ElasticNetwork:
     """Make the elastic network of the Cα atoms of a structure.
 
@@ -163,9 +155,8 @@ def _softest(x: np.ndarray, contacts: np.ndarray, n: int) -> tuple[np.ndarray, n
     p = len(contacts)
     # Rows are the changes of length of contacts.
     columns = (3 * contacts[:, :, None] + np.arange(3)).reshape(p, 6)
-    stretch = coo_array(
-        (np.concatenate([-e, e], axis=1).ravel(), (np.repeat(np.arange(p), 6), columns.ravel())), (p, 3 * len(x))
-    ).tocsr()
+    entries = np.concatenate([-e, e], axis=1).ravel(), (np.repeat(np.arange(p), 6), columns.ravel())
+    stretch = coo_array(entries, (p, 3 * len(x))).tocsr()
     hessian = (stretch.T @ stretch).tocsc()
     size = 3 * len(x)
     if size <= 2000 or n > size // 3:
@@ -224,10 +215,6 @@ def rigid_domains(network: ElasticNetwork, n: int | None = None, *, most: int = 
     most : int, >= 2
         Numbers up to this are scored.
 
-    Returns
-    -------
-    Domains
-
     Raises
     ------
     ParameterError
@@ -276,10 +263,7 @@ def _spectrum(network: ElasticNetwork, n: int) -> np.ndarray:
 
 
 def _clusters(rows: np.ndarray) -> tuple[float, np.ndarray]:
-    """Cluster directions into as many clusters as components.
-
-    Returns the mean square distance from the middle of each, and the cluster of each direction, (m,).
-    """
+    """Cluster directions, as many as components: the mean square distance from the middles, and the clusters (m,)."""
     from scipy.cluster.vq import ClusterError, kmeans2
 
     k = rows.shape[1]
@@ -290,8 +274,7 @@ def _clusters(rows: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             _, labels = kmeans2(y, k, minit="++", seed=seed, missing="raise")
         except ClusterError:
-            # A cluster is empty.
-            continue
+            continue  # a cluster is empty
         middles = np.array([y[labels == c].sum(axis=0) for c in range(k)])
         middles /= np.linalg.norm(middles, axis=1)[:, None]
         spread = float(((y - middles[labels]) ** 2).sum() / len(y))

@@ -31,10 +31,8 @@ FORCES, FORCES_TORQUES, FORCES_TORQUES_STRESSLETS = 3, 6, 11
 
 
 def _moments() -> np.ndarray:
-    """Return matrices B (8, 3, 3) with D = Σ T_m B_m + Σ S_n B_n.
-
-    Three are skew for the torque, five symmetric, orthonormal.
-    """
+    """Return matrices B (8, 3, 3) with D = Σ T_m B_m + Σ S_n B_n: three skew, of the torque, five orthonormal,
+    symmetric."""
     b = np.zeros((8, 3, 3))
     for m in range(3):
         k, n = (m + 1) % 3, (m + 2) % 3
@@ -85,7 +83,7 @@ def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, m
     a, b = np.broadcast_to(a[:, None], r.shape), np.broadcast_to(b, r.shape)
     out = np.empty((n, moments, m, moments))
     block = out.transpose(0, 2, 1, 3)
-    h = _surface_surface(r, a, b)
+    h = _mean_distance(0, r, a, b)
     block[..., :3, :3] = -h.h2[..., None, None] * d[..., :, None] * d[..., None, :]
     block[..., range(3), range(3)] += (2.0 * h.h1 + r2 * h.h2)[..., None]
     if moments > FORCES:
@@ -94,11 +92,11 @@ def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, m
         # B d, and d·B d.
         v = np.einsum("akl,ijl->ijak", _B[of], d)
         s = np.einsum("ijak,ijk->ija", v, d)
-        h = _ball_surface(r, b, a)
+        h = _mean_distance(1, r, b, a)
         block[..., :3, 3:] = -_gradient(h, r2, d, v, s, sign).swapaxes(-1, -2)
-        h = _ball_surface(r, a, b)
+        h = _mean_distance(1, r, a, b)
         block[..., 3:, :3] = _gradient(h, r2, d, v, s, sign)
-        h = _ball_ball(r, a, b)
+        h = _mean_distance(2, r, a, b)
         a1, a2 = 4.0 * h.h2 + r2 * h.h3, 6.0 * h.h3 + r2 * h.h4
         pairs = sign[:, None] + sign + sign[:, None] * sign
         dd = h.h4[..., None, None] * s[..., :, None] * s[..., None, :]
@@ -108,32 +106,17 @@ def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, m
     return out.reshape(n * moments, m * moments)
 
 
-def _gradient(
-    h: _Radial, r2: np.ndarray, d: np.ndarray, v: np.ndarray, s: np.ndarray, sign: np.ndarray
-) -> np.ndarray:
+def _gradient(h: _Radial, r2: np.ndarray, d: np.ndarray, v: np.ndarray, s: np.ndarray, sign: np.ndarray) -> np.ndarray:
     """Return B : ∇G, (..., moment, k)."""
     along = (4.0 * h.h2 + r2 * h.h3)[..., None] - sign * h.h2[..., None]
     out: np.ndarray = along[..., None] * v - (h.h3[..., None] * s)[..., None] * d[..., None, :]
     return out
 
 
-def _surface_surface(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    return _mean_distance(0, r, a, b)
-
-
-def _ball_surface(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    """Return H and its derivatives for a ball of radius a and a surface of radius b.
-
-    h1 is used for G itself only.
-    """
-    return _mean_distance(1, r, a, b)
-
-
-def _ball_ball(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    return _mean_distance(2, r, a, b)
-
-
 def _mean_distance(kind: int, r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
-    """Return H and its derivatives: _kernels/letters/mean_distances.pxi."""
+    """Return derivatives of H of two surfaces (0), of a ball and a surface (1: h1 for G alone), or of two balls (2).
+
+    See _kernels/letters/mean_distances.pxi.
+    """
     given = (np.ascontiguousarray(v, float).ravel() for v in (r, a, b))
     return _Radial(*hydrodynamics.mean_distances(kind, *given).reshape(4, *r.shape))

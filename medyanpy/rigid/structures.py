@@ -98,14 +98,10 @@ class Structure:
 
 @plainly_called
 def read_structure(
-    file: str | os.PathLike[str],
-    *,
-    chains: str | Sequence[str] | None = None,
-    model: int | None = None,
-    ligands: Literal["refuse", "leave out", "keep"] = "refuse",
-    gaps: Literal["refuse", "allow"] = "refuse",
+    file: str | os.PathLike[str], *, chains: str | Sequence[str] | None = None, model: int | None = None,
+    ligands: Literal["refuse", "leave out", "keep"] = "refuse", gaps: Literal["refuse", "allow"] = "refuse",
     caps: Literal["refuse", "leave out", "keep"] = "keep",
-) -> Structure:
+) -> Structure:  # fmt: skip
     """Read the proteins of a PDB or mmCIF file.
 
     The result holds the heavy atoms of amino acids that make up chains. Water and hydrogens are left out; the mass of
@@ -128,10 +124,6 @@ def read_structure(
         Treatment of residues missing in a chain.
     caps : "refuse", "leave out" or "keep"
         Treatment of the groups ACE, FOR, NME and NH2 at the ends of chains.
-
-    Returns
-    -------
-    Structure
 
     Raises
     ------
@@ -339,20 +331,13 @@ class _Reader:
             raise ParameterError(f"{self.what}: {self.path} holds no residues of a protein{which}")
         self._check_places()
         x, masses, elements, names, residue_of, b = zip(*self.atoms, strict=True)
+        # In single precision, which is more than files have.
+        b_factors = np.zeros(len(b)) if confidences else 0.01 * np.array(b, np.float32).astype(float)
         return Structure(
-            0.1 * np.array(x),
-            np.array(masses) / _AVOGADRO,
-            np.array(elements),
-            np.array(names),
-            np.array(residue_of),
-            tuple(self.residues),
-            np.array(self.alpha),
-            # In single precision, which is more than files have.
-            np.zeros(len(b)) if confidences else 0.01 * np.array(b, np.float32).astype(float),
-            np.array(self.breaks),
-            MappingProxyType(dict(self.left_out)),
-            in_file,
-        )
+            0.1 * np.array(x), np.array(masses) / _AVOGADRO, np.array(elements), np.array(names), np.array(residue_of),
+            tuple(self.residues), np.array(self.alpha), b_factors, np.array(self.breaks),
+            MappingProxyType(dict(self.left_out)), in_file,
+        )  # fmt: skip
 
     def _chain(self, chain: str, places: list[_Place], copies: set[int] | None) -> None:
         strand = _strand(places)

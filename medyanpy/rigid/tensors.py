@@ -6,6 +6,7 @@ Both depend on the reference point, which is not part of the tensor: shifts are 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +15,9 @@ from medyanpy._tools.validation import array, number, required_thermal_energy, v
 from medyanpy.errors import ParameterError
 
 __all__ = [
-    "center_of_diffusion",
-    "center_of_resistance",
-    "check_tensor",
-    "diffusion_to_friction",
-    "friction_to_diffusion",
-    "move_diffusion",
-    "move_friction",
-    "rotate_tensor",
-]
+    "center_of_diffusion", "center_of_resistance", "check_tensor", "diffusion_to_friction", "friction_to_diffusion",
+    "move_diffusion", "move_friction", "rotate_tensor",
+]  # fmt: skip
 
 #: Eigenvalues of a tensor with its diagonal scaled to 1 count as 0 below this.
 _SINGULAR = 1e-14
@@ -44,23 +39,10 @@ def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 
         Largest difference between an element of the scaled tensor and its mirror image. Tensors read from a table
         with few digits need more than the default.
 
-    Returns
-    -------
-    (6, 6) float
-
     Raises
     ------
     ParameterError
         Names the element, or the eigenvalue of the scaled tensor (1 on its diagonal), that is at fault.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> mp.rigid.check_tensor(np.diag([1.0, 1.0, 1.0, 2.0, 2.0, -2.0]), "friction")
-    Traceback (most recent call last):
-        ...
-    medyanpy.errors.ParameterError: friction[5, 5] = -2 but must be > 0: it is not positive definite
     """
     a = array(what, tensor, (6, 6))
     tolerance = number(f"{what}: tolerance", tolerance, at_least=0.0)
@@ -87,9 +69,7 @@ def check_tensors(a: np.ndarray, name: Callable[[int], str], tolerance: float = 
     return out
 
 
-def _at_fault(
-    what: str, a: np.ndarray, scale: np.ndarray, skew: np.ndarray, lowest: float, tolerance: float
-) -> ParameterError:
+def _at_fault(what: str, a: Any, scale: Any, skew: np.ndarray, lowest: float, tolerance: float) -> ParameterError:
     if np.isnan(scale).any():
         i = int(np.argmax(np.isnan(scale)))
         return ParameterError(f"{what}[{i}, {i}] = {a[i, i]:g} but must be > 0: it is not positive definite")
@@ -108,34 +88,20 @@ def _at_fault(
 def friction_to_diffusion(
     friction: "Numbers", temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    """Return the diffusion tensor of a friction tensor, kT times its inverse.
-
-    It is about the same point and in the same frame.
+    """Return the diffusion tensor of a friction tensor, kT times its inverse, about the same point in the same axes.
 
     Parameters
     ----------
     friction : (6, 6) float
-        pN s/nm, pN s and pN nm s in its blocks.
+        pN s/nm, pN s and pN nm s in its blocks; those of the result are in nm²/s, nm/s and 1/s.
     temperature : float, K, > 0
     kT : float, pN nm, > 0
         Instead of the temperature.
-
-    Returns
-    -------
-    (6, 6) float
-        nm²/s, nm/s and 1/s in its blocks.
 
     Raises
     ------
     ParameterError
         The tensor is not symmetric and positive definite, or both or none of temperature and kT are given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> np.diag(mp.rigid.friction_to_diffusion(np.diag([2.0, 2.0, 2.0, 4.0, 4.0, 4.0]), kT=1.0))
-    array([0.5 , 0.5 , 0.5 , 0.25, 0.25, 0.25])
     """
     energy = required_thermal_energy("friction_to_diffusion", temperature, kT)
     return energy * _inverse(check_tensor(friction, "friction"))
@@ -144,12 +110,7 @@ def friction_to_diffusion(
 def diffusion_to_friction(
     diffusion: "Numbers", temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
-    """Return the friction tensor of a diffusion tensor, kT times its inverse.
-
-    It is about the same point and in the same frame.
-
-    Parameters, units and errors are those of `friction_to_diffusion`, the other way round.
-    """
+    """Return the friction tensor of a diffusion tensor, as `friction_to_diffusion` the other way round."""
     energy = required_thermal_energy("diffusion_to_friction", temperature, kT)
     return energy * _inverse(check_tensor(diffusion, "diffusion"))
 
@@ -157,20 +118,14 @@ def diffusion_to_friction(
 def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
     r"""Return the friction tensor about another reference point of the same body.
 
-    With W = [shift]×, the matrix of the cross product,
-    :math:`\zeta_{rt} \leftarrow \zeta_{rt} - W\zeta_{tt}` and
-    :math:`\zeta_{rr} \leftarrow \zeta_{rr} - W\zeta_{tr} + \zeta_{rt}W - W\zeta_{tt}W`;
-    the translational block stays.
+    With W = [shift]×, the matrix of the cross product, :math:`\zeta_{rt} \leftarrow \zeta_{rt} - W\zeta_{tt}` and
+    :math:`\zeta_{rr} \leftarrow \zeta_{rr} - W\zeta_{tr} + \zeta_{rt}W - W\zeta_{tt}W`; the translational block stays.
 
     Parameters
     ----------
     friction : (6, 6) float
     shift : (3,) float, nm
         From the old reference point to the new one, in the frame of the tensor.
-
-    Returns
-    -------
-    (6, 6) float
 
     Raises
     ------
@@ -184,25 +139,10 @@ def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
 
 
 def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
-    r"""Return the diffusion tensor about another reference point of the same body.
+    r"""Return the diffusion tensor about another reference point of the same body, as `move_friction`.
 
     With W = [shift]×, :math:`D_{rt} \leftarrow D_{rt} + D_{rr}W` and
     :math:`D_{tt} \leftarrow D_{tt} - WD_{rt} + D_{tr}W - WD_{rr}W`; the rotational block stays.
-
-    Parameters
-    ----------
-    diffusion : (6, 6) float
-    shift : (3,) float, nm
-        From the old reference point to the new one, in the frame of the tensor.
-
-    Returns
-    -------
-    (6, 6) float
-
-    Raises
-    ------
-    ParameterError
-        The tensor is not symmetric and positive definite.
     """
     x = np.eye(6)
     x[:3, 3:] = -_cross(vector("move_diffusion: shift", shift))
@@ -210,18 +150,13 @@ def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
 
 
 def rotate_tensor(tensor: "Numbers", axes: "Numbers") -> np.ndarray:
-    """Return the tensor in another frame.
+    """Return the friction or diffusion tensor (6, 6) in another frame.
 
     Parameters
     ----------
     tensor : (6, 6) float
-        Friction or diffusion.
     axes : (3, 3) float
         Its rows are the axes of the new frame, in the old one: a proper rotation.
-
-    Returns
-    -------
-    (6, 6) float
 
     Raises
     ------
@@ -250,10 +185,6 @@ def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
     skew matrix A is (A32, A13, A21). Every body has exactly one such point, and the trace of its translational
     block is the coefficient of diffusion over long times.
 
-    Parameters
-    ----------
-    diffusion : (6, 6) float
-
     Returns
     -------
     (3,) float, nm
@@ -266,18 +197,8 @@ def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
 
     References
     ----------
-    H. Brenner, J. Colloid Interface Sci. 23, 407 (1967).
-    S. C. Harvey, J. Garcia de la Torre, Macromolecules 13, 960 (1980).
-
-    Examples
-    --------
-    A sphere seen from a point 3 nm below its centre:
-
-    >>> import numpy as np
-    >>> import medyanpy as mp
-    >>> sphere = mp.rigid.ellipsoid_diffusion((2.0, 2.0, 2.0), mp.presets.WATER, 300.0)
-    >>> np.round(mp.rigid.center_of_diffusion(mp.rigid.move_diffusion(sphere, (0.0, 0.0, -3.0))), 9) + 0.0
-    array([0., 0., 3.])
+    H. Brenner, J. Colloid Interface Sci. 23, 407 (1967). S. C. Harvey, J. Garcia de la Torre, Macromolecules 13, 960
+    (1980).
     """
     d = check_tensor(diffusion, "diffusion")
     return -_solve_skew(d[3:, 3:], d[3:, :3] - d[:3, 3:])
@@ -287,21 +208,8 @@ def center_of_resistance(friction: "Numbers") -> np.ndarray:
     r"""Return the point where the coupling block of the friction tensor is symmetric (Brenner's centre of reaction).
 
     Solves :math:`(\operatorname{tr}\zeta_{tt} - \zeta_{tt})\,d = \mathrm{axial}(\zeta_{rt} - \zeta_{tr})`. It is the
-    centre of diffusion for bodies with enough symmetry, and another point for others.
-
-    Parameters
-    ----------
-    friction : (6, 6) float
-
-    Returns
-    -------
-    (3,) float, nm
-        From the reference point of the tensor, in its frame: a shift for `move_friction`.
-
-    Raises
-    ------
-    ParameterError
-        The tensor is not symmetric and positive definite.
+    centre of diffusion for bodies with enough symmetry, and another point for others. Units and errors are those of
+    `center_of_diffusion`; it is a shift for `move_friction`.
     """
     f = check_tensor(friction, "friction")
     return _solve_skew(f[:3, :3], f[3:, :3] - f[:3, 3:])

@@ -12,17 +12,6 @@ from medyanpy.surfaces.shapes import Cylinder, Ellipsoid, Gyroid, Torus
 from medyanpy.surfaces.surface import PythonSurface, Surface
 
 __all__ = [
-    "Boundary",
-    "Capsule",
-    "Cylinder",
-    "Ellipsoid",
-    "Gyroid",
-    "Inflated",
-    "Lemniscate",
-    "Plane",
-    "Polynomial",
-    "PythonSurface",
-    "Sphere",
-    "Surface",
-    "Torus",
-]
+    "Boundary", "Capsule", "Cylinder", "Ellipsoid", "Gyroid", "Inflated", "Lemniscate", "Plane", "Polynomial",
+    "PythonSurface", "Sphere", "Surface", "Torus",
+]  # fmt: skip

@@ -31,7 +31,7 @@ class Boundary(Surface, Guarded):
 
     @abstractmethod
     def distance(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """Return distances of places from the wall.
+        """Return distances of places from the wall, (n,) nm, negative behind it.
 
         Parameters
         ----------
@@ -39,11 +39,6 @@ class Boundary(Surface, Guarded):
         box : (3,) of float, nm, > 0, or None, optional
             Lengths of the periodic box in which the places are, None in open directions: distances are then those of
             nearest images, as forces have them.
-
-        Returns
-        -------
-        (n,) float, nm
-            Negative behind it.
 
         Raises
         ------
@@ -54,23 +49,9 @@ class Boundary(Surface, Guarded):
 
     @abstractmethod
     def normals(self, positions: "Numbers", box: "Sequence[float | None] | None" = None) -> np.ndarray:
-        """Return directions from the wall into the space of the beads: gradients of the distance.
+        """Return unit vectors (n, 3) from the wall into the space of the beads, gradients of `distance`.
 
-        Parameters
-        ----------
-        positions : (n, 3) float, nm
-        box : (3,) of float, nm, > 0, or None, optional
-            As of `distance`.
-
-        Returns
-        -------
-        (n, 3) float
-            Of length 1; 0 in the middle of a round wall, where there is no such direction.
-
-        Raises
-        ------
-        ParameterError
-            As `distance`.
+        They are 0 in the middle of a round wall, where there is no such direction.
         """
 
     @property
@@ -108,29 +89,14 @@ class Plane(Boundary):
     point : (3,) float, nm, finite
         Any point of it.
     normal : (3,) float, finite, not zero
-        To the side where beads are to be if it is a wall. Of any length.
+        To the side where beads are to be if it is a wall; kept with the length 1.
     length : float, nm, > 0
         Scale of tolerances of beads that are held to it: a plane has no size.
-
-    Attributes
-    ----------
-    point : (3,) float, nm
-    normal : (3,) float
-        Of length 1.
 
     Raises
     ------
     ParameterError
         A point or a normal of another shape or not finite; a normal without direction.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> wall = mp.surfaces.Plane(normal=(3.0, 0.0, 4.0))
-    >>> wall.normal.tolist()
-    [0.6, 0.0, 0.8]
-    >>> wall.distance([[5.0, 0.0, 0.0]]).tolist()
-    [3.0]
     """
 
     def __init__(
@@ -236,17 +202,6 @@ class Sphere(_Round):
     ------
     ParameterError
         A center of another shape or not finite, a radius that is not positive, an `inside` that is neither.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> cell = mp.surfaces.Sphere(5.0, inside=True)
-    >>> cell.value([[3.0, 0.0, 0.0]]).tolist()
-    [-16.0]
-    >>> cell.distance([[3.0, 0.0, 0.0], [0.0, 0.0, 7.0]]).tolist()
-    [2.0, -2.0]
-    >>> (cell.normals([[3.0, 0.0, 0.0]]) == [-1.0, 0.0, 0.0]).all()
-    np.True_
     """
 
     def __init__(self, radius: float, center: "Numbers" = (0.0, 0.0, 0.0), *, inside: bool = False) -> None:
@@ -256,6 +211,9 @@ class Sphere(_Round):
 
 class Capsule(_Round):
     """A cylinder with a hemisphere on either end, such as a bacterium; a wall that keeps beads outside it, or inside.
+
+    g = d² - radius², d the distance from the segment between the centers. Its second derivatives jump where the
+    cylinder meets the hemispheres.
 
     Parameters
     ----------
@@ -269,11 +227,6 @@ class Capsule(_Round):
     ------
     ParameterError
         Centers of another shape, not finite or the same, a radius that is not positive, an `inside` that is neither.
-
-    Notes
-    -----
-    g = d² - radius², d the distance from the segment between the centers. Its second derivatives jump where the
-    cylinder meets the hemispheres.
 
     Examples
     --------

@@ -21,10 +21,7 @@ FUNCTIONS = {
     "atan2": 2,
     **dict.fromkeys(("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"), 1),
     **dict.fromkeys(("square", "cube", "recip", "abs", "floor", "ceil", "step"), 1),
-    # These two take more as well.
-    "min": 2,
-    "max": 2,
-    "select": 3,
+    **{"min": 2, "max": 2, "select": 3},  # the first two take more as well
 }
 #: Functions of other languages, and why they are missing here.
 _NOT_THERE = {
@@ -44,21 +41,16 @@ MAX_LENGTH = 200_000
 
 
 def parse(
-    what: str,
-    text: str,
-    graph: Graph,
-    names: Mapping[str, int],
-    polynomial: bool = True,
+    what: str, text: str, graph: Graph, names: Mapping[str, int], polynomial: bool = True,
     coordinates: Mapping[str, int] | None = None,
-) -> int:
+) -> int:  # fmt: skip
     """Return the node of a polynomial in x, y, z, or of a smooth function of them, given as text.
 
-    For a text in other `coordinates`, these are their names and nodes.
-
-    Allowed are numbers, x, y, z, further names (of nodes), pi, + - *, whole powers ``**`` (or ``^``), division by
-    numbers, parentheses and signs; in other functions than polynomials also any division and power, and `FUNCTIONS`.
-    Behind semicolons, names that it uses may be given, as in ``k*r^2; r = x - a``: each may use those that follow it.
-    The text is never run as code. Time grows with the length of the text, whatever is in it.
+    For a text in other `coordinates`, these are their names and nodes. Allowed are numbers, x, y, z, further names (of
+    nodes), pi, + - *, whole powers ``**`` (or ``^``), division by numbers, parentheses and signs; in other functions
+    than polynomials also any division and power, and `FUNCTIONS`. Behind semicolons, names that it uses may be given,
+    as in ``k*r^2; r = x - a``: each may use those that follow it. The text is never run as code. Time grows with its
+    length.
 
     Raises
     ------
@@ -102,20 +94,12 @@ _TIGHTNESS = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "sign +": 3, "sign -": 3, 
 
 
 class _Parser:
-    """Parser with a stack.
-
-    Operators wait on it until their right operand is known, so that any depth of nesting works.
-    """
+    """Parser with a stack, on which operators wait for their right operand, so that any depth of nesting works."""
 
     def __init__(
-        self,
-        what: str,
-        source: str,
-        graph: Graph,
-        names: dict[str, int],
-        polynomial: bool,
+        self, what: str, source: str, graph: Graph, names: dict[str, int], polynomial: bool,
         coordinates: Mapping[str, int],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._what, self.source, self._graph, self._names, self._polynomial = what, source, graph, names, polynomial
         self._coordinates = coordinates
         #: Nodes that operators will act on, with the first and last + 1 column that each comes from.
@@ -211,7 +195,7 @@ class _Parser:
         elif name in _CONSTANTS:
             node = self._graph.number(_CONSTANTS[name])
         else:
-            known = "".join(f" and {shortened(', '.join(self._names))}" if self._names else "")
+            known = f" and {shortened(', '.join(self._names))}" if self._names else ""
             near = did_you_mean(name, [*self._coordinates, *self._names, *_CONSTANTS]).lstrip(":")
             problem = f"is unknown: there are {', '.join(self._coordinates)}{known}"
             raise self._refuse(start, end, f"{problem};{near}" if near else problem)
@@ -293,7 +277,9 @@ class _Parser:
             case "/":
                 if self._polynomial and graph.value_of(b) is None:
                     raise self._refuse(*right[1:], "divides, but in a polynomial only numbers may")
-                return self._divide(a, b, right)
+                if graph.value_of(b) == 0.0:
+                    raise self._refuse(*right[1:], "is zero and divides")
+                return graph.divide(a, b)
             case _:
                 return self._power(a, b, left, right)
 
@@ -307,8 +293,3 @@ class _Parser:
         if base is not None and base < 0.0 and not whole:
             raise self._refuse(*left[1:], "is negative, and only whole numbers may be its powers")
         return self._graph.real_power(a, b)
-
-    def _divide(self, a: int, b: int, divisor: tuple[int, int, int]) -> int:
-        if self._graph.value_of(b) == 0.0:
-            raise self._refuse(*divisor[1:], "is zero and divides")
-        return self._graph.divide(a, b)

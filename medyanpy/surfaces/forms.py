@@ -24,15 +24,12 @@ class Form:
     ----------
     write : callable (Graph, nodes) -> node
         Writes it into a graph; the nodes are x1, y1, z1, ..., zk and then the numbers.
-    beads : int
-    own : int
-        Number of these numbers.
+    beads, own : int
+        k, and the number of these numbers.
     """
 
     def __init__(self, write: Callable[[Graph, Sequence[int]], int], beads: int, own: int = 0) -> None:
-        self.write: Callable[[Graph, Sequence[int]], int] = write
-        self.beads: int = beads
-        self.own: int = own
+        self.write, self.beads, self.own = write, beads, own
 
     def _graph(self, more: int = 0) -> tuple[Graph, int, Sequence[int]]:
         """Return the graph of the function, and further inputs behind its own."""
@@ -107,13 +104,7 @@ def of_surface(surface: Surface) -> Form:
 
 
 def as_texts(what: str, given: Any) -> tuple[str, ...]:
-    """Return texts, or SymPy expressions, one or several, as texts.
-
-    Raises
-    ------
-    ParameterError
-        Neither, or none.
-    """
+    """Return texts, or SymPy expressions, one or several, as texts; ParameterError for anything else, or none."""
     single = isinstance(given, str) or is_sympy(given)
     if not single and not isinstance(given, list | tuple):
         raise ParameterError(f"{what}: give text, a SymPy expression or a list of such, not {type(given).__name__}")
@@ -129,17 +120,12 @@ def as_texts(what: str, given: Any) -> tuple[str, ...]:
 
 
 def of_text(
-    what: str,
-    text: str,
-    beads: int,
-    constants: Mapping[str, float],
-    own: Sequence[str],
+    what: str, text: str, beads: int, constants: Mapping[str, float], own: Sequence[str],
     used: Sequence[int] | None = None,
-) -> Form:
+) -> Form:  # fmt: skip
     """Return a text in x1, y1, z1, ... of so many beads (of one also x, y, z) as a function of beads.
 
-    It may have constants, and names of numbers that each term has of its own. Beads that it does not depend on are left
-    out.
+    It may have constants, and names of numbers that each term has of its own; `used` are the beads that it depends on.
 
     Raises
     ------
@@ -163,4 +149,3 @@ def of_text(
     if not form.uses().any():
         raise ParameterError(f"{what}: {shortened(text, 80)!r} does not depend on any coordinate of its beads")
     return form
-

@@ -20,16 +20,6 @@ class Graph(Nodes):
         Number of further inputs of each point.
     varied : int
         The first so many inputs are differentiated by; the rest are numbers of a point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> graph = Graph()
-    >>> x, y, z = graph.coordinates
-    >>> g = graph.add(graph.power(x, 2), graph.number(-1.0))
-    >>> evaluator = graph.compile([g, *graph.gradient(g)])
-    >>> evaluator(np.array([[3.0, 0.0, 0.0]])).tolist()
-    [[8.0, 6.0, 0.0, 0.0]]
     """
 
     def gradient(self, node: int) -> list[int]:
@@ -69,10 +59,8 @@ class Graph(Nodes):
         return out
 
     def _roots(self, node: int) -> list[int]:
-        """Return square roots within a node with radicands whose least value is 0.
-
-        For other powers, the square roots of their bases.
-        """
+        """Return square roots within a node with radicands whose least value is 0; of other powers, roots of their
+        bases."""
         if node not in self._roots_of:
             found: set[int] = set()
             for n in self._within(node):
@@ -93,11 +81,8 @@ class Graph(Nodes):
         return root if self._squares(s) == "squares" else self.add(root, *(self.abs(d) for d in slopes))
 
     def _squares(self, node: int) -> str:
-        """Tell the form of a node.
-
-        "squares" times positive numbers and their sums, "positive" with such a number beside them, or "" of another
-        form.
-        """
+        """Return "squares" of squares times positive numbers and their sums, "positive" with such a number beside them,
+        or ""."""
         stack, positive = [node], False
         while stack:
             kind, *rest = self.nodes[stack.pop()]
@@ -114,10 +99,8 @@ class Graph(Nodes):
         return "positive" if positive else "squares"
 
     def _at_root(self, node: int, root: int, coordinates: tuple[int, ...], others: list[int]) -> int:
-        """Return the derivative of the even part in a root r = √s where s and its gradient are 0.
-
-        This part is F(0) + F''(0) s/2 + ...
-        """
+        """Return the derivative of the even part, F(0) + F''(0) s/2 + ..., in a root r = √s where s and its gradient
+        are 0."""
         if (node, root) not in self._even:
             # An input of its own, which no program has: 0 in the end.
             number = self._given + root
@@ -153,14 +136,12 @@ class Graph(Nodes):
             if n in made:
                 continue
             if kind == "power_0" and rest[0] == base:
-                twice = self.multiply(self.number(2.0), rest[1])
-                made[n] = self._node(kind, new, twice)
-                continue
-            if kind in ("number", "coordinate"):
+                made[n] = self._node(kind, new, self.multiply(self.number(2.0), rest[1]))
+            elif kind in ("number", "coordinate"):
                 made[n] = n
-                continue
-            inner = [made[a] for a in rest]
-            made[n] = n if inner == rest else self._again(kind, inner)
+            else:
+                inner = [made[a] for a in rest]
+                made[n] = n if inner == rest else self._again(kind, inner)
         return made[node]
 
     def _again(self, kind: str, inner: list[int]) -> int:

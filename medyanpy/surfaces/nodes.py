@@ -210,6 +210,9 @@ class Nodes:
     erfc: ClassVar[_Operation] = _operation("erfc")
     abs: ClassVar[_Operation] = _operation("abs")
     floor: ClassVar[_Operation] = _operation("floor")
+    step: ClassVar[_Operation] = _operation("step")  # 1 where a >= 0, else 0
+    _gauss: ClassVar[_Operation] = _operation("gauss")  # exp(-a^2)
+    _log1p: ClassVar[_Operation] = _operation("log1p")  # log(1 + a)
 
     def square(self, a: int) -> int:
         return self.power(a, 2)
@@ -265,24 +268,11 @@ class Nodes:
         return self._ruled(self._log1p(self.add(above, root)), a, slope)
 
     def atanh(self, a: int) -> int:
-        node = self.subtract(self._log1p(a), self._log1p(self._minus(a)))
-        node = self.multiply(self.number(0.5), node)
+        node = self.multiply(self.number(0.5), self.subtract(self._log1p(a), self._log1p(self._minus(a))))
         return self._ruled(node, a, lambda: self.recip(self._one_minus_square(a)))
-
-    def _gauss(self, a: int) -> int:
-        """Return exp(-a^2)."""
-        return self._node("gauss", a)
-
-    def _log1p(self, a: int) -> int:
-        """Return log(1 + a)."""
-        return self._node("log1p", a)
 
     def ceil(self, a: int) -> int:
         return self._minus(self.floor(self._minus(a)))
-
-    def step(self, a: int) -> int:
-        """Return 1 where a >= 0, else 0."""
-        return self._node("step", a)
 
     def _sign(self, a: int) -> int:
         """Return 1 where a >= 0, else -1."""
@@ -364,8 +354,7 @@ class Nodes:
     def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """Return instructions, constants, places of results, and number of registers (core/expressions.pxd)."""
         needed = self._within(*results)
-        # Nodes within a node have lower numbers than it.
-        order = sorted(needed)
+        order = sorted(needed)  # nodes within a node have lower numbers than it
         constants = [node for node in order if self.nodes[node][0] == "number"]
         register = {node: i for i, node in enumerate(constants)}
         register |= {node: len(constants) + i for i, node in enumerate(self._inputs)}
@@ -399,9 +388,6 @@ class Nodes:
             # Instructions read before they write: a register may be used again at once.
             free += {register[x] for x in rest if last_use[x] == node and x not in kept}
             code.append((_code(kind), place(node), a, b))
-        return (
-            np.array(code, np.int32).reshape(-1, 4),
-            np.array([self.nodes[node][1] for node in constants], np.float64),
-            np.array([register[node] for node in results], np.int32),
-            count,
-        )
+        numbers = np.array([self.nodes[node][1] for node in constants], np.float64)
+        places = np.array([register[node] for node in results], np.int32)
+        return np.array(code, np.int32).reshape(-1, 4), numbers, places, count

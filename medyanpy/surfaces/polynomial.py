@@ -66,14 +66,6 @@ class Polynomial(_Written):
     ------
     ParameterError
         Text that is not a polynomial (the message names the place), or one that is constant.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.surfaces.Polynomial("x**2 + y**2 - R**2*z", R=2.0).value([[1.0, 1.0, 1.0]]).tolist()
-    [-2.0]
-    >>> mp.surfaces.Polynomial({(2, 0, 0): 1.0, (0, 2, 0): 1.0, (0, 0, 1): -4.0}).value([[1.0, 1.0, 1.0]]).tolist()
-    [-2.0]
     """
 
     def __init__(
@@ -103,12 +95,6 @@ class Inflated(_Written):
         The surface is 2r high. Holes in which the size of f stays below r are filled.
     bounding_box, length, constants
         As of `Polynomial`; the box defaults to -r and r along z, and no bounds along x and y.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.surfaces.Inflated("x**2 + y**2 - 1", r=0.3).value([[1.0, 0.0, 0.3]]).tolist()
-    [0.0]
     """
 
     def __init__(
@@ -151,13 +137,6 @@ class Lemniscate(Surface):
         From the origin to the end of each lobe of the curve.
     r : float, nm, > 0 and < a/4
         Half the height. The bottom of each lobe is at f = -a/4: from r = a/4 on there are no holes.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> surface = mp.surfaces.Lemniscate(2, a=1.0, r=1 / 6)
-    >>> surface.value([[0.0, 0.0, 1 / 6]]).tolist()
-    [0.0]
     """
 
     def __init__(self, foci: int, a: float, r: float) -> None:

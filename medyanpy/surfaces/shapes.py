@@ -97,9 +97,7 @@ class Cylinder(Surface):
 
 
 class Torus(Surface):
-    """Torus, points at the distance tube_radius from a circle.
-
-    (s - radius)² + z² = tube_radius², with the distance s from the axis.
+    """Torus: (s - radius)² + z² = tube_radius², with the distance s from the axis.
 
     Parameters
     ----------
@@ -141,15 +139,13 @@ class Torus(Surface):
 class Gyroid(Surface):
     """Gyroid sin X cos Y + sin Y cos Z + sin Z cos X = level, with X = 2π x/period and so on.
 
+    A. H. Schoen, NASA TN D-5541 (1970); this level surface is close to his minimal surface.
+
     Parameters
     ----------
     period : float, nm, > 0
     level : float, between -√2 and √2
         At ±√2 the surface falls apart.
-
-    Notes
-    -----
-    A. H. Schoen, NASA TN D-5541 (1970); this level surface is close to his minimal surface.
     """
 
     def __init__(self, period: float, level: float = 0.0) -> None:

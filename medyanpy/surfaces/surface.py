@@ -93,16 +93,11 @@ class Surface(Described, ABC):
         return values
 
     def value(self, points: Numbers) -> np.ndarray:
-        """Return g at points.
+        """Return g at points, (n,), in the unit of the function; zero on the surface.
 
         Parameters
         ----------
         points : (n, 3) float, nm
-
-        Returns
-        -------
-        (n,) float
-            Zero on the surface; its unit is that of the function.
 
         Raises
         ------
@@ -121,27 +116,9 @@ class Surface(Described, ABC):
         return np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
 
     def principal_curvatures(self, points: Numbers) -> np.ndarray:
-        """Return the larger of the two principal curvatures, by size, at points on the surface.
+        """Return the larger of the two principal curvatures, by size, at points on the surface, (n,) 1/nm, as `value`.
 
-        Parameters
-        ----------
-        points : (n, 3) float, nm
-
-        Returns
-        -------
-        (n,) float, 1/nm
-            One over the smallest radius of curvature: those of lines of intersection with planes through the normal.
-
-        Raises
-        ------
-        ParameterError
-            As `value`.
-
-        Examples
-        --------
-        >>> import medyanpy as mp
-        >>> mp.surfaces.Torus(2.0, 0.5).principal_curvatures([[2.5, 0.0, 0.0]]).round(12).tolist()
-        [2.0]
+        It is one over the smallest radius of curvature: of lines of intersection with planes through the normal.
         """
         x = self._points(points)
         gradient, hessian = self.gradient(x), self.hessian(x)
@@ -157,14 +134,9 @@ class Surface(Described, ABC):
 
     @cached_property
     def largest_curvature(self) -> float:
-        """Largest of `principal_curvatures` on the whole surface, 1/nm.
+        """Largest of `principal_curvatures` on the whole surface, 1/nm; ParameterError without bounds.
 
         Random points of its box are brought to the surface; the search continues from the most curved ones.
-
-        Raises
-        ------
-        ParameterError
-            No bounds.
         """
         low, high = self._box(f"{type(self).__name__}.largest_curvature", None)
         rng = np.random.default_rng(0)
@@ -188,7 +160,9 @@ class Surface(Described, ABC):
         return float(curvature.max(initial=0.0))
 
     def project(self, points: Numbers, tolerance: float = 1e-12) -> np.ndarray:
-        """Move points onto the surface along the gradient that they start with, by Newton's method.
+        """Move points onto the surface along the gradient that they start with, by Newton's method, (n, 3) nm.
+
+        Points that were on the surface are the same to the bit.
 
         Parameters
         ----------
@@ -197,21 +171,10 @@ class Surface(Described, ABC):
             Distance to the surface at which a point is on it, relative to the larger of `length` and its distance from
             the origin.
 
-        Returns
-        -------
-        (n, 3) float, nm
-            Points that were on the surface are the same to the bit.
-
         Raises
         ------
         ParameterError
             The first point for which there is no root near by, or where the gradient vanishes.
-
-        Examples
-        --------
-        >>> import medyanpy as mp
-        >>> mp.surfaces.Sphere(2.0).project([[0.0, 3.0, 0.0]]).tolist()
-        [[0.0, 2.0, 0.0]]
         """
         what = f"{type(self).__name__}.project"
         x = self._points(points)
@@ -240,7 +203,7 @@ class Surface(Described, ABC):
         return corners
 
     def sample(self, n: int, seed: int, *, box: Numbers | None = None, resolution: int = 64) -> np.ndarray:
-        """Draw independent random points on the surface, with the same probability for equal areas.
+        """Draw independent random points on the surface, (n, 3) nm, with the same probability for equal areas.
 
         Parameters
         ----------
@@ -252,11 +215,6 @@ class Surface(Described, ABC):
             The surface is looked for along segments that are this fraction of the longest side of the box, and is
             taken to cross none of them more than twice.
 
-        Returns
-        -------
-        (n, 3) float, nm
-            On the surface to 1e-12.
-
         Raises
         ------
         ParameterError
@@ -264,9 +222,9 @@ class Surface(Described, ABC):
 
         Notes
         -----
-        Segments with random places along the three axes hit a piece of surface with normal n and area dA. The
-        probability is proportional to dA times the sum of the sizes of n's components (Crofton's formula). Hits are
-        kept with one over that sum.
+        Points are on the surface to 1e-12. Segments with random places along the three axes hit a piece of surface with
+        normal n and area dA. The probability is proportional to dA times the sum of the sizes of n's components
+        (Crofton's formula). Hits are kept with one over that sum.
         """
         what = f"{type(self).__name__}.sample"
         n = whole_number(f"{what}: n", n, at_least=1, at_most=_MOST_POINTS)
@@ -291,10 +249,7 @@ class Surface(Described, ABC):
         self, start: np.ndarray, axis: np.ndarray, length: float, second: np.ndarray, keep: np.ndarray, low: np.ndarray,
         high: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Return places where segments meet the surface.
-
-        Of two places it is the one asked for; one place counts only if the first is asked for.
-        """
+        """Return places where segments meet the surface: of two the one asked for, of one only if the first is."""
 
         def at(s: float | np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             x = start[which].copy()
@@ -302,10 +257,7 @@ class Surface(Described, ABC):
             g = self._values(x)
             return x, g[:, 0], g[np.arange(len(which)), 1 + axis[which]]
 
-        def halve(
-            below: np.ndarray, above: np.ndarray, which: np.ndarray,
-            left: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        ) -> np.ndarray:  # fmt: skip
+        def halve(below: np.ndarray, above: np.ndarray, which: np.ndarray, left: Callable[..., Any]) -> np.ndarray:
             """Find by bisection where left(g, slope) stops being true."""
             for _ in range(_HALVINGS):
                 middle = 0.5 * (below + above)
@@ -346,10 +298,6 @@ class Surface(Described, ABC):
         box : (2, 3) float, nm, optional
             Cut the surface at this box; by default it is meshed whole, in `bounding_box`.
 
-        Returns
-        -------
-        TriangleMesh
-
         Raises
         ------
         ImportError
@@ -359,12 +307,6 @@ class Surface(Described, ABC):
             raise the resolution.
         MeshError
             Triangles that do not make a surface: the resolution is too low for its thinnest part.
-
-        Examples
-        --------
-        >>> import medyanpy as mp
-        >>> mp.surfaces.Lemniscate(2, a=1.0, r=1 / 6).mesh(48).genus  # doctest: +SKIP
-        2
         """
         what = f"{type(self).__name__}.mesh"
         n = whole_number(f"{what}: resolution", resolution, at_least=2, at_most=_MOST_CUBES)
@@ -409,27 +351,12 @@ class PythonSurface(Surface):
     ParameterError
         An argument that is not a function; later, results of a wrong shape or that are not finite, by `value` and
         `gradient`.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> import numpy as np
-    >>> cosh = mp.surfaces.PythonSurface(
-    ...     lambda p: np.cosh(p[:, 2]) ** 2 - p[:, 0] ** 2 - p[:, 1] ** 2,
-    ...     lambda p: np.column_stack([-2 * p[:, 0], -2 * p[:, 1], np.sinh(2 * p[:, 2])]),
-    ... )
-    >>> cosh.value([[1.0, 0.0, 0.0]]).tolist()
-    [0.0]
     """
 
     def __init__(
-        self,
-        g: Callable[[np.ndarray], Any],
-        gradient: Callable[[np.ndarray], Any],
-        length: float = 1.0,
-        bounding_box: Numbers | None = None,
-        hessian: Callable[[np.ndarray], Any] | None = None,
-    ) -> None:
+        self, g: Callable[[np.ndarray], Any], gradient: Callable[[np.ndarray], Any], length: float = 1.0,
+        bounding_box: Numbers | None = None, hessian: Callable[[np.ndarray], Any] | None = None,
+    ) -> None:  # fmt: skip
         for name, function in {"g": g, "gradient": gradient, "hessian": hessian}.items():
             if not callable(function) and (name != "hessian" or function is not None):
                 raise ParameterError(f"PythonSurface: {name} = {function!r} but must be a function of (n, 3) points")
@@ -445,10 +372,8 @@ class PythonSurface(Surface):
         raise ParameterError("PythonSurface: its function is not known")
 
     def _ask(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (
-            array("PythonSurface: g(points)", self._g(x), (len(x),)),
-            array("PythonSurface: gradient(points)", self._gradient(x), (len(x), 3)),
-        )
+        g = array("PythonSurface: g(points)", self._g(x), (len(x),))
+        return g, array("PythonSurface: gradient(points)", self._gradient(x), (len(x), 3))
 
     @cached_property
     def evaluator(self) -> surface_constraints.Evaluator:
@@ -456,8 +381,7 @@ class PythonSurface(Surface):
         return surface_constraints.Evaluator(np.empty((0, 4), np.int32), np.empty(0), registers, 7, self._ask)
 
     def _values(self, x: np.ndarray) -> np.ndarray:
-        g, gradient = self._ask(x)
-        return np.column_stack([g, gradient])
+        return np.column_stack(self._ask(x))
 
     def hessian(self, points: Numbers) -> np.ndarray:
         """Return second derivatives, (n, 3, 3), by the function given for them; ParameterError without one."""

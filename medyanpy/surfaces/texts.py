@@ -10,32 +10,17 @@ __all__ = ["as_text", "is_sympy", "of_sympy"]
 
 #: SymPy's functions that have another name here, or are made of others; {0} and {1} are their arguments.
 _WRITTEN = {
-    "Abs": "abs({0})",
-    "ceiling": "ceil({0})",
-    "frac": "({0} - floor({0}))",
-    "Mod": "({0} - {1}*floor({0}/{1}))",
-    "sign": "(step({0}) - step(-{0}))",
-    "acot": "atan2(2*step({0}) - 1, abs({0}))",
-    "asec": "acos(1/{0})",
-    "acsc": "asin(1/{0})",
-    "sech": "(1/cosh({0}))",
-    "csch": "(1/sinh({0}))",
-    "coth": "(1/tanh({0}))",
-    "acoth": "atanh(1/{0})",
-    "asech": "acosh(1/{0})",
-    "acsch": "asinh(1/{0})",
+    "Abs": "abs({0})", "ceiling": "ceil({0})", "frac": "({0} - floor({0}))", "Mod": "({0} - {1}*floor({0}/{1}))",
+    "sign": "(step({0}) - step(-{0}))", "acot": "atan2(2*step({0}) - 1, abs({0}))", "asec": "acos(1/{0})",
+    "acsc": "asin(1/{0})", "sech": "(1/cosh({0}))", "csch": "(1/sinh({0}))", "coth": "(1/tanh({0}))",
+    "acoth": "atanh(1/{0})", "asech": "acosh(1/{0})", "acsch": "asinh(1/{0})",
     "sinc": "select({0}, sin({0})/{0}, 1)",
     # With conditions, which are 0 where they do not hold.
-    "GreaterThan": "step({0} - {1})",
-    "LessThan": "step({1} - {0})",
-    "StrictGreaterThan": "(1 - step({1} - {0}))",
-    "StrictLessThan": "(1 - step({0} - {1}))",
-    "Equality": "(step({0} - {1})*step({1} - {0}))",
-    "Unequality": "(1 - step({0} - {1})*step({1} - {0}))",
-    "Not": "(1 - {0})",
-    "BooleanTrue": "1",
-    "BooleanFalse": "0",
-}
+    "GreaterThan": "step({0} - {1})", "LessThan": "step({1} - {0})",
+    "StrictGreaterThan": "(1 - step({1} - {0}))", "StrictLessThan": "(1 - step({0} - {1}))",
+    "Equality": "(step({0} - {1})*step({1} - {0}))", "Unequality": "(1 - step({0} - {1})*step({1} - {0}))",
+    "Not": "(1 - {0})", "BooleanTrue": "1", "BooleanFalse": "0",
+}  # fmt: skip
 #: Functions of any number of arguments, by the operator between them.
 _JOINED = {"Add": ("(", " + "), "Mul": ("(", "*"), "And": ("(", "*"), "Min": ("min(", ", "), "Max": ("max(", ", "),
            "Or": ("max(", ", ")}  # fmt: skip
@@ -47,13 +32,8 @@ def is_sympy(given: Any) -> bool:
 
 
 def as_text(what: str, given: Any, polynomial: bool = False) -> str:
-    """Return a text, or a SymPy expression as a text.
-
-    Raises
-    ------
-    ParameterError
-        Neither; parts of an expression that cannot be written.
-    """
+    """Return a text, or a SymPy expression as a text; ParameterError for anything else, or parts that cannot be
+    written."""
     if isinstance(given, str):
         return given
     if not is_sympy(given):
@@ -63,13 +43,8 @@ def as_text(what: str, given: Any, polynomial: bool = False) -> str:
 
 
 def of_sympy(what: str, expression: Any, polynomial: bool = True) -> str:
-    """Return a SymPy expression as text, numbers to the last bit.
-
-    Raises
-    ------
-    ParameterError
-        Parts that `expressions.parse` does not read.
-    """
+    """Return a SymPy expression as text, numbers to the last bit; ParameterError for parts that `parse` does not
+    read."""
     return _Writer(what, polynomial).write(expression)
 
 
