@@ -78,7 +78,7 @@ class Simulation(Displayed, Guarded):
         self.context: Context = Context(system, integrator, threads)
         self._reporters: list[Reporter] = []
         self._owed = _Owed()
-        # Gives back what `resume_or_start` has locked.
+        # Gives back what `resume` has locked.
         self._free: Callable[[], Any] = lambda: None
 
     @property
@@ -534,13 +534,17 @@ class Simulation(Displayed, Guarded):
         threads: int | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
+        *,
+        start: "Callable[[], Simulation] | None" = None,
     ) -> "Simulation":
         """Make a simulation from a checkpoint alone, and continue with the same bits, also in the files of its
-        reporters.
+        reporters; with `start`, for scripts that may be killed and are started again, also where there is none yet.
 
         Parameters
         ----------
         path : path
+            With `start` that of the checkpoints that a `CheckpointReporter` of the simulation writes, also one with
+            ``{step}``: then the run resumes from the newest.
         threads : int, optional
             As in `Simulation`; need not be what it was.
         functions : dict of str to callable, optional
@@ -548,20 +552,26 @@ class Simulation(Displayed, Guarded):
         reporters : bool, optional
             None brings back the reporters, if all of their files are in the folder of the checkpoint or below; True
             from wherever they are, which is for checkpoints of your own; False none.
+        start : callable, optional
+            Called without arguments where there is no checkpoint; returns a simulation that has its reporters. Their
+            first checkpoint is written at once.
 
         Returns
         -------
         Simulation
-            With the reporters that it had; what their files hold beyond the checkpoint is cut off.
+            With the reporters that it had; what their files hold beyond the checkpoint is cut off. Its `current_step`
+            tells how far the run is: ``simulation.step(total - simulation.current_step)``.
 
         Raises
         ------
         ParameterError
             A file that is not a checkpoint, is damaged, or has another version; a function that is missing;
             a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
-            shorter than it was or another, or that another process is writing: then no file is changed.
+            shorter than it was or another, or that another process is writing: then no file is changed. With `start`,
+            also before a run that would be refused so when it resumes; and where another process has called this for
+            the same path and its simulation is not closed, or no reporter writes checkpoints to the path.
         OutputError
-            A file of a reporter cannot be written.
+            A file of a reporter, or the first checkpoint, cannot be written.
 
         Warns
         -----
@@ -573,6 +583,8 @@ class Simulation(Displayed, Guarded):
         -----
         :doc:`/restarts` has a whole script.
         """
+        if start is not None:
+            return cls._resumed_or_started("Simulation.resume", path, start, threads, functions, reporters)
         checkpoint = read_checkpoint(file_path("resume: path", path))
         simulation = cls(*checkpoint.rebuild(functions), threads)
         checkpoint.restore(simulation.context)
@@ -587,46 +599,7 @@ class Simulation(Displayed, Guarded):
         return simulation
 
     @classmethod
-    @plainly_called
-    def resume_or_start(
-        cls,
-        path: Any,
-        start: Callable[[], "Simulation"],
-        threads: int | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
-        reporters: bool | None = None,
-    ) -> "Simulation":
-        """Resume from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
-
-        Parameters
-        ----------
-        path : path
-            Of the checkpoints that a `CheckpointReporter` of the simulation writes; with ``{step}``, if that has it:
-            then the run resumes from the newest.
-        start : callable
-            Called without arguments where there is no checkpoint yet; returns a simulation that has its reporters.
-            Their first checkpoint is written at once.
-        threads, functions, reporters
-            For `resume`.
-
-        Returns
-        -------
-        Simulation
-            Its `current_step` tells how far the run is: ``simulation.step(total - simulation.current_step)``.
-
-        Raises
-        ------
-        ParameterError
-            Another process has called this for the same path, and its simulation is not closed; no reporter writes
-            checkpoints to the path. And as `resume`, also where it starts: what would not come back is refused, or
-            warned of, before the run.
-        OutputError
-            The first checkpoint cannot be written.
-        """
-        return cls._gone_on("Simulation.resume_or_start", path, start, threads, functions, reporters)
-
-    @classmethod
-    def _gone_on(
+    def _resumed_or_started(
         cls,
         what: str,
         path: Any,
@@ -636,7 +609,7 @@ class Simulation(Displayed, Guarded):
         reporters: bool | None,
         writer_needed: bool = True,
     ) -> "Simulation":
-        """Do what `resume_or_start` does, also for callers that write checkpoints without a reporter."""
+        """Do what `resume` does with `start`, also for callers that write checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)
         with ExitStack() as stack:

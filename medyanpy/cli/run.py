@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
             raise ParameterError(f"{target} is the folder of a run already: --dir is for scripts and documents")
         if not (target / CHECKPOINT).exists():
             raise ParameterError(f"{target} holds no {CHECKPOINT}: a run begins with a script or a document")
-        make: Any = _never
+        make: Any = None
         directory = target
     elif target.suffix == ".py":
         make, functions = _script(target)
@@ -93,21 +93,16 @@ def run(options: argparse.Namespace) -> int:
     if given and not isinstance(make, FromDocument):
         raise ParameterError(f"--{next(iter(given))} is for documents; here reporters are those of {target}")
     outcome = run_in(
-        directory,
-        make,
-        until=options.until,
-        walltime=options.walltime,
-        threads=options.threads,
-        functions=functions,
+        directory, make, until=options.until, walltime=options.walltime, threads=options.threads, functions=functions
     )
     return _told(str(directory), outcome, options.until)
 
 
 def resume(options: argparse.Namespace) -> int:
     """Run the command; return the exit code."""
-    from medyanpy.runs import resume as resume_from
+    from medyanpy.runs import run as run_in
 
-    outcome = resume_from(options.file, until=options.until, walltime=options.walltime, threads=options.threads)
+    outcome = run_in(options.file, until=options.until, walltime=options.walltime, threads=options.threads)
     return _told(options.file, outcome, options.until)
 
 
@@ -119,10 +114,6 @@ def _told(name: str, outcome: Any, until: int) -> int:
         how = f"time is up, call again for the {until - outcome.step} steps that are left"
     print(f"{name}: step {outcome.step} of {until}: {how}")
     return DONE if outcome.finished else TIME_UP
-
-
-def _never(directory: Path) -> Any:
-    raise ParameterError(f"{directory}: its checkpoint has just gone")
 
 
 def _script(path: Path) -> tuple[Any, Any]:
