@@ -163,8 +163,8 @@ def run(
     ------
     ParameterError
         A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
-        its checkpoint, or without `make` has none. A text that is not the document of a Simulation; a `make` that returns something else, or whose
-        reporters write elsewhere, or over what is there.
+        its checkpoint, or without `make` has none. A text that is not the document of a Simulation; a `make` that
+        returns something else, or whose reporters write elsewhere, or over what is there.
     WalltimeError
         A walltime too short for a single step: that one is saved nevertheless.
     SimulationError
@@ -229,7 +229,8 @@ def run(
 def _beginning(make: Any, functions: Any) -> Callable[[Path], Any] | None:
     """Return what makes the simulation, if there is anything."""
     if make is None or callable(make):
-        return make
+        begin: Callable[[Path], Any] | None = make
+        return begin
     if not isinstance(make, str | os.PathLike):
         raise ParameterError(f"run: make must be a callable, a document or the path of one, not {shown(make)}")
     return FromDocument(make, functions=functions)

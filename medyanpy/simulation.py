@@ -350,10 +350,7 @@ class Simulation(Displayed, Guarded):
 
     def _go(self, name: str, target: int, bar: Progress) -> None:
         """Take steps up to the target, or until the deadline of the bar, reporting on the way."""
-        with (
-            self.context.turn.taken(name, in_reports=False),
-            Interrupts(wanted=bool(self.reporters)) as interrupts,
-        ):
+        with self.context.turn.taken(name, in_reports=False), Interrupts(wanted=bool(self.reporters)) as interrupts:
             try:
                 self._report()
                 while self.current_step < target and not bar.time_is_up:

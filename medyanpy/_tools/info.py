@@ -51,8 +51,7 @@ def _version_of(name: str) -> str | None:
 
 
 def information() -> dict[str, str | int | list[str] | None]:
-    """Return versions, threads and parts, by name; None for what is not there or not known. Versions are looked up,
-    nothing is imported."""
+    """Return versions, threads and parts, by name, without importing anything; None for what is not known."""
     return {
         "medyanpy": __version__,
         "Python": platform.python_version(),

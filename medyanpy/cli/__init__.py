@@ -12,15 +12,7 @@ from functools import partial
 
 from medyanpy._version import __version__
 from medyanpy.cli import bench, demo, export, info, installation, run
-from medyanpy.cli.codes import (
-    BAD_INPUT,
-    DONE,
-    EXIT_CODES,
-    FAILED,
-    INTERRUPTED,
-    PIPE_CLOSED,
-    TOO_LITTLE_TIME,
-)
+from medyanpy.cli.codes import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, PIPE_CLOSED, TOO_LITTLE_TIME
 from medyanpy.errors import MedyanError, OutputError, SimulationError, WalltimeError
 
 __all__ = ["main"]

@@ -15,9 +15,7 @@ __all__ = ["add", "run"]
 _FIRST = "points"
 
 
-def add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", whole: bool = True
-) -> argparse.ArgumentParser:
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", whole: bool = True) -> argparse.ArgumentParser:
     """Add the command and, with `whole`, its options as the registry of demos has them."""
     demo = commands.add_parser("demo", help="simulate cells at work, and compare with theory")
     if whole:

@@ -120,20 +120,11 @@ class Exchanges:
 
 @plainly_called
 def replica_exchange(
-    make: Callable[..., Simulation] | str | os.PathLike[str],
-    *,
-    ladder: Sequence[Mapping[str, Any]],
-    every: int,
-    n_exchanges: int,
-    directory: str | os.PathLike[str] | None = None,
-    executor: Any = None,
-    threads: int = 1,
-    seed: int = 0,
-    walltime: float | str | None = None,
-    observe: Callable[..., Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    progress: bool | None = None,
-) -> Exchanges:
+    make: Callable[..., Simulation] | str | os.PathLike[str], *, ladder: Sequence[Mapping[str, Any]], every: int,
+    n_exchanges: int, directory: str | os.PathLike[str] | None = None, executor: Any = None, threads: int = 1,
+    seed: int = 0, walltime: float | str | None = None, observe: Callable[..., Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None
+) -> Exchanges:  # fmt: skip
     """Run a walker in each of several states, and let neighbours swap their states now and then.
 
     Parameters
@@ -263,14 +254,9 @@ def _close(held: list[Any]) -> None:
 
 
 def _exchange(
-    workers: Workers,
-    common: Common,
-    walkers: list[Replica],
-    held: list[Any],
-    states: list[dict[str, Any]],
-    history: "_History",
-    seed: int,
-) -> dict[str, Any]:
+    workers: Workers, common: Common, walkers: list[Replica], held: list[Any], states: list[dict[str, Any]],
+    history: "_History", seed: int
+) -> dict[str, Any]:  # fmt: skip
     """Let all walkers take their steps, and swap neighbours or not: a line of the history."""
     n = len(history.lines)
     now = history.states
@@ -335,14 +321,9 @@ def advance(common: Common, tasks: list[Any]) -> list[dict[str, Any]]:
 
 
 def _advanced(
-    common: Common,
-    walker: Replica,
-    held: Any,
-    state: dict[str, Any],
-    partner: dict[str, Any] | None,
-    until: int,
-    in_threads: bool,
-) -> dict[str, Any]:
+    common: Common, walker: Replica, held: Any, state: dict[str, Any], partner: dict[str, Any] | None, until: int,
+    in_threads: bool
+) -> dict[str, Any]:  # fmt: skip
     simulation = _found(common, walker, held)
     try:
         if simulation.current_step > until:
@@ -378,17 +359,17 @@ def _found(common: Common, walker: Replica, held: Any) -> Simulation:
         check_own(walker.folder)
         walker.folder.mkdir(parents=True, exist_ok=True)
         wait_for(walker.folder)
-        resumed: Simulation = Simulation._gone_on(
-            _WHAT, walker.folder / CHECKPOINT, lambda: begun(common.make.get(), walker, walker.folder), common.threads,
-            functions, None, writer_needed=False,
+        there = walker.folder
+        return Simulation._resumed_or_started(
+            _WHAT, there / CHECKPOINT, lambda: begun(common.make.get(), walker, there), common.threads, functions, None,
+            writer_needed=False,
         )  # fmt: skip
-        return resumed
     if held is None:
         return begun(common.make.get(), walker, None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / CHECKPOINT
         path.write_bytes(held)
-        resumed = Simulation.resume(path, common.threads, functions, False)
+        resumed: Simulation = Simulation.resume(path, common.threads, functions, False)
         return resumed
 
 
@@ -426,8 +407,7 @@ def check_canonical(simulation: Simulation) -> None:
 
 
 def log_weight(simulation: Simulation, kT: float, state: State) -> float:
-    """Return the logarithm of the weight that all jumps give to a state, with their present numbers, for a
-    temperature."""
+    """Return the logarithm of the weight that all jumps give to a state, as they are now, for a temperature."""
     total = 0.0
     jumping = simulation.context._schedule.jumping
     for name, jump, operation in zip(jumping.names, jumping.jumps, jumping.operations, strict=True):
@@ -452,9 +432,7 @@ def enter(simulation: Simulation, state: dict[str, Any]) -> None:
         simulation.context.scale_velocities(math.sqrt(after / before))
 
 
-def weights(
-    simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
-) -> dict[str, float | None]:
+def weights(simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None) -> dict[str, float | None]:
     """Return weights of a simulation in the distribution of its state, and of another one: potential energies ("own"
     and "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
     kT = cast(float, simulation.integrator.kT)
@@ -494,8 +472,8 @@ def weights(
 
 @contextmanager
 def _unbooked(simulation: Simulation) -> Iterator[None]:
-    """Surround a block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed
-    walkers would have another."""
+    """Surround a block that leaves heat and work as they are: there and back is round-off, which resumed walkers have
+    not."""
     meter = simulation.context._schedule.meter
     before = None if meter is None else meter.arrays()["work"].copy()
     try:

@@ -17,7 +17,7 @@ from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.ensemble.executors import Died, Workers
-from medyanpy.ensemble.replicas import Common, FromDocumentWith, Replica, recorded, work
+from medyanpy.ensemble.replicas import Common, FromDocumentWith, Replica, outcome_of, recorded, work
 from medyanpy.ensemble.seeds import seed_of
 from medyanpy.ensemble.shipping import Shipped, name_of, source_of, values_of_text
 from medyanpy.ensemble.table import FIXED, Table
@@ -35,20 +35,12 @@ _PIECE = 0.2
 
 @plainly_called
 def run(
-    make: Callable[..., Simulation] | str | os.PathLike[str],
-    *,
-    until: int,
-    parameters: Sequence[Mapping[str, Any]] | None = None,
-    n_replicas: int = 1,
-    directory: str | os.PathLike[str] | None = None,
-    executor: Any = None,
-    threads: int = 1,
-    seed: int = 0,
-    walltime: float | str | None = None,
-    analyse: Callable[..., Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    progress: bool | None = None,
-) -> Table:
+    make: Callable[..., Simulation] | str | os.PathLike[str], *, until: int,
+    parameters: Sequence[Mapping[str, Any]] | None = None, n_replicas: int = 1,
+    directory: str | os.PathLike[str] | None = None, executor: Any = None, threads: int = 1, seed: int = 0,
+    walltime: float | str | None = None, analyse: Callable[..., Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None
+) -> Table:  # fmt: skip
     """Run many simulations at once: some replicas of each set of parameters.
 
     Parameters
@@ -112,7 +104,7 @@ def run(
     A replica that raises is a row with its error; the others continue, and it is tried again when all is called again.
     A replica whose worker ended is resumed by another worker, with the same bits as if nothing had happened.
 
-    A script that uses processes is imported by them: what it does belongs under ``if __name__ == "__main__":``.
+    Processes import the script that starts them: what it does belongs under ``if __name__ == "__main__":``.
 
     Examples
     --------
@@ -170,7 +162,7 @@ def run(
             pieces = _Pieces([replicas[i] for i in waiting], None if folder else workers.window)
             with workers:
                 for replica, outcome in workers.each(work, common, pieces):
-                    record = _lost(outcome) if isinstance(outcome, Died) else outcome
+                    record = outcome_of("failed", error=f"Died: {outcome}") if isinstance(outcome, Died) else outcome
                     records[places[replica.index]] = record
                     pieces.took(record["seconds"])
                     bar.update(1)
@@ -178,14 +170,8 @@ def run(
 
 
 class _Pieces:
-    """Replicas, some at a time where each is short: sending one costs half a millisecond.
-
-    Parameters
-    ----------
-    replicas : list of Replica
-    window : int or None
-        How many pieces are on their way; one replica at a time where it is not known.
-    """
+    """Replicas, some at a time where each is short: sending one costs half a millisecond. One at a time without a
+    window."""
 
     def __init__(self, replicas: list[Replica], window: int | None) -> None:
         self._replicas, self._window = replicas, window
@@ -256,20 +242,13 @@ def _of_numpy(value: Any) -> Any:
 
 
 def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> tuple[Any, str]:
-    """Return the function that makes simulations, and its name; it takes all sets of parameters.
-
-    Raises
-    ------
-    ParameterError
-        It does not.
-    """
+    """Return the function that makes simulations, and its name; refuse one that does not take all sets of
+    parameters."""
     if callable(make):
         try:
             signature = inspect.signature(make)
         except ValueError as cause:
-            raise ParameterError(
-                f"{what}: make must be a function of seed and parameters, not {shown(make)}"
-            ) from cause
+            raise ParameterError(f"{what}: make must take seed and parameters, not be {shown(make)}") from cause
         takes = signature.parameters
         given = {"seed": 0, **({"directory": None} if "directory" in takes else {})}
         for i, numbers in enumerate(sets):
@@ -304,15 +283,7 @@ def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> t
 
 
 def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack) -> Path:
-    """Make and lock the folder of an ensemble, until the stack is left.
-
-    Raises
-    ------
-    ParameterError
-        It is a file, holds something else, is of another ensemble, or in use by another process.
-    OutputError
-        It cannot be written to.
-    """
+    """Make and lock the folder of an ensemble, until the stack is left; refuse any other folder."""
     folder = folder_path(what, directory)
     place = folder / ENSEMBLE
     said = {"format": FORMAT, "version": VERSION, "kind": what, **said}
@@ -339,12 +310,6 @@ def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack
             "another directory"
         )
     return folder
-
-
-def _lost(died: Died) -> dict[str, Any]:
-    return {
-        "status": "failed", "steps": None, "error": f"Died: {died}", "traceback": None, "result": None, "seconds": 0.0
-    }  # fmt: skip
 
 
 def _table(sets: list[dict[str, Any]], replicas: list[Replica], records: list[dict[str, Any]]) -> Table:

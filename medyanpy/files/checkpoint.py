@@ -46,9 +46,8 @@ _STARTS = ("positions", "vertices", "barycentric")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Content of a checkpoint file: its document, the arrays of the state and their step, a time and a note on
-    reporters. The time, s, is that of a step since which the timestep has been what it is; the note is a Simulation's
-    own."""
+    """Content of a checkpoint file: document, arrays of the state and their step, the time (s) and step since which the
+    timestep has been what it is, and the trees of reporters."""
 
     path: Path
     content: Any
@@ -65,13 +64,7 @@ class Checkpoint:
         return made
 
     def restore(self, context: Any) -> None:
-        """Set a context of this system and integrator to the state.
-
-        Raises
-        ------
-        ParameterError
-            Arrays of other shapes or types, or with numbers that no state has; then nothing changes.
-        """
+        """Set a context of this system and integrator to the state; nothing changes where arrays do not fit it."""
         try:
             since, steps = self.since
             number("time", since + (self.step - steps) * context.integrator.timestep)
@@ -85,15 +78,7 @@ class Checkpoint:
 
 
 def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = None) -> None:
-    """Write description, state, counters and coefficients of a context, and trees that tell of reporters.
-
-    Raises
-    ------
-    SimulationError
-        The state is not finite.
-    OutputError
-        The file cannot be written.
-    """
+    """Write description, state, counters and coefficients of a context, and trees that tell of reporters."""
     context._measure.check_finite()
     # First: the context follows what has been set, and counts time by it.
     state = context._dynamical_arrays()
@@ -134,8 +119,7 @@ def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
 
 
 def _crc(file: BinaryIO, n: int) -> int:
-    """Return the CRC-32 of the first n bytes: it finds every change of up to 32 bits in a row, and takes less time than
-    writing."""
+    """Return the CRC-32 of the first n bytes, which finds every change of up to 32 bits in a row."""
     file.seek(0)
     out = 0
     while n > 0:
@@ -151,18 +135,8 @@ def _crc(file: BinaryIO, n: int) -> int:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read and check a file.
-
-    Raises
-    ------
-    ParameterError
-        A file that does not exist, is not a checkpoint, is damaged, or has another version.
-
-    Notes
-    -----
-    No code in the file is run, wherever it comes from, and what is read takes no more memory than arrays of the file's
-    size and the tree of its text.
-    """
+    """Read and check a file, of which no code is run, with no more memory than arrays of its size and the tree of its
+    text take."""
     import zipfile
 
     if not os.path.isfile(path):
@@ -184,26 +158,20 @@ def read_checkpoint(path: Path) -> Checkpoint:
         since = _since(head["since"], step, path)
         content = content_of(head["document"], f"{path}: document")
         arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
-        described, theirs = (
-            {name: a for name, a in members.items() if name.startswith(f"{place}/")}
-            for place in ("document", "reporters")
-        )
-        content = arrays_together(content, described, f"{path}: content")
+        content = arrays_together(content, _below("document", members), f"{path}: content")
         # Checkpoints of a Context have no reporters.
-        reporters = arrays_together(head.get("reporters", []), theirs, f"{path}: reporters")
+        reporters = arrays_together(head.get("reporters", []), _below("reporters", members), f"{path}: reporters")
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
         return Checkpoint(path, content, arrays, step, since, reporters)
 
 
-def read_head(path: Path) -> dict[str, Any]:
-    """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
+def _below(place: str, members: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: a for name, a in members.items() if name.startswith(f"{place}/")}
 
-    Raises
-    ------
-    ParameterError
-        As `read_checkpoint`.
-    """
+
+def read_head(path: Path) -> dict[str, Any]:
+    """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is."""
     import zipfile
 
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
@@ -257,7 +225,7 @@ def _check_sum(file: BinaryIO, path: Path) -> int:
 
 
 def _check_members(archive: "zipfile.ZipFile", size: int) -> None:
-    """Check that members are as `write_checkpoint` makes them: packed ones, and those that share bytes, could be any
+    """Refuse members that `write_checkpoint` does not make: packed ones, and those that share bytes, could be any
     size."""
     import zipfile
 
@@ -294,8 +262,8 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
 
 def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
     """Refuse values that no state of a context has: numbers that are not finite, points outside their triangles,
-    quaternions of other lengths, and coefficients that are not those of its friction and noise. Missing arrays, and
-    other shapes and types, are refused by the context."""
+    quaternions of other lengths, coefficients of another friction and noise. The context refuses arrays of other
+    shapes."""
     targets = context._dynamical_arrays()
     fitting = {
         name: arrays[name]
@@ -326,13 +294,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
 
 
 def load_into(context: Any, path: Path) -> None:
-    """Set a context to what a checkpoint of the same system and integrator holds.
-
-    Raises
-    ------
-    ParameterError
-        As `read_checkpoint`; or a checkpoint of another simulation: the message tells the differences.
-    """
+    """Set a context to what a checkpoint of the same system and integrator holds; the message tells differences."""
     checkpoint = read_checkpoint(path)
     differing = _differences(checkpoint, context)
     if differing:
@@ -356,23 +318,27 @@ def _remedy(checkpoint: Checkpoint, context: Any) -> str:
 def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
     """Return what a run depends on and that differs between the file and the context, by what a user calls it."""
     where = f"{checkpoint.path}: content"
-    mine = describe(context)
+    mine = _by_names(describe(context)["system"])
     with foreign_errors(f"{where} is not the document of a Simulation"):
-        theirs = {
-            "system": dict(checkpoint.content["system"]),
-            "objects": {o["arguments"]["name"]: o for o in checkpoint.content["system"]["topology"]["objects"]},
-            "forces": {f["name"]: f for f in checkpoint.content["system"]["forces"]},
-            "jumps": {j["name"]: j for j in checkpoint.content["system"].get("jumps", [])},
-            "hydrodynamics": checkpoint.content["system"].get("hydrodynamics"),
-        }
+        theirs = _by_names(checkpoint.content["system"])
         integrator = rebuild(checkpoint.content["integrator"], where=f"{where}.integrator")
-        jumps = bool(theirs["jumps"] or context.system.jumps)
+        jumps = bool(theirs["jump"] or context.system.jumps)
         return _integrators(integrator, context.integrator, jumps) + _parts(theirs, mine)
 
 
+def _by_names(system: Any) -> dict[str, Any]:
+    """Return the parts of the tree of a system, by their names."""
+    return {
+        "object": {o["arguments"]["name"]: o for o in system["topology"]["objects"]},
+        "force": {f["name"]: f for f in system["forces"]},
+        "jump": {j["name"]: j for j in system.get("jumps", [])},
+        "hydrodynamics": system.get("hydrodynamics"),
+    }
+
+
 def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
-    """Return a word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without
-    jumps letters that do them change nothing."""
+    """Return differences in word, timestep, kT and seed, whatever the class, and other arguments. Without jumps letters
+    that do them change nothing."""
     words = [
         " ".join(w for w in i.word.split() if jumps or w.startswith("M(") or not LETTERS[w[0]].apart)
         for i in (theirs, mine)
@@ -387,22 +353,16 @@ def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
 
 
 def _parts(theirs: dict[str, Any], mine: dict[str, Any]) -> list[str]:
-    system = mine["system"]
-    here = {
-        "objects": {o["arguments"]["name"]: o for o in system["topology"]["objects"]},
-        "forces": {f["name"]: f for f in system["forces"]},
-        "jumps": {j["name"]: j for j in system.get("jumps", [])},
-    }
-    out = _difference(theirs["hydrodynamics"], system.get("hydrodynamics"), "hydrodynamics")
-    for kind, noun in (("objects", "object"), ("forces", "force"), ("jumps", "jump")):
-        a, b = theirs[kind], here[kind]
+    out = _difference(theirs["hydrodynamics"], mine["hydrodynamics"], "hydrodynamics")
+    for noun in ("object", "force", "jump"):
+        a, b = theirs[noun], mine[noun]
         for name in [*b, *(name for name in a if name not in b)]:
             if name not in a or name not in b:
                 out.append(f"{noun} {name!r}: {_words(a.get(name))} in the file, {_words(b.get(name))} here")
             else:
                 out += _difference(a[name], b[name], f"{noun} {name!r}")
         if not out and list(a) != list(b):
-            out.append(f"order of {kind}: {', '.join(a)} in the file, {', '.join(b)} here")
+            out.append(f"order of {noun}s: {', '.join(a)} in the file, {', '.join(b)} here")
     return out
 
 
@@ -411,13 +371,12 @@ _ABSENT = object()
 
 def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
     """Return sentences on where two trees differ, but for where things start and for Python functions."""
+    said = f"{what}: {_words(theirs)} in the file, {_words(mine)} here"
     if isinstance(theirs, dict) and isinstance(mine, dict):
         if "function" in theirs and "function" in mine:
             return []
-        if theirs.get("type") != mine.get("type"):
-            return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
-        if "handle" in theirs and "handle" in mine and theirs != mine:
-            return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+        if theirs.get("type") != mine.get("type") or ("handle" in theirs and "handle" in mine and theirs != mine):
+            return [said]
         out = []
         for key in [*mine, *(k for k in theirs if k not in mine)]:
             a, b = theirs.get(key, _ABSENT), mine.get(key, _ABSENT)
@@ -434,11 +393,11 @@ def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
         same = theirs == mine
     else:
         same = type(theirs) is type(mine) and theirs == mine
-    return [] if same else [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+    return [] if same else [said]
 
 
 def _array_difference(theirs: Any, mine: Any, what: str) -> list[str]:
-    """Return the difference of two arrays as text; one number for all and an array that repeats it are the same."""
+    """Return the difference of two arrays as text; one number for all is the same as an array that repeats it."""
     numbers = (int, float, np.ndarray)
     if not (isinstance(theirs, numbers) and isinstance(mine, numbers)) or (
         np.ndim(theirs) and np.ndim(mine) and np.shape(theirs) != np.shape(mine)

@@ -112,24 +112,14 @@ class Particles:
 class Contents:
     """Content of the frames of a trajectory, for other programs.
 
-    Parameters
-    ----------
-    trajectory : Trajectory
-
     Attributes
     ----------
     handles : dict of str to TrajectoryHandle
         Those whose beads are particles.
-    types : list of str
-        Their names.
-    chains : list of str
-        Of handles that have links.
-    jumps : list of str
-        That bind links.
+    types, chains, jumps, membranes : list of str
+        Names of these, of handles that have links, of jumps that bind links, and of membranes.
     bond_types : list of str
-        Both of these, and what else joins beads.
-    membranes : list of str
-    has_velocities, has_angular_momenta : bool
+        Chains, jumps, and what else joins beads.
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
@@ -284,8 +274,8 @@ def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
 
 
 def linked_beads(frame: Frame, jump: str) -> np.ndarray:
-    """Return the rows (k, 2) of the beads that links of a jump are nearest to: those with the most weight in the sites
-    at their ends. Links to places in space are left out."""
+    """Return the rows (k, 2) of the beads with the most weight at the ends of links of a jump, without those to places
+    in space."""
     links = frame.links(jump)
     a, b = (sites[links[:, k]] for k, sites in enumerate(frame._sites_of(jump)))
     return joined_beads(a, b)

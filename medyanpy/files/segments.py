@@ -145,7 +145,7 @@ class TrajectoryHandle:
 
 
 class Element(NamedTuple):
-    """Place in frames that holds something, with the beads that have rows there (as `Column.of`), and its use in
+    """Place in frames that holds something, the beads that have rows there (as `Column.of`), and its use in
     pictures."""
 
     path: str
@@ -170,35 +170,18 @@ class Segment:
 
     Attributes
     ----------
-    path : Path
     steps, times : arrays
         Of its frames, as they were when last looked at.
-    timestep : float, s
-    word : str
-    handles : dict of str to TrajectoryHandle
     elements : dict of str to Element
         What frames hold, by name: what this package knows, there or not, and what else the file has.
     sites : dict of str to list
         Between which sites each jump binds links.
     links : dict of str to list
         Of each force with links their sites, `a` and `b`; none where these are in frames.
-    seed : int or None
-        Of the integrator.
     energies : dict of str to str
         What the energy of each force is called in frames, by the name of the force.
-    comes_and_goes : bool
-        Whether beads do.
-    n_beads : int
-        Rows of beads.
     follows : hdf5.Before or None
         Of a segment after the first: the frames before it.
-    has_next : bool
-        Whether it knows of a segment after it.
-
-    Raises
-    ------
-    ParameterError
-        A file that does not exist, is not a trajectory, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -255,7 +238,7 @@ class Segment:
             for name in ("time", "step"):
                 group[name].id.refresh()
             file[hdf5.NEXT].id.refresh()
-            self.has_next: bool = hdf5.has_next(file)
+            self.has_next: bool = bool(file[hdf5.NEXT][0])
             self.steps: np.ndarray = hdf5.counted_steps(file)
             self.times: np.ndarray = group["time"][: len(self.steps)]
 
@@ -304,13 +287,7 @@ class Segment:
             return np.asarray(self._dataset(name)[rows])
 
     def document(self) -> dict[str, Any]:
-        """Return the document of what was simulated, as a tree.
-
-        Raises
-        ------
-        ParameterError
-            The file holds none.
-        """
+        """Return the tree of the document of what was simulated, if the file holds one."""
         return read_document(self._file, self.path)
 
     def bonds(self, k: int) -> np.ndarray:
@@ -337,8 +314,7 @@ class Segment:
         return np.asarray(rows[(ids[rows] == found).all(axis=1)])
 
     def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
-        """Return the dataset of the file that holds something of this name, frame after frame: its path, shape and
-        type."""
+        """Return path, shape and type of the dataset that holds something of this name, frame after frame."""
         with foreign_errors(f"{self.path} is damaged: {name}"):
             dataset = self._dataset(name)
             return dataset.name, dataset.shape, dataset.dtype

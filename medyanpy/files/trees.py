@@ -210,8 +210,8 @@ _NAMES_AND_VALUES = ("arguments", "numbers", "dict")
 
 
 def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least: int = 32) -> Any:
-    """Return the tree with its large arrays put into `members`, under names that tell their places, and ``{"member":
-    name}`` in their stead."""
+    """Return the tree with large arrays put into `members`, by their places, and ``{"member": name}`` in their
+    stead."""
     if isinstance(tree, np.ndarray) and tree.size >= at_least:
         name = place
         while name in members:

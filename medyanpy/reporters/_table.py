@@ -63,9 +63,7 @@ class TableReporter(Reporter):
         if hasattr(file, "write"):
             self._stream = file
         else:
-            self._path = new_file(
-                self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
-            )
+            self._path = new_file(self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows)
             self._is_new = not self._path.exists()
             # Opened now: a file that cannot be written to is an error before the work, not after it.
             try:
@@ -194,18 +192,14 @@ class TableReporter(Reporter):
             self._handles = handles
 
     def _header(self) -> str:
-        return self._comment + self._separator.join(_quoted(title) for title in self._titles)
-
-    def _is_header(self, line: str) -> bool:
-        """True for a line with these titles, behind a # or not."""
-        return line.removeprefix("#") == self._separator.join(map(_quoted, self._titles))
+        return self._separator.join(map(_quoted, self._titles))
 
     def _begin(self, topology: Topology) -> bytes | None:
         """Write the titles, or check those of the file to append to: then its last row, empty without any."""
         self._titles = self._titles_for(topology)
         if self._path is not None and self._check_header():
             return self._cut(None, self._marked)
-        self._put(self._header())
+        self._put(self._comment + self._header())
         self._rows = 0
         return None
 
@@ -213,10 +207,10 @@ class TableReporter(Reporter):
         """Check the first line of the file, if it is there: it must be that of the titles."""
         with open(self._place, encoding="utf-8", errors="replace") as file:
             found = file.readline().rstrip("\n")
-        if found and not self._is_header(found):
+        if found and found.removeprefix("#") != self._header():
             raise ParameterError(
                 f"{self._what}: {self._path} has other columns, so nothing is appended:\n"
-                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
+                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._comment + self._header(), 600)}"
             )
         return found
 
@@ -232,13 +226,10 @@ class TableReporter(Reporter):
         try:
             return kind(line.decode().split(self._separator)[place])
         except (ValueError, IndexError) as cause:
-            raise ParameterError(
-                f"{self._what}: {self._path} is damaged: {line!r} is not a row of its table"
-            ) from cause
+            raise ParameterError(f"{self._what}: {self._path} is damaged: {line!r} is not one of its rows") from cause
 
     def _cut(self, step: int | None, rows: int | None = None) -> bytes:
-        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished; returns
-        the last that is kept."""
+        """Drop rows after `step`, those beyond a number, and an unfinished one; return the last that is kept."""
         self._last_step, last = -1, b""
         if self._path is None:
             # Text that has gone into a stream cannot be taken back.
@@ -278,13 +269,7 @@ def _has_no_rows(path: Path) -> bool:
 
 
 def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
-    """Read a table, also while it is being written: the numbers, or the texts, below every title.
-
-    Raises
-    ------
-    ParameterError
-        No file, one that no `TableReporter` has written, or a damaged one.
-    """
+    """Read a table of a `TableReporter`, also while it is written: the numbers, or texts, below every title."""
     try:
         with open(path, encoding="utf-8") as file:
             # A last line without an end is one that is being written, or that a crash left unfinished.

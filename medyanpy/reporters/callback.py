@@ -65,13 +65,9 @@ class Callback(Reporter):
     ) -> None:
         super().__init__(interval)
         if not callable(function):
-            raise ParameterError(
-                f"Callback: function must be callable with a simulation and a state, not {shown(function)}"
-            )
+            raise ParameterError(f"Callback: function must be callable, not {shown(function)}")
         self._function = function
-        known = (
-            "positions", "velocities", "forces", "energy", "virial", "multipliers", "physical_positions",
-        )  # fmt: skip
+        known = ("positions", "velocities", "forces", "energy", "virial", "multipliers", "physical_positions")
         wanted = [include] if isinstance(include, str) else words("Callback: include", include)
         for word in wanted:
             if word not in known:

@@ -104,9 +104,7 @@ class Ramp(Reporter):
 
     goes_on: Mapping[str, Any] | None = MappingProxyType({})
 
-    def __init__(
-        self, numbers: Mapping[str, Mapping[str, Any]], steps: int, *, start: int = 0, every: int = 1
-    ) -> None:
+    def __init__(self, numbers: Mapping[str, Mapping[str, Any]], steps: int, *, start: int = 0, every: int = 1) -> None:
         super().__init__(whole_number("Ramp: every", every, at_least=1))
         self.steps: int = whole_number("Ramp: steps", steps, at_least=1, at_most=_NEVER)
         self.start: int = whole_number("Ramp: start", start, at_least=0, at_most=_NEVER)
@@ -137,12 +135,7 @@ class Ramp(Reporter):
         return _same(self._arguments_now(), other._arguments_now())
 
     def check(self, simulation: "Simulation") -> None:
-        """Refuse names and values that the simulation does not take, and change nothing.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse (ParameterError) names and values that the simulation does not take, and change nothing."""
         for name, target in self._targets(simulation):
             for key, course in self._courses[name].items():
                 for f in np.linspace(0.0, 1.0, _TRIED).tolist():
@@ -163,13 +156,8 @@ class Ramp(Reporter):
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._act(simulation)
         step = simulation.current_step
-        if step < self.start:
-            due = self.start - step
-        elif step >= self.end:
-            due = _NEVER
-        else:
-            due = self._block(step)[1] - step
-        return {"steps": due, "include": []}
+        following = self.start if step < self.start else self._block(step)[1]
+        return {"steps": _NEVER if step >= self.end else following - step, "include": []}
 
     def report(self, simulation: "Simulation", state: "State") -> None:
         if simulation.current_step == self.end:
@@ -208,13 +196,13 @@ class Ramp(Reporter):
         if step == self.start and self._before is None:
             simulation.report_work = True
             self._set(simulation, 0.0)
-            self._before = _protocol_work(simulation)
+            self._before = simulation.context.get_state(energy=True).protocol_work
         first, last = self._block(step)
         self._set(simulation, 1.0 if step == self.end else (0.5 * (first + last) - self.start) / self.steps)
         if step == self.end:
             self._has_ended = True
             if self._before is not None:
-                self.work = _protocol_work(simulation) - self._before
+                self.work = simulation.context.get_state(energy=True).protocol_work - self._before
 
     def _block(self, step: int) -> tuple[int, int]:
         """Return the steps around this one, all of which are made with the same numbers."""
@@ -267,10 +255,6 @@ class _Sides:
         known[name] = number(f"{what}: {name}", side, above=0.0)
         x, y, z = (known.get(one) for one in "xyz")
         self._context._check_box(what, (x, y, z))
-
-
-def _protocol_work(simulation: "Simulation") -> float:
-    return float(simulation.context.get_state(energy=True).protocol_work)
 
 
 def _course(what: str, values: Any) -> Callable[[float], Any]:

@@ -40,21 +40,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """Column of the table.
-
-    Attributes
-    ----------
-    keyword : str
-        The option of `StateDataReporter` that switches it on.
-    name, unit : str
-        Of its title.
-    value : callable
-        Number of a `Row`.
-    needs : str
-        The keyword of ``Context.get_state`` whose content it reads, if any.
-    form : str
-        How to format it; all digits where empty.
-    """
+    """Column of the table: the option of `StateDataReporter` that switches it on, its title, the number of a `Row`, the
+    keyword of ``Context.get_state`` whose content it needs, and its format (all digits where empty)."""
 
     keyword: str
     name: str
@@ -98,9 +85,7 @@ def _has_volume(membrane: Membrane) -> bool:
 def _volume(row: Row) -> float:
     x, faces = row.state.positions, row.state.faces
     return sum(
-        total(geometry.signed_volumes(x[m.beads], faces[m.name]))
-        for m in row.topology.membranes
-        if _has_volume(m)
+        total(geometry.signed_volumes(x[m.beads], faces[m.name])) for m in row.topology.membranes if _has_volume(m)
     )
 
 
@@ -114,8 +99,7 @@ def _length(c: int) -> Callable[[Row], float]:
 
 
 def _may_move(handle: Handle) -> bool:
-    """Tell whether a handle may move, also one without beads, which may come; not one that has its temperature with
-    another."""
+    """Tell whether a handle may move, also without beads yet; not one that has its temperature with another."""
     return bool(handle.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
 
 
@@ -132,7 +116,7 @@ def _temperature_of(handle: str) -> Column:
     return Column("temperatures", f"Temperature of {handle}", "K", value, "energy")
 
 
-# In this order, which is OpenMM's; the columns of `temperatures` depend on the topology and follow "Temperature".
+# In this order, which is OpenMM's. In the place of that of `temperatures` there is one for each handle.
 COLUMNS = (
     Column("progress", "Progress", "%", lambda row: 100.0 * row.state.step / row.total_steps, form=".2f"),
     Column("step", "Step", "", lambda row: row.state.step),
@@ -141,6 +125,7 @@ COLUMNS = (
     Column("kinetic_energy", "Kinetic Energy", "pN nm", lambda row: row.state.kinetic_energy, "energy"),
     Column("total_energy", "Total Energy", "pN nm", lambda row: row.state.total_energy, "energy"),
     Column("temperature", "Temperature", "K", lambda row: row.state.temperature, "energy"),
+    _temperature_of(""),
     Column("work", "Heat", "pN nm", lambda row: row.state.heat, "energy"),
     Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
     Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
@@ -197,8 +182,7 @@ class StateDataReporter(TableReporter):
     separator : str
         Between columns.
     comment : str
-        Before the titles: ``"#"``, with which `numpy.loadtxt` passes over them, or ``""`` for pandas, spreadsheets and
-        others that take the first line for titles.
+        Before the titles: ``"#"`` for `numpy.loadtxt`, or ``""`` for pandas and spreadsheets.
     append : bool
         Continue an existing file. Its titles must be the same. Rows of steps that are still to come (a run that resumes
         from an earlier checkpoint) are cut off, if it has a Step column.
@@ -217,9 +201,7 @@ class StateDataReporter(TableReporter):
 
     Notes
     -----
-    The table starts with one line of titles behind a ``#``, as OpenMM's does; everything below is numbers, so that
-    ``numpy.loadtxt(file, delimiter=",")`` reads it. Titles are quoted as CSV has it (RFC 4180). For
-    ``pandas.read_csv(file)`` give ``comment=""``, or its first column is ``#"Step"``.
+    The table starts with one line of titles, quoted as CSV has it (RFC 4180); everything below is numbers.
 
     Examples
     --------
@@ -235,67 +217,27 @@ class StateDataReporter(TableReporter):
     4,2.0
     """
 
-    files: tuple[str, ...] = ("file",)
     goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
-        self,
-        file: Any,
-        interval: int,
-        *,
-        step: bool = False,
-        time: bool = False,
-        potential_energy: bool = False,
-        kinetic_energy: bool = False,
-        total_energy: bool = False,
-        temperature: bool = False,
-        temperatures: bool = False,
-        work: bool = False,
-        chemical_work: bool = False,
-        acceptance: bool = False,
-        area: bool = False,
-        volume: bool = False,
-        box: bool = False,
-        speed: bool = False,
-        progress: bool = False,
-        remaining_time: bool = False,
-        elapsed_time: bool = False,
-        total_steps: int | None = None,
-        separator: str = ",",
-        comment: Literal["#", ""] = "#",
-        append: bool = False,
-        overwrite: bool = False,
-    ) -> None:
+        self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
+        kinetic_energy: bool = False, total_energy: bool = False, temperature: bool = False, temperatures: bool = False,
+        work: bool = False, chemical_work: bool = False, acceptance: bool = False, area: bool = False,
+        volume: bool = False, box: bool = False, speed: bool = False, progress: bool = False,
+        remaining_time: bool = False, elapsed_time: bool = False, total_steps: int | None = None, separator: str = ",",
+        comment: Literal["#", ""] = "#", append: bool = False, overwrite: bool = False,
+    ) -> None:  # fmt: skip
         if comment not in ("#", ""):
             raise ParameterError(f"StateDataReporter: comment = {shown(comment)} but must be '#' or ''")
-        options = {
-            "progress": progress,
-            "step": step,
-            "time": time,
-            "potential_energy": potential_energy,
-            "kinetic_energy": kinetic_energy,
-            "total_energy": total_energy,
-            "temperature": temperature,
-            "temperatures": temperatures,
-            "work": work,
-            "chemical_work": chemical_work,
-            "acceptance": acceptance,
-            "area": area,
-            "volume": volume,
-            "box": box,
-            "speed": speed,
-            "elapsed_time": elapsed_time,
-            "remaining_time": remaining_time,
-        }
-        wanted = {name for name, on in options.items() if on}
+        given, options = locals(), [*dict.fromkeys(column.keyword for column in COLUMNS)]
+        wanted = {name for name in options if given[name]}
         if not wanted:
             raise ParameterError(f"StateDataReporter: nothing to report; switch on some of {', '.join(options)}")
         if total_steps is None and (progress or remaining_time):
             raise ParameterError("StateDataReporter: progress and remaining_time need total_steps")
         self._wanted = wanted
-        self._total = (
-            1 if total_steps is None else whole_number("StateDataReporter: total_steps", total_steps, at_least=1)
-        )
+        total = 1 if total_steps is None else total_steps
+        self._total = whole_number("StateDataReporter: total_steps", total, at_least=1)
         self._columns: list[Column] | None = None
         self._clock: _Clock | None = None
         # Last: it opens the file.
@@ -333,9 +275,7 @@ class StateDataReporter(TableReporter):
                 raise ParameterError("StateDataReporter: box is asked for, but the system has none")
             self._columns = self._columns_for(simulation.topology)
             self._needs = sorted({column.needs for column in self._columns} - {""})
-            last = self._begin(simulation.topology)
-            elapsed = "Elapsed Time (s)"
-            before = 0.0
+            last, elapsed, before = self._begin(simulation.topology), "Elapsed Time (s)", 0.0
             if last and elapsed in self._titles:
                 before = self._number_in(last, self._titles.index(elapsed), float)
             self._clock = _Clock(step, before)
@@ -356,12 +296,12 @@ class StateDataReporter(TableReporter):
                     f"so that its volume counts as negative; {membrane.mesh._remedy([k])}",
                     MeshQualityWarning,
                 )
-        columns = [column for column in COLUMNS if column.keyword in self._wanted]
-        if "temperatures" in self._wanted:
-            names = [handle.name for handle in topology.handles if _may_move(handle)]
-            before = [c.keyword for c in COLUMNS[: [c.keyword for c in COLUMNS].index("temperature") + 1]]
-            place = sum(column.keyword in before for column in columns)
-            columns[place:place] = [_temperature_of(name) for name in names]
+        columns: list[Column] = []
+        for column in COLUMNS:
+            if column.keyword not in self._wanted:
+                continue
+            each = [_temperature_of(handle.name) for handle in topology.handles if _may_move(handle)]
+            columns += each if column.keyword == "temperatures" else [column]
         return columns
 
     def _titles_for(self, topology: Topology) -> list[str]:
@@ -380,8 +320,7 @@ class _Clock:
         self._seconds = 0.0
 
     def start_again(self, step: int) -> None:
-        """Start again when a report is described. Where no step was taken since the last row, the time since then was a
-        pause."""
+        """Leave out the time since the last row, a pause, where no step was taken in it."""
         if step <= self._step:
             self._step, self._marked = step, time.perf_counter()
 

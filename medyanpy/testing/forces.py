@@ -321,8 +321,7 @@ def check_changes(case: ForceCase) -> None:
 
 
 def _others(force: Force, name: str, length: float) -> list[Any]:
-    """Return values that a number has not: nearer to zero, where few domains end, and in every form that it may
-    have."""
+    """Return values that a number has not: nearer to zero, where few domains end, and in every form it may have."""
     value, domain = getattr(force, name), force.domains[name]
     if value is None:
         return [length if domain.size is None else [length] * domain.size, None]
@@ -427,12 +426,10 @@ class _Anywhere:
     def forces(self, x: np.ndarray) -> np.ndarray:
         self.go(x)
         self.sum.alone(self.context._store.program, self.operation)
-        forces: np.ndarray = self.sum.f_array[self.context.layout.rank]
-        return forces
+        return np.asarray(self.sum.f_array[self.context.layout.rank])
 
     def hessian(self, x: np.ndarray, positive: bool = False) -> np.ndarray:
-        """Return the Hessian (3n, 3n), or that of the stiffness, as it comes: the mirror of every block is put in, and
-        nothing is made symmetric."""
+        """Return the Hessian (3n, 3n), or that of the stiffness, as it comes: each block with its mirror."""
         self.go(x)
         collected = HessianBlocks(self.operation, positive)
         self.context._schedule.perform(collected, changes_state=False)
@@ -456,16 +453,14 @@ class _Anywhere:
         out = np.zeros_like(x)
         asked = operation(self.operation, np.ascontiguousarray(a[layout.order]), out, positive)
         self.context._schedule.perform(asked, changes_state=False)
-        along: np.ndarray = out[layout.rank]
-        return along
+        return np.asarray(out[layout.rank])
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """Return the diagonal blocks (n, 3, 3) of the stiffness."""
         self.go(x)
         out = np.zeros((len(x), 3, 3))
         self.context._schedule.perform(DiagonalBlocks(self.operation, out), changes_state=False)
-        blocks: np.ndarray = out[self.context.layout.rank]
-        return blocks
+        return np.asarray(out[self.context.layout.rank])
 
 
 def check_higher_derivatives(case: ForceCase) -> None:

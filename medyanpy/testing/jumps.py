@@ -275,10 +275,7 @@ def _check_sum(name: str, start: State, end: State) -> dict[str, float]:
 
 
 def _check_bits(
-    name: str,
-    made: Callable[[int], Simulation],
-    same: Callable[[str, str, State, State], None],
-    steps: int = 30,
+    name: str, made: Callable[[int], Simulation], same: Callable[[str, str, State, State], None], steps: int = 30
 ) -> None:
     first, second = 2 * steps // 5, steps // 3
     simulation = made(1)

@@ -82,12 +82,9 @@ class ExportReport:
 
 @plainly_called
 def export(
-    source: str | os.PathLike[str] | Trajectory,
-    out: str | os.PathLike[str],
-    *,
-    frames: slice | None = None,
-    overwrite: bool = False,
-) -> ExportReport:
+    source: str | os.PathLike[str] | Trajectory, out: str | os.PathLike[str], *, frames: slice | None = None,
+    overwrite: bool = False
+) -> ExportReport:  # fmt: skip
     """Write a trajectory in the format of another program.
 
     The ending of `out` names the format. Lengths are nm, in DCD and PDB Å; times are s, in DCD ps. Beads that come and
