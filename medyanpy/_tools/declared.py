@@ -169,9 +169,6 @@ def constructor_of(whole: Mapping[str, Argument], numbers: tuple[str, ...]) -> C
     return constructor
 
 
-# Docstrings -----------------------------------------------------------------------------------------------------------
-
-
 def documented(text: str, whole: Mapping[str, Argument]) -> str:
     """Return a docstring with the rows of all arguments: those that it has itself win."""
     text = inspect.cleandoc(text)

@@ -21,14 +21,11 @@ class Domain:
     above, at_least, below, at_most : float, optional
         Bounds, of each component.
     per : str, optional
-        One for all, or one for each of these: an attribute of what the number belongs to, such as ``"rod.links"``.
-        None: there is one, and that is all.
+        One for all, or one for each of an attribute of what the number belongs to, such as ``"rod.links"``. None: one.
     size : int, optional
         Components of a vector; None: no vector.
-    or_number : bool
-        Whether one number may be given for all components of a vector.
-    optional : bool
-        Whether it may be None, which then means something of its own.
+    or_number, optional : bool
+        Whether one number stands for all components of a vector; whether it may be None.
     """
 
     unit: str = ""

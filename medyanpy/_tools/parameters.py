@@ -52,8 +52,6 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         #: Number of these changes that were of numbers alone, by `set`.
         self._sets = 0
 
-    # For users ----------------------------------------------------------------------------------------------
-
     @property
     def _numbers(self) -> dict[str, Any]:
         """The numbers as they are now: where something has come or gone of which there is one each, they follow."""

@@ -24,12 +24,11 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "nothing happened to, bit for bit. Exit code 0: done; 3: time is up, call again.",
     )
     parser.add_argument(
-        "target",
-        metavar="TARGET",
+        "target", metavar="TARGET",
         help="a Python script that defines make(directory), which returns a Simulation whose reporters write into that "
         "folder, and possibly functions, a dict of those of Python forces; a document of a Simulation "
         "(medyanpy.serialize); or the folder of a run that has begun",
-    )
+    )  # fmt: skip
     _add_common(parser)
     parser.add_argument(
         "--dir", metavar="DIR", help="folder of the run (default: the name of TARGET without its ending)"
@@ -58,10 +57,9 @@ def add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", type=int, metavar="N", required=True, help="the step at which the run is done")
     parser.add_argument(
-        "--walltime",
-        metavar="T",
+        "--walltime", metavar="T",
         help="how long this call may take: seconds, or such as 50m, 1h30m, 1-02:30:00 (default: as long as it takes)",
-    )
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
 
 

@@ -112,7 +112,7 @@ class Exchanges:
 
     def __repr__(self) -> str:
         n = len(self.energies)
-        return f"{n} exchange{'s' if n != 1 else ''}{'' if self.done else ', not done'}\n{self.table!r}"
+        return f"{n} exchange{'s' * (n != 1)}{', not done' * (not self.done)}\n{self.table!r}"
 
     def _repr_html_(self) -> str | None:
         return self.table._repr_html_()
@@ -140,9 +140,8 @@ def replica_exchange(
     n_exchanges : int, >= 0
         How many in all, those of calls before included.
     directory : path, optional
-        Where each walker has a folder (``0003``) with its checkpoint and outputs, which follow the walker through the
-        states, and where ``history.jsonl`` has a line for each exchange. Called again, it resumes where it was,
-        whichever process was killed. Without it nothing is written.
+        Where each walker has a folder (``0003``) with its checkpoint and outputs, and ``history.jsonl`` a line for each
+        exchange. Called again, it resumes, whichever process was killed. Without it nothing is written.
     executor, threads, seed, walltime, functions, progress
         As of `run`. Results are the same bits whatever the executor.
     observe : callable, optional
@@ -155,9 +154,9 @@ def replica_exchange(
     Raises
     ------
     ParameterError
-        A ladder of fewer than two states, or of different names, or with unknown names. A word without thermostat, a
-        linearly implicit kick, or jumps that are driven or do not tell what they weigh states by (`Jump.log_weight`):
-        there is no known distribution to exchange in. Folders and functions as of `run`.
+        A ladder of fewer than two states, or of different or unknown names. A word without thermostat, a linearly
+        implicit kick, or jumps that are driven or have no `Jump.log_weight`: there is no known distribution to exchange
+        in. Folders and functions as of `run`.
     SimulationError
         A walker that cannot continue: it is named, and the others wait.
     ExecutorError
@@ -170,9 +169,8 @@ def replica_exchange(
     :math:`u_i = \\beta_i U_i - \\ln W_i`: the potential energy by the numbers of state i, and the weight that jumps
     give to boxes, bound links and numbers of beads. A walker that changes temperature has all its velocities multiplied
     by √(T'/T) (`Context.scale_velocities`), so that kinetic energies drop out; that and the change of numbers is
-    protocol work.
-    The numbers that decide are drawn by seed, exchange and pair alone.
-    What is exact, and the rates to expect: :doc:`/theory/replica_exchange`.
+    protocol work. The numbers that decide are drawn by seed, exchange and pair alone. What is exact, and the rates to
+    expect: :doc:`/theory/replica_exchange`.
 
     Source: Sugita & Okamoto, Chem. Phys. Lett. 314, 141 (1999), for temperatures; Fukunishi, Watanabe & Takada,
     J. Chem. Phys. 116, 9058 (2002), for numbers of the energy.
@@ -263,11 +261,9 @@ def _exchange(
     walker_in = {state: walker for walker, state in enumerate(now)}
     pairs = _pairs(n, len(states))
     partner = {k: k + 1 for k in pairs} | {k + 1: k for k in pairs}
-    tasks = [
-        [(w, walkers[w], held[w], states[now[w]], states[partner[now[w]]] if now[w] in partner else None,
-          (n + 1) * common.until, workers.in_threads)]
-        for w in range(len(walkers))
-    ]  # fmt: skip
+    other = [states[partner[k]] if k in partner else None for k in now]
+    until, in_threads = (n + 1) * common.until, workers.in_threads
+    tasks = [[(w, walkers[w], held[w], states[now[w]], other[w], until, in_threads)] for w in range(len(walkers))]
     seen: list[dict[str, Any]] = [{} for _ in walkers]
     for (w, *_), outcome in workers.each(advance, common, tasks):
         if isinstance(outcome, Died):

@@ -31,8 +31,6 @@ class Died(Exception):  # noqa: N818 - it is a result
     """Outcome of a task whose workers ended again and again, or that its executor could not run."""
 
 
-# In a worker ----------------------------------------------------------------------------------------------------------
-
 _busy = threading.Lock()
 
 
@@ -59,9 +57,6 @@ def _there() -> None:
 def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     with _busy:
         return function(*arguments)
-
-
-# In the parent --------------------------------------------------------------------------------------------------------
 
 
 class Workers:
@@ -116,12 +111,12 @@ class Workers:
     def __enter__(self) -> "Workers":
         if self._given is None:
             try:
-                tries = 1
-                while not self._come_up():
+                for _ in range(_TRIES):
+                    if self._come_up():
+                        break
                     self.close()
-                    tries += 1
-                    if tries > _TRIES:
-                        raise ExecutorError(f"{self._what}: worker processes are killed before they have started")
+                else:
+                    raise ExecutorError(f"{self._what}: worker processes are killed before they have started")
             except BaseException:
                 self.close()
                 raise

@@ -47,10 +47,10 @@ def run(
     ----------
     make : callable, or document
         ``make(seed=..., **parameters)`` returns a `Simulation`, whose noise and first velocities are drawn with the
-        seed. With a directory, and a `make` that takes ``directory``, it is given the folder of the replica, and its
-        reporters write there. A document (`medyanpy.serialize` of a Simulation, or the file): its numbers are changed
-        as parameters say, by names such as ``"temperature"``, ``"timestep"`` or ``"MembraneBending.bending_modulus"``,
-        its noise has the seed of the replica, and first velocities are drawn at its temperature.
+        seed. One that takes ``directory`` is given the folder of the replica, and its reporters write there. Of a
+        document (`medyanpy.serialize` of a Simulation, or the file) numbers are changed by names such as
+        ``"temperature"``, ``"timestep"`` or ``"MembraneBending.bending_modulus"``, the noise has the seed of the
+        replica, and first velocities are drawn at its temperature.
     until : int, >= 0
         The step at which a replica is done.
     parameters : list of dict, optional
@@ -58,15 +58,14 @@ def run(
     n_replicas : int, >= 1
         Of each set of parameters.
     directory : path, optional
-        Where each replica has a folder, named by the numbers of its parameters and of itself (``0002-0000``), with its
-        parameters and seed (``params.json``), checkpoint, outputs, and ``done.json`` or ``error.txt``. Called again
-        with the same arguments, replicas resume where they were, and those that are done are not run again; parameters,
-        replicas and steps may have been added. Without a directory nothing is written, for runs of seconds: a replica
-        whose worker ends begins again.
+        Where each replica has a folder, named by the numbers of its parameters and of itself (``0002-0000``), with
+        ``params.json``, checkpoint, outputs, and ``done.json`` or ``error.txt``. Called again, replicas resume, and
+        those that are done are not run again; parameters, replicas and steps may have been added. Without a directory
+        nothing is written: a replica whose worker ends begins again.
     executor : Executor, Client of dask.distributed, int or str, optional
-        What runs them: any `concurrent.futures.Executor`; a Client, or the address of its scheduler; a number of
-        processes. As many new (spawned) processes as there are processors, where none is given. What is given stays
-        open. The results are the same bits, whatever it is.
+        What runs them, with the same bits: any `concurrent.futures.Executor`; a Client, or the address of its
+        scheduler; a number of processes. By default as many new (spawned) processes as there are processors. What is
+        given stays open.
     threads : int, >= 1
         Of each replica.
     seed : int, 0 to 2^64 - 1
@@ -74,9 +73,9 @@ def run(
     walltime : float, s, > 0, or str, optional
         How long all of it may take, such as ``"1h30m"``. Replicas that are under way then save a checkpoint.
     analyse : callable, optional
-        ``analyse(simulation)`` or ``analyse(simulation, directory)`` is called in the worker when a replica is done,
-        and returns a number, text or an array, or a dict of these, a column for each. With another function, or after
-        its text has changed, replicas that are done are analysed again, from their last checkpoint.
+        ``analyse(simulation)`` or ``analyse(simulation, directory)``, called in the worker when a replica is done,
+        returns a number, text or an array, or a dict of these, a column for each. After its text has changed, replicas
+        that are done are analysed again, from their last checkpoint.
     functions : dict of str to callable, optional
         Of Python forces, as of `Simulation.resume`.
     progress : bool, optional

@@ -102,9 +102,6 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
     return packed
 
 
-# Analyses, and their results ------------------------------------------------------------------------------------------
-
-
 def text_of_values(what: str, value: Any) -> str:
     """Return JSON of numbers, text, arrays, and lists and dicts of these, to the last bit; refuse anything else."""
     return json.dumps(_tree(what, value))

@@ -2,7 +2,7 @@
 
 An object becomes a tree of dicts, lists, numbers, strings and NumPy arrays (`describe`), and a tree becomes an
 object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); checkpoints (`medyanpy.files.checkpoint`)
-keep its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
+keep its large arrays beside the JSON. Pickles and copies are made of the same arguments.
 
 In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, a force of
 the system that jumps act on ``{"force": name}``. An array is ``{"dtype": ..., "shape": ..., "values": ...}``, a Python
@@ -52,8 +52,7 @@ def serialize(what: Any, path: PathLike | None = None) -> str:
     ----------
     what : Topology, System, Force, SplittingIntegrator, TriangleMesh, Simulation or Context
         A System holds its topology; a force that was given handles holds theirs. Of a Simulation or Context, or a
-        pair (system, integrator), both are written, but not the state: that is what checkpoints are for. Numbers of
-        forces are written as they are now.
+        pair (system, integrator), both are written, but not the state. Numbers of forces are written as they are now.
     path : path, optional
         A file to write to as well; one which is there already is replaced in one move.
 
@@ -112,11 +111,9 @@ def deserialize(text_or_path: PathLike, *, functions: Functions | None = None) -
 
     Raises
     ------
-    ParameterError
-        A file that does not exist or holds no document, one of another version, a type that is not there, or a
-        function that is missing. Names the place in the document.
     ParameterError, TopologyError, MeshError
-        What the document describes cannot be made, as from the constructor, with the place in front.
+        A file that does not exist or holds no document, another version, a type or function that is missing; or what
+        the constructor raises. The message names the place in the document.
 
     Notes
     -----

@@ -354,6 +354,11 @@ def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
     return out
 
 
+def read_sites(group: "h5py.Group") -> dict[str, dict[str, Any]]:
+    """Read for each side the arrays of which `Sites.from_arrays` makes sites."""
+    return {side: {key: value[()] for key, value in group[side].items()} for side in "ab"}
+
+
 class Before(NamedTuple):
     """The frames before a segment: how many, the step of the last, and what tells it from that of another run."""
 

@@ -245,27 +245,6 @@ class Frame(Snapshot):
         ------
         ParameterError
             A file that is damaged or closed.
-
-        Examples
-        --------
-        >>> import medyanpy as mp, tempfile, pathlib
-        >>> topology = mp.Topology()
-        >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
-        >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-        >>> simulation.context.set_velocities([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.h5"
-        >>> with mp.reporters.TrajectoryReporter(path, 10, velocities=True) as reporter:
-        ...     simulation.reporters.append(reporter)
-        ...     simulation.step(10)
-        >>> with mp.Trajectory(path) as trajectory:
-        ...     system, integrator = trajectory.system()
-        ...     other = mp.Simulation(system, integrator)
-        ...     other.context.set_state(trajectory[-1].state())
-        >>> other.step(10)
-        >>> simulation.context.step(10)
-        >>> (other.context.get_state(positions=True).positions ==
-        ...     simulation.context.get_state(positions=True).positions).all()
-        np.True_
         """
         self._trajectory._check_open()
         segment, k = self._segment, self._own_index

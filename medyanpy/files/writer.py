@@ -41,20 +41,8 @@ _ABANDONED: list[Any] = []
 class File:
     """An HDF5 file that is written under a hidden name, until `publish` gives it its own, and others may read it.
 
-    Parameters
-    ----------
-    path : path
-    fill : callable
-        Writes to the HDF5 file it is given what it starts with.
-
-    Attributes
-    ----------
-    hdf5 : h5py.File
-        Open for writing.
-    number : int
-        The file descriptor of the same file.
-    broken : bool
-        HDF5 has failed to write to it.
+    `fill` writes what it starts with. `hdf5` is open for writing, `number` the file descriptor of the same file; it is
+    `broken` once HDF5 has failed to write to it.
     """
 
     def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:

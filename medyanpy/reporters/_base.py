@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from medyanpy._tools.described import Recorded
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
-__all__ = ["Reporter", "check_replaceable", "new_file", "other_columns"]
+__all__ = ["APPENDED", "Reporter", "check_replaceable", "new_file", "other_columns"]
+
+#: The arguments of most reporters that continue existing files.
+APPENDED: Mapping[str, Any] = MappingProxyType({"append": True, "overwrite": False})
 
 
 class Reporter(Recorded):

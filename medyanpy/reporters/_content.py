@@ -86,8 +86,7 @@ class Content:
             if (shown := jump.in_frames()) is not None:
                 self._jumps[f"medyanpy/jumps/{k}"] = (name, *shown)
         #: The name of each force whose energy frames hold.
-        names = dict(enumerate(simulation.system.force_names))
-        self._energies = {f"{hdf5.ENERGIES_AT}/{k}": name for k, name in names.items()}
+        self._energies = {f"{hdf5.ENERGIES_AT}/{k}": name for k, name in enumerate(simulation.system.force_names)}
         if like is not None:
             self._energies = hdf5.energies_in(like)
         self._set_connectivity(links, like)
@@ -131,9 +130,8 @@ class Content:
             self._links = {name: force for name, force in self._links.items() if name in known}
             if self.links:
                 self._rooms = {name: known[name]["value"].shape[1] for name in self._links}
-        numbers = {name: k for k, name in enumerate(names)}
         #: Where those of each force are in files.
-        self._links_at = {name: f"{hdf5.FORCE_LINKS}/{numbers[name]}" for name in self._links}
+        self._links_at = {name: f"{hdf5.FORCE_LINKS}/{names.index(name)}" for name in self._links}
         if like is not None:
             self._links_at = {name: known[name].name[1:] for name in self._links}
 
@@ -263,8 +261,6 @@ class Content:
         for handle in self._simulation.topology.oriented_handles:
             out[handle.beads] = handle.row_numbers
         return out
-
-    # Writing ------------------------------------------------------------------------------------------------
 
     def lay_out(self, file: "h5py.File", follows: hdf5.Before | None) -> None:
         """Write all of a file but frames, which alone can be added once readers are allowed; `follows` are the frames
@@ -401,8 +397,6 @@ class Content:
         jump = cast("Jump", self._simulation.system[name])
         return {side: sites.arrays for side, sites in jump.beside_frames().items()}
 
-    # Comparing ----------------------------------------------------------------------------------------------
-
     def difference(self, file: "h5py.File") -> str:
         """Return the reason why a file cannot take more frames of the simulation; empty where it can."""
         topology = self._simulation.topology
@@ -434,7 +428,7 @@ class Content:
                     "append with the options it was written with"
                 )
         for path, (name, *_) in self._jumps.items():
-            there = _read_sites(file[path])
+            there = hdf5.read_sites(file[path])
             here = self._sites_of(path)
             same = all(
                 key in there[side] and np.array_equal(a, there[side][key])
@@ -448,7 +442,7 @@ class Content:
         if self.links_have_changed:
             return "it has no room for so many links"
         for name, path in self._links_at.items() if not self.links else ():
-            pairs = zip(self._linked[name], _read_sites(file[path]).values(), strict=True)
+            pairs = zip(self._linked[name], hdf5.read_sites(file[path]).values(), strict=True)
             if not all(sites.is_same(arrays) for sites, arrays in pairs):
                 return f"the links of {name} are others"
         if not self.faces and "medyanpy/faces" in file:
@@ -467,14 +461,10 @@ def _room_for(links: int) -> int:
 
 
 def _write_sites(group: "h5py.Group", sites: dict[str, dict[str, np.ndarray]]) -> None:
-    """Write the arrays, for each side, of which `Sites.from_arrays` makes the same sites."""
+    """Write what `hdf5.read_sites` reads."""
     for side, arrays in sites.items():
         for key, value in arrays.items():
             group.create_dataset(f"{side}/{key}", data=value)
-
-
-def _read_sites(group: "h5py.Group") -> dict[str, dict[str, np.ndarray]]:
-    return {side: {key: value[()] for key, value in group[side].items()} for side in "ab"}
 
 
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:

@@ -32,9 +32,6 @@ __all__ = ["bring_back", "calls_of", "written_down"]
 _STREAMS = ("stdout", "stderr")
 
 
-# Writing -----------------------------------------------------------------------------------------------------------
-
-
 def written_down(simulation: "Simulation", folder: Path, owing: Collection[Any]) -> list[dict[str, Any]]:
     """Return the trees of all reporters, flushed first, for a checkpoint in this folder."""
     for reporter in simulation.reporters:
@@ -93,9 +90,6 @@ def _calls(tree: Any) -> bool:
     if isinstance(tree, dict):
         return "function" in tree or any(map(_calls, tree.values()))
     return isinstance(tree, list) and any(map(_calls, tree))
-
-
-# Reading -----------------------------------------------------------------------------------------------------------
 
 
 def bring_back(

@@ -5,11 +5,10 @@ import itertools
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -18,7 +17,7 @@ from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import plain_name, whole_number
 from medyanpy.core.handles import Handle
 from medyanpy.errors import OutputError, ParameterError, shortened
-from medyanpy.reporters._base import Reporter, new_file, other_columns
+from medyanpy.reporters._base import APPENDED, Reporter, new_file, other_columns
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class TableReporter(Reporter):
     """
 
     files: tuple[str, ...] = ("file",)
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool, comment: str = ""
@@ -89,7 +88,9 @@ class TableReporter(Reporter):
     def _follow(self, simulation: "Simulation") -> None:
         """Follow the simulation to a step: start the table where that has not been done; see `_begin` and `_cut`."""
 
-    # Calls of a Simulation ----------------------------------------------------------------------------------
+    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
+        self._attach(simulation)
+        return super().describe_next_report(simulation)
 
     def mark(self, simulation: "Simulation") -> int | None:
         """Return the number of rows, which does not depend on the wall clock in them."""
@@ -139,8 +140,6 @@ class TableReporter(Reporter):
             with suppress(OSError):
                 if self._path.stat().st_size == 0:
                     self._path.unlink()
-
-    # Implementation -----------------------------------------------------------------------------------------
 
     @property
     def _place(self) -> Path:

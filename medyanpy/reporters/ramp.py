@@ -37,18 +37,17 @@ class Ramp(Reporter):
     Parameters
     ----------
     numbers : dict of str to dict
-        By the names of forces and jumps (`System.force_names`, `System.jump_names`), what each of their numbers is to
-        be: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. ``"integrator"`` has timestep, temperature and kT,
-        ``"box"`` the lengths x, y and z of a periodic box, with which beads are scaled (`Context.set_box`). A sequence
-        of two values or more is followed from one to the next in equal times, linearly; each value is what ``set``
-        takes: a number, or an array. A function of the fraction f of the steps, 0 to 1, is any other course.
+        Numbers by the names of forces and jumps: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. ``"integrator"`` has
+        timestep, temperature and kT, ``"box"`` the lengths x, y and z of a periodic box, with which beads are scaled
+        (`Context.set_box`). A sequence of two values or more, as ``set`` takes them, is followed linearly, from one to
+        the next in equal times; any other course is a function of the fraction of the steps, 0 to 1.
     steps : int, >= 1
         How many steps it takes.
     start : int, >= 0
         The `Simulation.current_step` at which it starts.
     every : int, >= 1
-        Steps for which numbers stay as they are. Setting them costs a few evaluations of the energy, and a look at the
-        longest timestep: as much as 15 to 35 steps of a membrane of 2562 vertices, where 50 is a good choice.
+        Steps for which numbers stay as they are. Setting them costs as much as 15 to 35 steps of a membrane of 2562
+        vertices, where 50 is a good choice.
 
     Raises
     ------
@@ -70,15 +69,13 @@ class Ramp(Reporter):
 
     so that the ramp back, from λ(1) to λ(0), is this one backwards in time. Crooks' relation holds for the pair, and
     Jarzynski's equality for either, at any speed and any `every`, up to the error of the timestep (add the shadow work:
-    :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). All that is
-    done from outside in these steps is in the work, also that of other ramps and callbacks. It is measured by
-    `Simulation.report_work`, which is switched on. A temperature or timestep does no work when it changes. A box that
-    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add :math:`-n kT
-    \ln(V_1/V_0)` for the n that are scaled.
+    :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). The work of
+    other ramps and callbacks in these steps is. It is measured by `Simulation.report_work`, which is switched on.
+    Temperature and timestep do no work. A box takes beads with it: to the change of the energy, which is booked, the
+    equalities add :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
 
-    The numbers at a step follow from the step, so that a run which resumes from a checkpoint has the same bits; the
-    checkpoint holds the ramp (but not a function; :doc:`/restarts`) and where its account stood. After its end it
-    changes nothing any more.
+    Numbers follow from the step, so that a resumed run has the same bits; a checkpoint holds the ramp (but not a
+    function; :doc:`/restarts`) and where its account stood.
 
     References
     ----------
@@ -179,8 +176,6 @@ class Ramp(Reporter):
         self._before = None if mark["before"] is None else float(mark["before"])
         self.work = np.nan if mark["work"] is None else float(mark["work"])
         self._has_ended = mark["ended"]
-
-    # Implementation -------------------------------------------------------------------------------------------
 
     def _act(self, simulation: "Simulation") -> None:
         """Let numbers be what they are from this step on; called as often as you like."""

@@ -1,9 +1,8 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,9 +11,9 @@ from medyanpy._tools.images import box_lengths
 from medyanpy._tools.sums import total
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Membrane
-from medyanpy.core.handles import Handle
 from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
 from medyanpy.mesh import geometry
+from medyanpy.reporters._base import APPENDED
 from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology
 
@@ -98,11 +97,6 @@ def _length(c: int) -> Callable[[Row], float]:
     return value
 
 
-def _may_move(handle: Handle) -> bool:
-    """Tell whether a handle may move, also without beads yet; not one that has its temperature with another."""
-    return bool(handle.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
-
-
 def _remaining(row: Row) -> float:
     left = max(0, row.total_steps - row.state.step)
     return left / row.mean_speed if row.mean_speed > 0.0 else float("nan")
@@ -167,8 +161,7 @@ class StateDataReporter(TableReporter):
     acceptance : bool
         Of all tries of blocks M( ) so far those accepted; needs a word with one.
     area, volume : bool
-        Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are. Membranes that close
-        through the sides of a box have no volume.
+        Of all membranes together, nm^2; of closed ones, not through the sides of a box, nm^3.
     box : bool
         Lengths of the periodic box along x, y and z, nm; nan in open directions.
     speed : bool
@@ -184,8 +177,7 @@ class StateDataReporter(TableReporter):
     comment : str
         Before the titles: ``"#"`` for `numpy.loadtxt`, or ``""`` for pandas and spreadsheets.
     append : bool
-        Continue an existing file. Its titles must be the same. Rows of steps that are still to come (a run that resumes
-        from an earlier checkpoint) are cut off, if it has a Step column.
+        Continue an existing file of the same titles; with a Step column, without rows of steps still to come.
     overwrite : bool
         Replace an existing file.
 
@@ -196,8 +188,7 @@ class StateDataReporter(TableReporter):
         process is writing, or one to append to that has other columns. Area without a membrane, volume without a closed
         one, box without a periodic box, acceptance with a word without M( ).
     OutputError
-        From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
-        possible.
+        From ``Simulation.step`` or `flush`: the file cannot be written; the row waits until it can.
 
     Notes
     -----
@@ -217,7 +208,7 @@ class StateDataReporter(TableReporter):
     4,2.0
     """
 
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
@@ -243,12 +234,6 @@ class StateDataReporter(TableReporter):
         # Last: it opens the file.
         super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
 
-    # Calls of a Simulation ----------------------------------------------------------------------------------
-
-    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
-        self._attach(simulation)
-        return {**super().describe_next_report(simulation), "include": self._needs}
-
     def report(self, simulation: "Simulation", state: "State") -> None:
         self._attach(simulation)
         assert self._clock is not None
@@ -258,8 +243,6 @@ class StateDataReporter(TableReporter):
         self._put(self._separator.join(column.text(row) for column in self._columns))
         self._last_step = state.step
         self._wrote(1)
-
-    # Implementation -----------------------------------------------------------------------------------------
 
     def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
@@ -274,7 +257,7 @@ class StateDataReporter(TableReporter):
             if "box" in self._wanted and simulation.system.box is None:
                 raise ParameterError("StateDataReporter: box is asked for, but the system has none")
             self._columns = self._columns_for(simulation.topology)
-            self._needs = sorted({column.needs for column in self._columns} - {""})
+            self.include = tuple(sorted({column.needs for column in self._columns} - {""}))
             last, elapsed, before = self._begin(simulation.topology), "Elapsed Time (s)", 0.0
             if last and elapsed in self._titles:
                 before = self._number_in(last, self._titles.index(elapsed), float)
@@ -300,8 +283,9 @@ class StateDataReporter(TableReporter):
         for column in COLUMNS:
             if column.keyword not in self._wanted:
                 continue
-            each = [_temperature_of(handle.name) for handle in topology.handles if _may_move(handle)]
-            columns += each if column.keyword == "temperatures" else [column]
+            # Of what may move, also without beads yet; not of what has its temperature with another.
+            own = [h for h in topology.handles if h.measured_with is h and (h.degrees_of_freedom or not len(h))]
+            columns += [_temperature_of(h.name) for h in own] if column.keyword == "temperatures" else [column]
         return columns
 
     def _titles_for(self, topology: Topology) -> list[str]:

@@ -1,9 +1,7 @@
 """Trajectories: what of a simulation goes into H5MD files, and when; `medyanpy.files.writer` writes them."""
 
 import weakref
-from collections.abc import Mapping
 from contextlib import ExitStack
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +12,7 @@ from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TrajectoryWarning, shown, warn_outside
 from medyanpy.files import hdf5
 from medyanpy.files.writer import File, Writer
-from medyanpy.reporters._base import Reporter, check_replaceable, new_file
+from medyanpy.reporters._base import APPENDED, Reporter, check_replaceable, new_file
 from medyanpy.reporters._content import Content
 
 if TYPE_CHECKING:
@@ -35,47 +33,49 @@ class TrajectoryReporter(Reporter):
         Steps between frames; frames are at multiples of it, never at step 0. (``reporter.report(simulation,
         simulation.context.get_state(positions=True, energy=True))`` writes one at any time.)
     velocities : bool
-        Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
+        Write velocities too, and angular momenta of oriented beads.
     faces : bool, optional
         Write the triangles of membranes with every frame, for runs in which edges are flipped. By default, from the
         first flip on, which starts a new segment where frames have been written before.
     precision : "double" or "single"
-        Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
-        is good to 0.0005 nm in a cell of 10 µm.
+        Double keeps every bit; single halves the file, and is good to 0.0005 nm in a cell of 10 µm.
     overwrite : bool
         Replace an existing file.
     append : bool
-        Continue an existing file of the same topology, also one that a crash left behind. Frames after the step
-        at which the simulation stands are dropped, as it will write them again, and segments of these removed.
+        Continue an existing file of the same topology, also one that a crash left behind, without frames and segments
+        that
+        the simulation has yet to reach.
 
     Raises
     ------
     ParameterError
-        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
-        one that another process is writing; segments of another run. The latter at the start of the first
-        ``Simulation.step``, before its first step. Triangles that have changed, with ``faces=False``. A state from
-        before the last frame, or before an edit; a child that was forked from the process whose file it is.
+        A file that exists, cannot be written, or is written by another process; one to append to that is not a
+        trajectory,
+        or of another topology; segments of another run, before the first step. Triangles that have changed, with
+        ``faces=False``; a state from before the last frame, or before an edit; a forked child.
     OutputError
         From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
         ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.
 
     Notes
     -----
-    Beside positions frames hold the energy of every force, what is joined where that changes, and links; beside the
-    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, the file
-    holds the reason.
+    Frames also hold the energy of every force, links, and what is joined where that changes; beside them stands what
+    was
+    simulated, as `medyanpy.serialize` writes it, or why that cannot be written.
 
-    Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
-    once. Memory does not grow with the number of frames. It may be flushed from another thread.
+    Frames wait in memory until their chunk is full or 30 s have passed; `flush`, from any thread, makes them safe on
+    disk.
 
-    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan in rows without a bead. A
-    file serves until an edit changes what stands beside its frames (more rows than there was room for, other masses,
-    another kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
-    segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
+    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan in rows without a bead.
+    After an
+    edit of what stands beside frames (more rows than there was room for, masses, kinds of beads, forces), or of the
+    links of
+    `medyanpy.forces.Links`, the next frame begins a segment, a file of its own: ``run.part0002.h5`` after ``run.h5``.
+    `Trajectory` reads all of them as one.
     """
 
     files: tuple[str, ...] = ("path",)
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
         self, path: Any, interval: int, *, velocities: bool = False, faces: bool | None = None,
@@ -170,7 +170,11 @@ class TrajectoryReporter(Reporter):
         writer = self._writer or self._open(simulation)
         if max(writer.last_step, self._before.step) > simulation.current_step:
             with Interrupts(), writing("TrajectoryReporter", self._path):
-                self._go_back(simulation, writer)
+                # Shrinking is not for the eyes of readers: a shorter copy takes the place.
+                writer.flush()
+                file, content, number, before = self._shortened(simulation, None, "anywhere")
+                writer.go_on_in(file)
+                self._take_over(simulation, content, number, before)
         layout = simulation.context.layout
         content = self._content
         flipped = layout.triangulation.may_change and not content.faces
@@ -184,14 +188,6 @@ class TrajectoryReporter(Reporter):
             with Interrupts(), writing("TrajectoryReporter", self._path):
                 self._follow(simulation, writer, content.faces or flipped, content.links or linked)
         return writer
-
-    def _go_back(self, simulation: "Simulation", writer: Writer) -> None:
-        """Drop frames that the simulation has yet to reach."""
-        # Shrinking is not for the eyes of readers: a shorter copy takes the place.
-        writer.flush()
-        file, content, number, before = self._shortened(simulation, None, "anywhere")
-        writer.go_on_in(file)
-        self._take_over(simulation, content, number, before)
 
     def _follow(self, simulation: "Simulation", writer: Writer, faces: bool, links: bool) -> None:
         """Follow an edit of the simulation: begin a segment where the file does not serve any more."""
@@ -240,8 +236,6 @@ class TrajectoryReporter(Reporter):
                 f"TrajectoryReporter: {found[0]} exists by now; give overwrite=True to replace it or append=True to "
                 "continue"
             )
-
-    # Segments -----------------------------------------------------------------------------------------------
 
     def _content_of(self, simulation: "Simulation", faces: bool, *, links: bool = False, like: Any = None) -> Content:
         return Content(
@@ -298,9 +292,6 @@ class TrajectoryReporter(Reporter):
 
     def _tell_of_next(self, part: hdf5.Part) -> None:
         """Write into a segment that another follows, where a crash has come before that."""
-        with hdf5.open_to_read(part.path, left=True) as old:
-            if hdf5.NEXT not in old:
-                return
         file = File.copy(part.path, part.frames)
         try:
             file.tell_of_next()

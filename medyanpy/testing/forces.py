@@ -92,11 +92,10 @@ def check_force(case: ForceCase) -> None:
     Second derivatives of the energy, where a force offers them, are symmetric and equal central differences of the
     force; third ones equal differences of the second. No term of the case may be near a place where they jump.
 
-    Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
-    Values just outside the domain of a number are refused by `set` and by the constructor, which name the number, the
-    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made again from
-    its arguments it has the same numbers, to the bit. Numbers set while a context runs have there the results of a
-    force made with them.
+    Its numbers are attributes; assigning to one that can be set does what `set` does, all else is refused. Values just
+    outside the domain of a number, nan, infinities, other shapes and types are refused by `set` and by the constructor,
+    which name number, place and bound, and change nothing. Made again from its arguments it has the same numbers, to
+    the bit. Numbers set while a context runs have there the results of a force made with them.
     """
     check_numbers(case)
     check_domains(case)

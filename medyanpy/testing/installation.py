@@ -169,7 +169,7 @@ _OF_WEIGHTS = ("MembraneField", "CustomMembraneField", "PythonMembraneField")
 
 
 def check_installation(threads: int | None = None) -> Iterator[Finding]:
-    """Check an installation, one finding after another; takes less than half a minute.
+    """Check an installation, one `Finding` after another; takes less than half a minute.
 
     Every force against differences of its energy, along a random direction in which everything moves and turns. The
     same bits of a run on one thread and on several, with every instruction set that is built and that the processor
@@ -179,10 +179,6 @@ def check_installation(threads: int | None = None) -> Iterator[Finding]:
     ----------
     threads : int, optional
         How many several are; as many as the machine offers, and two at least.
-
-    Yields
-    ------
-    Finding
     """
     for name, make in FORCES.items():
         yield _of_a_force(name, make)
@@ -238,9 +234,6 @@ def _turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     by = np.column_stack([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors])
     out = quaternions.product(q, by)
     return np.asarray(out / np.linalg.norm(out, axis=1)[:, None])
-
-
-# Bits ----------------------------------------------------------------------------------------------------------------
 
 
 def digest(threads: int, through: Path | None = None) -> str:

@@ -2,7 +2,8 @@
 
 Every check returns its p-value, fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and reports in
 its message how large the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely,
-to find the error that the test claims to find with probability `POWER`. SciPy is needed.
+to find the error that the test claims to find with probability `POWER`. `what` names the samples in messages. SciPy is
+needed.
 """
 
 import numpy as np
@@ -32,7 +33,6 @@ def check_mean(
     Parameters
     ----------
     what : str
-        For messages.
     samples : (n,) array
         Independent of each other, in any order; n at least 2.
     expected : float
@@ -47,9 +47,9 @@ def check_mean(
     Raises
     ------
     AssertionError
-        If the mean is not the expected one; if the sample is blind (see `sees`); if samples are not finite. If fewer
-        than 20 members make the spread, as after a blow-up (unless the largest deviation is one of a normal sample of
-        this size, by Grubbs' test); if successive samples are correlated, without `time_series`.
+        If the mean is not the expected one; if the sample is blind (see `sees`) or not finite. If fewer than 20 members
+        make the spread, as after a blow-up (unless the largest deviation is one of a normal sample of this size, by
+        Grubbs' test); if successive samples are correlated, without `time_series`.
     ParameterError
         If there are too few samples.
 
@@ -57,8 +57,8 @@ def check_mean(
     -----
     Shares s of the squared deviations from the mean are carried by 1/Σs² members: n/3 of a normal sample, n/15 of the
     squares of normal numbers, 1 where one copy has exploded. With m of them the standard error is known to 1 in 2√m.
-    Honest samples of squares of normal numbers are refused in one of 600 cases with n = 1000, and hardly ever from n =
-    2000 on. With n = 100 they are refused in one of four: their t does not hold to one in a million either.
+    Samples of squares of normal numbers are refused in one of four cases with n = 100, in one of 600 with n = 1000, and
+    hardly ever from n = 2000 on.
     """
     from scipy import stats
 
@@ -80,7 +80,6 @@ def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: floa
     Parameters
     ----------
     what : str
-        For messages.
     one, other : (n,), (m,) arrays
         Independent samples, each as in `check_mean`.
     sees : float, optional
@@ -115,7 +114,6 @@ def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, se
     Parameters
     ----------
     what : str
-        For messages.
     one, other : (n,), (m,) arrays
         Independent samples.
     sees : float, optional
@@ -152,7 +150,6 @@ def check_variance(
     Parameters
     ----------
     what : str
-        For messages.
     sum_of_squares : float
         The sum of the squares of the samples.
     degrees_of_freedom : int
@@ -188,7 +185,6 @@ def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, see
     Parameters
     ----------
     what : str
-        For messages.
     counts, expected : (n,) arrays
         Independent counts, and what the law expects, each at least 5 and of the same sum.
     sees : float, optional

@@ -59,16 +59,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class ExportReport:
-    """Report of what `export` has written.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-        Of the files.
-    n_frames : int
-    left_out : tuple of str
-        Sentences on what of the run the format cannot hold.
-    """
+    """Report of what `export` has written: files, frames, and sentences on what the format cannot hold."""
 
     paths: tuple[Path, ...]
     n_frames: int
@@ -87,15 +78,14 @@ def export(
 ) -> ExportReport:  # fmt: skip
     """Write a trajectory in the format of another program.
 
-    The ending of `out` names the format. Lengths are nm, in DCD and PDB Å; times are s, in DCD ps. Beads that come and
-    go: GSD, extended XYZ and Simularium have in each frame the particles that are there; DCD, PDB and VTKHDF have all
-    rows in each, see below.
+    The ending of `out` names the format. Lengths are nm, in DCD and PDB Å; times are s, in DCD ps. Where beads come and
+    go, GSD, extended XYZ and Simularium have in each frame those that are there, DCD, PDB and VTKHDF all rows.
 
     {formats}
 
-    Periodic boxes are in all of them as far as a format has any, frame by frame; DCD and PDB have those that are
-    periodic in all directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures
-    show them in PLY and Simularium; and else those of one and the same image for ever.
+    Periodic boxes are written frame by frame; in DCD and PDB those that are periodic in all directions, in PLY as a
+    comment. Positions are inside in GSD, with the numbers of images; as pictures show them in PLY and Simularium; and
+    else those of one and the same image for ever.
 
     Parameters
     ----------
@@ -110,13 +100,12 @@ def export(
     Returns
     -------
     ExportReport
-        The files, and sentences that name what the format could not hold; ``print`` shows both.
 
     Raises
     ------
     ParameterError
         An ending of no format; a file that exists or is the source itself; a source that is not a trajectory, is
-        damaged, of a later version or without frames. An empty choice of frames, or what the format cannot hold at all.
+        damaged or without frames; an empty choice of frames, or what the format cannot hold at all.
     ImportError
         A format needs an extra that is not installed.
     OutputError
@@ -135,10 +124,8 @@ def export(
     >>> report = mp.export(folder / "run.h5", folder / "run.simularium")
     >>> report.n_frames
     3
-    >>> for sentence in report.left_out:
-    ...     print(sentence)
-    Simularium files are written without masses.
-    Simularium files are written without numbers in double precision.
+    >>> report.left_out[0]
+    'Simularium files are written without masses.'
     """
     out = file_path("export: out", out)
     if out.suffix.lower() not in FORMATS:

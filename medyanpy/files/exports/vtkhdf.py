@@ -155,8 +155,6 @@ class _File:
         else:
             self._there[key] = _packed(group, name, values)
 
-    # Columns of frames, for each bead -------------------------------------------------------------------------------
-
     def _write_points(self, starts: np.ndarray) -> None:
         data = self._root.create_group("PointData")
         offsets = self._steps.create_group("PointDataOffsets")
@@ -251,8 +249,6 @@ class _File:
             mapping.create(data, name, np.dtype("<f8"))
             self._index(offsets, name, np.arange(n_steps))
             self._index(sizes, name, np.ones((n_steps, 2), np.int64))
-
-    # Cells -------------------------------------------------------------------------------------------------------
 
     def _write_cells(self, n_steps: int) -> None:
         """Write the cells of one kind. Parts of the format are here different sets of cells, and of points."""
