@@ -481,7 +481,7 @@ def test_a_run_resumes_without_make(tmp_path):
     (tmp_path / "text").write_text("not a checkpoint")
     with pytest.raises(mp.ParameterError, match=r"run: .*text is not a checkpoint"):
         mp.run(tmp_path / "text", until=20)
-    with pytest.raises(mp.ParameterError, match="until = 10 but .* is at step 60 already"):
+    with pytest.raises(mp.ParameterError, match=r"run: until = 10 but .* is at step 60 already"):
         mp.run(folder, until=10)
 
 

@@ -93,8 +93,8 @@ def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exceptio
     if isinstance(name, str) and name in named:
         return named[name]
     hint = did_you_mean(name, named) if isinstance(name, str) else ""
-    there = f"here are: {', '.join(map(repr, named)) or 'none'}"
-    raise error(f"there is no {noun} {name!r}{hint} T{there}" if hint else f"there is no {noun} {name!r}; t{there}")
+    before = f"{hint} There" if hint else "; there"
+    raise error(f"there is no {noun} {name!r}{before} are: {', '.join(map(repr, named)) or 'none'}")
 
 
 def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[str], NoReturn]:

@@ -195,10 +195,9 @@ def reserve(file: int, start: int, end: int) -> None:
 
 def in_place(path: Path, file: int) -> bool:
     """Tell whether an open file is the one that has this name."""
-    try:
+    with suppress(OSError):
         return os.path.samestat(os.stat(path), os.fstat(file))
-    except OSError:
-        return False
+    return False
 
 
 def check_in_place(what: str, path: Path, file: int) -> None:

@@ -316,11 +316,8 @@ def _table(sets: list[dict[str, Any]], replicas: list[Replica], records: list[di
     results: list[str] = []
     rows = []
     for replica, record in zip(replicas, records, strict=True):
-        row = {
-            **replica.parameters,
-            "replica": replica.index[1], "seed": replica.seed,
-            **{name: record[name] for name in ("steps", "status", "error")},
-        }  # fmt: skip
+        row = {**replica.parameters, "replica": replica.index[1], "seed": replica.seed}
+        row |= {name: record[name] for name in ("steps", "status", "error")}
         if record["result"] is not None:
             result = values_of_text(record["result"])
             result = result if isinstance(result, dict) else {"result": result}

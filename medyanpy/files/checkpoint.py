@@ -11,6 +11,8 @@ import math
 import os
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -137,33 +139,36 @@ def _crc(file: BinaryIO, n: int) -> int:
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read and check a file, of which no code is run, with no more memory than arrays of its size and the tree of its
     text take."""
-    import zipfile
-
     if not os.path.isfile(path):
         raise ParameterError(f"checkpoint {path} {'is not a file' if os.path.exists(path) else 'does not exist'}")
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
-        size = _check_sum(file, path)
-        with zipfile.ZipFile(file) as archive:
-            _check_members(archive, size)
-            head = tree_of(archive.read(_HEAD).decode(), str(path))
-            check_format(head, str(path), FORMAT, VERSION)
-            members = {
-                info.filename.removesuffix(".npy"): _array(archive, info)
-                for info in archive.infolist()
-                if info.filename.endswith(".npy")
-            }
+        with _opened(file, _check_sum(file, path), path) as (archive, head):
+            arrays = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+            members = {info.filename.removesuffix(".npy"): _array(archive, info) for info in arrays}
         step = head["step"]
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
             raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
         since = _since(head["since"], step, path)
         content = content_of(head["document"], f"{path}: document")
-        arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
+        state = {name.removeprefix("state/"): a for name, a in _below("state", members).items()}
         content = arrays_together(content, _below("document", members), f"{path}: content")
         # Checkpoints of a Context have no reporters.
         reporters = arrays_together(head.get("reporters", []), _below("reporters", members), f"{path}: reporters")
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
-        return Checkpoint(path, content, arrays, step, since, reporters)
+        return Checkpoint(path, content, state, step, since, reporters)
+
+
+@contextmanager
+def _opened(file: BinaryIO, size: int, path: Path) -> "Iterator[tuple[zipfile.ZipFile, Any]]":
+    """Open the archive of a checkpoint of a size, and read its text."""
+    import zipfile
+
+    with zipfile.ZipFile(file) as archive:
+        _check_members(archive, size)
+        head = tree_of(archive.read(_HEAD).decode(), str(path))
+        check_format(head, str(path), FORMAT, VERSION)
+        yield archive, head
 
 
 def _below(place: str, members: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -172,14 +177,9 @@ def _below(place: str, members: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def read_head(path: Path) -> dict[str, Any]:
     """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is."""
-    import zipfile
-
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
-        size = _sum_at_end(file)[0]
-        with zipfile.ZipFile(file) as archive:
-            _check_members(archive, size)
-            head = tree_of(archive.read(_HEAD).decode(), str(path))
-        check_format(head, str(path), FORMAT, VERSION)
+        with _opened(file, _sum_at_end(file)[0], path) as (_, head):
+            pass
         if type(head["step"]) is not int or not isinstance(head.get("reporters", []), list):
             raise ValueError("its step is missing, or its reporters are not a list")
         return dict(head)

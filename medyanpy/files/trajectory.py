@@ -26,7 +26,6 @@ from medyanpy.system import System
 
 __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
 
-
 class Frame(Snapshot):
     """One frame of a trajectory; attributes are read from the file when they are used.
 
@@ -366,15 +365,10 @@ class Frames(Sequence[Frame]):
     def __getitem__(self, index: int | slice) -> "Frame | Frames":
         if isinstance(index, slice):
             return Frames(self._trajectory, self._index[index])
-        _check_index(index)
-        try:
-            return self._trajectory[self._index[index]]
-        except IndexError:
-            raise IndexError(f"frame {index} of {self!r}: there is no such frame") from None
+        return self._trajectory[_at(self._index, index, f"{self!r}: there is")]
 
     def __iter__(self) -> Iterator[Frame]:
-        for i in self._index:
-            yield self._trajectory[i]
+        return map(self._trajectory.__getitem__, self._index)
 
     def __add__(self, other: Sequence[Frame]) -> list[Frame]:
         return [*self, *other] if isinstance(other, Sequence) else NotImplemented
@@ -386,9 +380,15 @@ class Frames(Sequence[Frame]):
         return f"Frames({len(self)} of {self._trajectory!r})"
 
 
-def _check_index(index: Any) -> None:
+def _at(frames: range, index: Any, of: str) -> int:
+    """Return the number of one of some frames."""
     if not hasattr(index, "__index__"):
         raise ParameterError(f"frames are counted by whole numbers, and slices of these, not {shown(index)}")
+    try:
+        number: int = frames[index]
+        return number
+    except IndexError:
+        raise IndexError(f"frame {index} of {of} no such frame") from None
 
 
 class Trajectory(Displayed, Segments, Sequence[Frame]):
@@ -555,15 +555,10 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
         """Return a frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
             return Frames(self, range(len(self))[index])
-        _check_index(index)
-        try:
-            return Frame(self, range(len(self))[index])
-        except IndexError:
-            raise IndexError(f"frame {index} of {len(self)}: {self._path} has no such frame") from None
+        return Frame(self, _at(range(len(self)), index, f"{len(self)}: {self._path} has"))
 
     def __iter__(self) -> Iterator[Frame]:
-        for i in range(len(self)):
-            yield Frame(self, i)
+        return (Frame(self, i) for i in range(len(self)))
 
     def close(self) -> None:
         """Let go of the files; frames cannot be read afterwards."""

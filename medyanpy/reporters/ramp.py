@@ -191,13 +191,13 @@ class Ramp(Reporter):
         if step == self.start and self._before is None:
             simulation.report_work = True
             self._set(simulation, 0.0)
-            self._before = simulation.context.get_state(energy=True).protocol_work
+            self._before = float(simulation.context.get_state(energy=True).protocol_work)
         first, last = self._block(step)
         self._set(simulation, 1.0 if step == self.end else (0.5 * (first + last) - self.start) / self.steps)
         if step == self.end:
             self._has_ended = True
             if self._before is not None:
-                self.work = simulation.context.get_state(energy=True).protocol_work - self._before
+                self.work = float(simulation.context.get_state(energy=True).protocol_work) - self._before
 
     def _block(self, step: int) -> tuple[int, int]:
         """Return the steps around this one, all of which are made with the same numbers."""

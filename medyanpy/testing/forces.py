@@ -378,12 +378,10 @@ def _inside(domain: Domain) -> list[Any]:
 
 
 def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
-    """Return values that are to be refused, just outside and of every wrong kind, with the words that messages have
-    after the name, and other words in them."""
+    """Return values to be refused, just outside and of every wrong kind, with words that messages have of them."""
     bad = [np.nan, np.inf, -np.inf]
     bad += [b for b in (domain.above, domain.below) if b is not None]
-    bad += [np.nextafter(domain.at_least, -np.inf)] if domain.at_least is not None else []
-    bad += [np.nextafter(domain.at_most, np.inf)] if domain.at_most is not None else []
+    bad += [np.nextafter(b, far) for b, far in ((domain.at_least, -np.inf), (domain.at_most, np.inf)) if b is not None]
     good = float(np.ravel(_inside(domain)[0])[0])
     shapes: list[tuple[int, ...]] = [] if domain.size else [()]
     shapes += [()] if domain.or_number else []

@@ -38,7 +38,15 @@ _STEPS = 40
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check of an installation; `detail` is a number, or why it failed."""
+    """Result of one check of an installation.
+
+    Attributes
+    ----------
+    name : str
+    passed : bool
+    detail : str
+        A number, or why it failed.
+    """
 
     name: str
     passed: bool

@@ -4,7 +4,7 @@ import importlib
 import os
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -59,7 +59,16 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class ExportReport:
-    """Report of what `export` has written: files, frames, and sentences on what the format cannot hold."""
+    """Report of what `export` has written.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        Of the files.
+    n_frames : int
+    left_out : tuple of str
+        Sentences on what of the run the format cannot hold.
+    """
 
     paths: tuple[Path, ...]
     n_frames: int
@@ -188,7 +197,6 @@ def _chosen(trajectory: Trajectory, frames: slice | None) -> range:
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    try:
+    with suppress(OSError):
         return os.path.samefile(path, other)
-    except OSError:
-        return False
+    return False
