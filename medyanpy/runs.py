@@ -22,7 +22,7 @@ from medyanpy.files.documents import deserialize
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
 from medyanpy.simulation import Simulation
 
-__all__ = ["CHECKPOINT", "FromDocument", "RunOutcome", "resume", "run"]
+__all__ = ["CHECKPOINT", "FromDocument", "RunOutcome", "run"]
 
 #: The name of the checkpoint in the folder of a run.
 CHECKPOINT = "run.checkpoint"
@@ -120,22 +120,29 @@ class _TimeUpError(BaseException):
 
 @plainly_called
 def run(
-    directory: str | os.PathLike[str], make: Callable[[Path], Simulation] | str | os.PathLike[str], *, until: int,
-    walltime: float | str | None = None, threads: int | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None,
-) -> RunOutcome:  # fmt: skip
+    directory: str | os.PathLike[str],
+    make: Callable[[Path], Simulation] | str | os.PathLike[str] | None = None,
+    *,
+    until: int,
+    walltime: float | str | None = None,
+    threads: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    progress: bool | None = None,
+) -> RunOutcome:
     """Start a run in a folder of its own, resume it, or find that it is done: the same call, as often as it takes.
 
     Parameters
     ----------
     directory : path
-        The folder, made where missing. A later call reads its ``run.checkpoint``.
-    make : callable, or document
-        ``make(directory)`` is called where there is no checkpoint, with an absolute Path, and returns a `Simulation`
-        whose reporters write into it: ``TrajectoryReporter(directory / "run.h5", 1000)``. Without a
-        `CheckpointReporter` of ``directory / "run.checkpoint"`` one is saved every minute, or as rarely as keeps that
-        to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
-        ``FromDocument(document)``.
+        The folder; made where it is not there. Its ``run.checkpoint`` is all that a later call goes by. Without `make`
+        also a checkpoint, in the place of which that of the last step is saved; for one that a `CheckpointReporter`
+        with ``{step}`` has written, in the place that this reporter has for it.
+    make : callable, or document, optional
+        ``make(directory)`` is called where there is no checkpoint yet, with the folder as an absolute Path, and returns
+        a `Simulation` whose reporters write into it: ``TrajectoryReporter(directory / "run.h5", 1000)``. Where none of
+        them is a `CheckpointReporter` of ``directory / "run.checkpoint"``, one is saved every minute, or as rarely as
+        keeps that to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
+        ``FromDocument(document)``. Without it the call resumes a run that has begun.
     until : int, >= 0
         The `Simulation.current_step` at which the run is done. To continue, call with a larger one.
     walltime : float, s, > 0, or str, optional
@@ -154,9 +161,9 @@ def run(
     Raises
     ------
     ParameterError
-        A folder that is a file, or whose run is farther than `until`, under way in another process, or without its
-        checkpoint. A text that is not the document of a Simulation; a `make` that returns something else, or whose
-        reporters write elsewhere, or over what is there.
+        A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
+        its checkpoint, or without `make` has none. A text that is not the document of a Simulation; a `make` that
+        returns something else, or whose reporters write elsewhere, or over what is there.
     WalltimeError
         A walltime too short for a single step; that step is saved.
     SimulationError
@@ -190,83 +197,67 @@ def run(
     """
     until = whole_number("run: until", until, at_most=2**63 - 1)
     deadline = Deadline(None if walltime is None else seconds_of("run: walltime", walltime))
-    if not callable(make) and not isinstance(make, str | os.PathLike):
-        raise ParameterError(f"run: make must be a callable, a document or the path of one, not {shown(make)}")
-    folder = _folder(directory)
-    begin = make if callable(make) else FromDocument(make, functions=functions)
-    path = folder / CHECKPOINT
+    begin = _beginning(make, functions)
+    path = _begun(directory) if begin is None else _folder(directory) / CHECKPOINT
     action: Literal["started", "resumed"] = "resumed" if path.exists() else "started"
-    if path.exists() and _was_done("run", path, until):
-        return RunOutcome(True, until, folder, "was done")
+    if path.exists() and _was_done(path, until):
+        return RunOutcome(True, until, path.parent, "was done")
     with _sigterm(deadline) as impatient:
 
         def start() -> Simulation:
+            if begin is None:
+                raise ParameterError(f"run: {path} has just gone")
             with impatient(), threads_by_default(threads):
-                return _made(begin, folder, until)
+                return _made(begin, path.parent, until)
 
         try:
-            simulation = Simulation._gone_on("run", path, start, threads, functions, None, writer_needed=False)
+            simulation = Simulation._resumed_or_started("run", path, start, threads, functions, None, False)
         except _TimeUpError:
-            return RunOutcome(False, 0, folder, action)
+            return RunOutcome(False, 0, path.parent, action)
         with simulation:
-            outcome = _go("run", simulation, path, until, deadline, action, progress)
-    _come_last(path, outcome)
+            outcome = _go(simulation, path, until, deadline, action, progress)
+    if outcome.finished:
+        # The checkpoint of a run that is done is its newest file, also when the others have been closed after it.
+        now = time.time_ns()
+        with suppress(OSError):
+            os.utime(path, ns=(now, now))
     return outcome
 
 
-@plainly_called
-def resume(
-    path: str | os.PathLike[str], *, until: int, walltime: float | str | None = None, threads: int | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None,
-) -> RunOutcome:  # fmt: skip
-    """Resume from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
+def _beginning(make: Any, functions: Any) -> Callable[[Path], Any] | None:
+    """Return what makes the simulation, if there is anything."""
+    if make is None or callable(make):
+        begin: Callable[[Path], Any] | None = make
+        return begin
+    if not isinstance(make, str | os.PathLike):
+        raise ParameterError(f"run: make must be a callable, a document or the path of one, not {shown(make)}")
+    return FromDocument(make, functions=functions)
 
-    Parameters
-    ----------
-    path : path
-        A checkpoint, which that of the last step replaces; a `CheckpointReporter` with ``{step}`` names another.
-    until, walltime, threads, functions, progress
-        As of `run`.
 
-    Returns
-    -------
-    RunOutcome
-        Its `directory` is that of the checkpoint.
+def _begun(directory: Any) -> Path:
+    """Return the checkpoint of a run that has begun: this file, or that in this folder."""
+    path = Path(os.path.abspath(file_path("run: directory", directory)))
+    if path.is_dir():
+        path /= CHECKPOINT
+    if not is_checkpoint(path):
+        how = "is not a checkpoint" if path.exists() else "does not exist: give `make` to start a run"
+        raise ParameterError(f"run: {path} {how}")
+    return path
+
+
+def _was_done(path: Path, until: int) -> bool:
+    """Tell whether nothing is left to do, so that no file is touched: no steps, no reports, and no frames to cut off
+    after a run that was to go farther. Files left open by a run that was killed after its last step count as work to
+    do.
 
     Raises
     ------
     ParameterError
-        A file that is not a checkpoint, or one of a later step; and as `Simulation.resume`.
-    SimulationError, OutputError
-        As of `run`.
+        The run is farther.
     """
-    until = whole_number("resume: until", until, at_most=2**63 - 1)
-    deadline = Deadline(None if walltime is None else seconds_of("resume: walltime", walltime))
-    path = Path(os.path.abspath(file_path("resume: path", path)))
-    if not is_checkpoint(path):
-        raise ParameterError(f"resume: {path} {'is not a checkpoint' if path.exists() else 'does not exist'}")
-
-    if _was_done("resume", path, until):
-        return RunOutcome(True, until, path.parent, "was done")
-
-    def gone() -> Simulation:
-        raise ParameterError(f"resume: {path} has just gone")
-
-    with (
-        _sigterm(deadline),
-        Simulation._gone_on("resume", path, gone, threads, functions, None, writer_needed=False) as simulation,
-    ):
-        outcome = _go("resume", simulation, path, until, deadline, "resumed", progress)
-    _come_last(path, outcome)
-    return outcome
-
-
-def _was_done(what: str, path: Path, until: int) -> bool:
-    """Tell whether nothing is left to do: no steps, no reports, no frames to cut off, no files left open by a killed
-    run. ParameterError where the run is farther."""
     head = read_head(path)
     if head["step"] > until:
-        raise _past(what, path, head["step"], until)
+        raise _past(path, head["step"], until)
     if head["step"] < until or any(isinstance(tree, dict) and tree.get("owes") for tree in head.get("reporters", [])):
         return False
     newest = os.stat(path).st_mtime_ns
@@ -275,14 +266,6 @@ def _was_done(what: str, path: Path, until: int) -> bool:
         # A writer that closes a file removes its lock. Other programs refuse an HDF5 file that was not closed.
         return False
     return all(os.stat(name).st_mtime_ns < newest for name in there if name != str(path))
-
-
-def _come_last(path: Path, outcome: RunOutcome) -> None:
-    """Make the checkpoint of a run that is done its newest file, also when the others have been closed after it."""
-    if outcome.finished:
-        now = time.time_ns()
-        with suppress(OSError):
-            os.utime(path, ns=(now, now))
 
 
 def _folder(directory: Any) -> Path:
@@ -312,7 +295,7 @@ def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
                         "make is called with the folder as its argument, for names such as directory / 'run.h5'"
                     )
         if simulation.current_step > until:
-            raise _past("run", folder, simulation.current_step, until)
+            raise _past(folder, simulation.current_step, until)
     except BaseException:
         simulation._close_quietly()
         for reporter in simulation.reporters:
@@ -322,18 +305,22 @@ def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
     return simulation
 
 
-def _past(what: str, where: Path, step: int, until: int) -> ParameterError:
-    return ParameterError(f"{what}: until = {until} but {where} is at step {step} already")
+def _past(where: Path, step: int, until: int) -> ParameterError:
+    return ParameterError(f"run: until = {until} but {where} is at step {step} already")
 
 
 def _go(
-    what: str, simulation: Simulation, path: Path, until: int, deadline: Deadline,
-    action: Literal["started", "resumed"], progress: bool | None,
-) -> RunOutcome:  # fmt: skip
+    simulation: Simulation,
+    path: Path,
+    until: int,
+    deadline: Deadline,
+    action: Literal["started", "resumed"],
+    progress: bool | None,
+) -> RunOutcome:
     """Take steps, and leave a checkpoint of the last."""
     before = simulation.current_step
     if before > until:
-        raise _past(what, path, before, until)
+        raise _past(path, before, until)
     # After a checkpoint that was written when not all had reported, the rest is to come.
     whole = before == until and not simulation._owed.plans
     if whole:
@@ -350,7 +337,7 @@ def _go(
         try:
             while True:
                 bar.within(Deadline(max(_EVERY, cost / _PART), deadline) if by_clock else deadline)
-                simulation._go(what, until, bar)
+                simulation._go("run", until, bar)
                 step = simulation.current_step
                 if step == until or bar.late_for(deadline):
                     break
@@ -364,7 +351,7 @@ def _go(
     save()
     if step == before + 1 < until and deadline.left < 0.0 and not deadline.stopped:
         raise WalltimeError(
-            f"{what}: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation "
+            f"run: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation "
             f"and take one step ({in_words(deadline.elapsed)}); the step is saved: give more time for others"
         )
     return RunOutcome(step == until, step, path.parent, action)

@@ -78,7 +78,7 @@ class Simulation(Displayed, Guarded):
         self.context: Context = Context(system, integrator, threads)
         self._reporters: list[Reporter] = []
         self._owed = _Owed()
-        # Gives back what `resume_or_start` has locked.
+        # Gives back what `resume` has locked.
         self._free: Callable[[], Any] = lambda: None
 
     @property
@@ -330,10 +330,7 @@ class Simulation(Displayed, Guarded):
 
     def _go(self, name: str, target: int, bar: Progress) -> None:
         """Take steps up to the target, or until the deadline of the bar, reporting on the way."""
-        with (
-            self.context.turn.taken(name, in_reports=False),
-            Interrupts(wanted=bool(self.reporters)) as interrupts,
-        ):
+        with self.context.turn.taken(name, in_reports=False), Interrupts(wanted=bool(self.reporters)) as interrupts:
             try:
                 self._report()
                 while self.current_step < target and not bar.time_is_up:
@@ -502,33 +499,44 @@ class Simulation(Displayed, Guarded):
     def resume(
         cls, path: Any, threads: int | None = None, functions: Mapping[str, Callable[..., Any]] | None = None,
         reporters: bool | None = None,
-    ) -> "Simulation":  # fmt: skip
+        *,
+        start: "Callable[[], Simulation] | None" = None,
+    ) -> "Simulation":
         """Make a simulation from a checkpoint alone, and continue with the same bits, also in the files of its
-        reporters.
+        reporters; with `start`, for scripts that may be killed and are started again, also where there is none yet.
 
         Parameters
         ----------
         path : path
+            With `start` that of the checkpoints that a `CheckpointReporter` of the simulation writes, also one with
+            ``{step}``: then the run resumes from the newest.
         threads : int, optional
             As in `Simulation`; need not be what it was.
         functions : dict of str to callable, optional
             The functions of Python forces, by the names of the forces: no file holds code.
         reporters : bool, optional
-            None restores the reporters if all of their files are in the folder of the checkpoint or below; True from
-            anywhere, for checkpoints of your own; False none. Their files are cut off behind the checkpoint.
+            None brings back the reporters, if all of their files are in the folder of the checkpoint or below; True
+            from wherever they are, which is for checkpoints of your own; False none.
+        start : callable, optional
+            Called without arguments where there is no checkpoint; returns a simulation that has its reporters. Their
+            first checkpoint is written at once.
 
         Returns
         -------
         Simulation
+            With the reporters that it had; what their files hold beyond the checkpoint is cut off. Its `current_step`
+            tells how far the run is: ``simulation.step(total - simulation.current_step)``.
 
         Raises
         ------
         ParameterError
-            A file that is not a checkpoint, is damaged, or has another version; a missing function; a force or reporter
-            of a package that is not imported. A file of a reporter that is elsewhere, gone, shorter or another, or that
-            another process is writing: then no file is changed.
+            A file that is not a checkpoint, is damaged, or has another version; a function that is missing;
+            a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
+            shorter than it was or another, or that another process is writing: then no file is changed. With `start`,
+            also before a run that would be refused so when it resumes; and where another process has called this for
+            the same path and its simulation is not closed, or no reporter writes checkpoints to the path.
         OutputError
-            A file of a reporter cannot be written.
+            A file of a reporter, or the first checkpoint, cannot be written.
 
         Warns
         -----
@@ -536,6 +544,8 @@ class Simulation(Displayed, Guarded):
             Reporters that cannot be resumed: with streams other than ``sys.stdout`` and ``sys.stderr``, or whose class
             does not tell how (:doc:`/add_a_reporter`; :doc:`/restarts` has a whole script).
         """
+        if start is not None:
+            return cls._resumed_or_started("Simulation.resume", path, start, threads, functions, reporters)
         checkpoint = read_checkpoint(file_path("resume: path", path))
         simulation = cls(*checkpoint.rebuild(functions), threads)
         checkpoint.restore(simulation.context)
@@ -550,44 +560,17 @@ class Simulation(Displayed, Guarded):
         return simulation
 
     @classmethod
-    @plainly_called
-    def resume_or_start(
-        cls, path: Any, start: Callable[[], "Simulation"], threads: int | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None, reporters: bool | None = None,
-    ) -> "Simulation":  # fmt: skip
-        """Resume from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
-
-        Parameters
-        ----------
-        path : path
-            Of the checkpoints of a `CheckpointReporter`; one with ``{step}`` resumes from the newest.
-        start : callable
-            Called without arguments where there is no checkpoint; returns a simulation with its reporters, whose first
-            checkpoint is written at once.
-        threads, functions, reporters
-            For `resume`.
-
-        Returns
-        -------
-        Simulation
-            Its `current_step` tells how far the run is: ``simulation.step(total - simulation.current_step)``.
-
-        Raises
-        ------
-        ParameterError
-            Another process runs this path; no reporter writes checkpoints to it. As `resume`, also at a start: what
-            could not be resumed is refused, or warned of, before the run.
-        OutputError
-            The first checkpoint cannot be written.
-        """
-        return cls._gone_on("Simulation.resume_or_start", path, start, threads, functions, reporters)
-
-    @classmethod
-    def _gone_on(
-        cls, what: str, path: Any, start: Callable[[], "Simulation"], threads: int | None,
-        functions: Mapping[str, Callable[..., Any]] | None, reporters: bool | None, writer_needed: bool = True,
-    ) -> "Simulation":  # fmt: skip
-        """Do what `resume_or_start` does, also for callers that write checkpoints without a reporter."""
+    def _resumed_or_started(
+        cls,
+        what: str,
+        path: Any,
+        start: Callable[[], "Simulation"],
+        threads: int | None,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        reporters: bool | None,
+        writer_needed: bool = True,
+    ) -> "Simulation":
+        """Do what `resume` does with `start`, also for callers that write checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)
         with ExitStack() as stack:

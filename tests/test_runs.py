@@ -466,6 +466,25 @@ def test_a_run_that_fails_keeps_its_last_checkpoint(tmp_path):
         assert simulation.current_step in (10, 20, 30, 40)
 
 
+def test_a_run_resumes_without_make(tmp_path):
+    """In its folder, or from a checkpoint that lies anywhere; nothing is started."""
+    folder = tmp_path / "cell"
+    with pytest.raises(mp.ParameterError, match=r"run: .*cell does not exist: give `make` to start a run"):
+        mp.run(folder, until=20)
+    assert not folder.exists()
+    mp.run(folder, make, until=20)
+    assert mp.run(folder, until=40) == mp.RunOutcome(True, 40, folder, "resumed")
+    assert mp.run(folder / runs.CHECKPOINT, until=40) == mp.RunOutcome(True, 40, folder, "was done")
+    assert mp.run(folder / runs.CHECKPOINT, until=60) == mp.RunOutcome(True, 60, folder, "resumed")
+    mp.run(tmp_path / "through", make, until=60)
+    assert compared(tmp_path / "through", folder) == []
+    (tmp_path / "text").write_text("not a checkpoint")
+    with pytest.raises(mp.ParameterError, match=r"run: .*text is not a checkpoint"):
+        mp.run(tmp_path / "text", until=20)
+    with pytest.raises(mp.ParameterError, match=r"run: until = 10 but .* is at step 60 already"):
+        mp.run(folder, until=10)
+
+
 # Signals -----------------------------------------------------------------------------------------------------
 
 

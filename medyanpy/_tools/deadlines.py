@@ -16,13 +16,8 @@ _CLOCK = re.compile(r"(?:(?P<d>\d+)-)?(?P<h>\d+):(?P<m>[0-5]\d):(?P<s>[0-5]\d)")
 
 
 def seconds_of(what: str, value: float | str) -> float:
-    """Read a time, s, > 0: a number of seconds, or text such as ``"90"``, ``"50m"``, ``"1h30m"`` or ``"1-02:30:00"``.
-
-    Raises
-    ------
-    ParameterError
-        Something else, or no time at all.
-    """
+    """Read a time, s, > 0: a number of seconds, or text such as ``"90"``, ``"50m"``, ``"1h30m"`` or
+    ``"1-02:30:00"``."""
     if not isinstance(value, str):
         return number(what, value, above=0.0)
     text = value.replace(" ", "")
@@ -46,15 +41,7 @@ def in_words(seconds: float) -> str:
 
 
 class Deadline:
-    """Moment at which work is to be over: so many seconds from now, or when it is told to stop.
-
-    Parameters
-    ----------
-    seconds : float, optional
-        None for as long as it takes.
-    outer : Deadline, optional
-        Which ends this one too.
-    """
+    """Moment at which work is to be over: so many seconds from now, when told to stop, or at that of `outer`."""
 
     def __init__(self, seconds: float | None = None, outer: "Deadline | None" = None) -> None:
         self.seconds = math.inf if seconds is None else seconds

@@ -91,50 +91,22 @@ def argument(
 ) -> Any:
     """Declare an argument that is not a number which can be set.
 
-    Parameters
-    ----------
-    head, text : str
-        The row of the docstring; the class that writes a row itself wins. Rows alike are joined.
-    default : optional
-    kw_only : bool
-    attribute : str
-        The docstring of a property that returns ``self._NAME``; none is made where it is empty.
+    `head` and `text` are the row of the docstring: the class that writes a row itself wins, and rows alike are joined.
+    `attribute` is the docstring of a property that returns ``self._NAME``; none is made where it is empty.
     """
     return Argument(head, text, default, kw_only, attribute)
 
 
 def number(
-    unit: str = "",
-    text: str = "",
-    *,
-    default: Any = _NONE,
-    kw_only: bool = False,
-    many: str = "(n,)",
-    above: float | None = None,
-    at_least: float | None = None,
-    below: float | None = None,
-    at_most: float | None = None,
-    per: str | None = None,
-    size: int | None = None,
-    or_number: bool = False,
-    optional: bool | None = None,
-    fixed: bool = False,
-    attribute: str = "",
-) -> Any:
-    """Declare a number: of `Domain` and `argument`.
+    unit: str = "", text: str = "", *, default: Any = _NONE, kw_only: bool = False, many: str = "(n,)",
+    above: float | None = None, at_least: float | None = None, below: float | None = None, at_most: float | None = None,
+    per: str | None = None, size: int | None = None, or_number: bool = False, optional: bool | None = None,
+    fixed: bool = False, attribute: str = ""
+) -> Any:  # fmt: skip
+    """Declare a number by the arguments of `Domain` and `argument`; the type in the docstring is that of the domain.
 
-    Parameters
-    ----------
-    unit, above, at_least, below, at_most, per, size, or_number
-        See `Domain`.
-    text, default, kw_only, attribute
-        See `argument`; the type in the docstring is that of the domain.
-    many : str
-        The shape that the docstring gives for one number each.
-    optional : bool, optional
-        See `Domain`; where none is given, whether the default is None.
-    fixed : bool
-        The number cannot be set: it is checked before `_take` keeps it.
+    `many` is the shape that the docstring gives for one number each; `optional` is by default whether the default is
+    None; a `fixed` number cannot be set: it is checked before `_take` keeps it.
     """
     may = default is None if optional is None else optional
     domain = Domain(unit, above, at_least, below, at_most, per, size, or_number, may)
@@ -195,9 +167,6 @@ def constructor_of(whole: Mapping[str, Argument], numbers: tuple[str, ...]) -> C
     constructor.__name__, constructor.whole = "__init__", whole  # type: ignore[attr-defined]
     constructor.__signature__ = inspect.Signature([itself, *parameters])  # type: ignore[attr-defined]
     return constructor
-
-
-# Docstrings -----------------------------------------------------------------------------------------------------------
 
 
 def documented(text: str, whole: Mapping[str, Argument]) -> str:

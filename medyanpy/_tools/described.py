@@ -85,8 +85,8 @@ class Recorded(Named):
         return self
 
     def _arguments_now(self) -> dict[str, Any]:
-        """Return what the constructor needs to make this object again as it is now, by the names of its parameters
-        (``*args`` a tuple, ``**kwargs`` a dict)."""
+        """Return what the constructor needs to make this object again as it is now, by parameters (``*args`` a tuple,
+        ``**kwargs`` a dict)."""
         try:
             return dict(self._arguments)
         except AttributeError:
@@ -121,13 +121,12 @@ class Recorded(Named):
 
 
 class Described(Recorded):
-    """Base class that remembers the arguments of its constructor, so that readers of a document can make the object
-    again.
+    """Base class that remembers the arguments of its constructor, of which readers of a document make the object again.
 
-    Subclasses need no code of their own for this, as long as their arguments are numbers, strings, arrays, handles,
-    sites, functions, or again of this kind. One whose arguments are not what it is any more overrides
-    `_arguments_now`; one that holds something which no argument can give overrides `_rest_now` and `_take_rest` too.
-    Making one must do no harm whatever the arguments are: what opens files is `Recorded` alone.
+    Subclasses need no code for this as long as their arguments are numbers, strings, arrays, handles, sites, functions,
+    or again of this kind. One whose arguments are not what it is any more overrides `_arguments_now`; one that holds
+    something which no argument can give overrides `_rest_now` and `_take_rest` too. Making one must do no harm whatever
+    the arguments are: what opens files is `Recorded` alone.
     """
 
     #: Prefix of a class in documents, where the name alone is that of another.
@@ -138,13 +137,7 @@ class Described(Recorded):
 
 
 def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
-    """Make an object from what `_arguments_now` and `_rest_now` gave.
-
-    Raises
-    ------
-    ParameterError
-        A name that is not a parameter of the constructor, or a parameter without value.
-    """
+    """Make an object from what `_arguments_now` and `_rest_now` gave; refuse unknown arguments and missing ones."""
     signature = cls.__signature__
     unknown = [name for name in arguments if name not in signature.parameters]
     if unknown:
@@ -189,8 +182,7 @@ def _said(value: Any) -> str:
 
 
 def scalar_if_one(value: Any) -> Any:
-    """Return the number of an array that repeats one (`validation.per_item` makes such views), or the value as it
-    is."""
+    """Return the number of an array that repeats one, as views of `validation.per_item` do, or the value as it is."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value.strides == (0,):
         return value[0].item()
     return value

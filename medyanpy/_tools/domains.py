@@ -21,14 +21,11 @@ class Domain:
     above, at_least, below, at_most : float, optional
         Bounds, of each component.
     per : str, optional
-        One for all, or one for each of these: an attribute of what the number belongs to, such as ``"pairs"`` or
-        ``"rod.links"``, with as many rows as numbers may be given. None: there is one, and that is all.
+        One for all, or one for each of an attribute of what the number belongs to, such as ``"rod.links"``. None: one.
     size : int, optional
         Components of a vector; None: no vector.
-    or_number : bool
-        Whether one number may be given for all components of a vector.
-    optional : bool
-        Whether it may be None, which then means something of its own.
+    or_number, optional : bool
+        Whether one number stands for all components of a vector; whether it may be None.
     """
 
     unit: str = ""
@@ -48,13 +45,8 @@ class Domain:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def checked(self, what: str, value: Any, n: int | None = None) -> Any:
-        """Return the value, clean: a float, or an array that cannot be written to; `n`, how many there are of `per`.
-
-        Raises
-        ------
-        ParameterError
-            Anything else; the message gives what, where, which and the bound.
-        """
+        """Return the value, clean: a float, or a read-only array; `n` is how many there are of `per`. Refuse anything
+        else."""
         if value is None and self.optional:
             return None
         bounds: dict[str, Any] = self.bounds
@@ -65,8 +57,8 @@ class Domain:
         return per_item(what, value, cast(int, n), **bounds)
 
     def in_words(self, many: str) -> str:
-        """Return the text of a docstring after the colon, with `many` for how many there are of `per`, as
-        ``"(B,)"``."""
+        """Return the text of a docstring after the colon, with `many`, as ``"(B,)"``, for how many there are of
+        `per`."""
         one = "float" if self.size is None else f"({self.size},)"
         each = f"{many} float" if self.size is None else f"({many.strip('(,)')}, {self.size}) float"
         shapes = (["float"] if self.or_number else []) + [one] + ([each] if self.per else [])

@@ -8,21 +8,7 @@ __all__ = ["needed"]
 
 @contextmanager
 def needed(what: str, package: str, extra: str) -> Iterator[None]:
-    """Guard imports of what comes with an extra; without it, the error tells how to get it.
-
-    Parameters
-    ----------
-    what : str
-        What is to be done, for the message.
-    package : str
-        As people call it.
-    extra : str
-        Of this package.
-
-    Raises
-    ------
-    ImportError
-    """
+    """Guard imports of a package that comes with an extra of this one; without it, the error tells how to get it."""
     try:
         yield
     except ImportError as cause:

@@ -18,12 +18,7 @@ Box = tuple[float | None, float | None, float | None]
 
 
 def checked_box(what: str, box: Any, error: type[Exception] = ParameterError) -> Box | None:
-    """Return a box as users give it: three lengths (nm, > 0), None for open directions; None where all are.
-
-    Raises
-    ------
-    ParameterError, or another error that is given
-    """
+    """Return a box as users give it: three lengths (nm, > 0), None for open directions; None where all are."""
     if box is None:
         return None
     if isinstance(box, str | bytes) or not isinstance(box, Sequence | np.ndarray) or len(box) != 3:
@@ -52,8 +47,7 @@ def box_shown(lengths: np.ndarray | None) -> Box | None:
 
 
 def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """Return what is to be taken away from vectors d to have their nearest images, (..., 3): whole numbers of
-    lengths."""
+    """Return what to take from vectors d to have their nearest images, (..., 3): whole numbers of lengths."""
     lengths = box if isinstance(box, np.ndarray) and box.ndim > 1 else box_lengths(box)
     inverse = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
     # The inverse is used as in kernels: the same image of two at half a box.
@@ -62,22 +56,21 @@ def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | Non
 
 
 def displacement(start: np.ndarray, end: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """Return vectors from places to others, (..., 3) nm, in a box to the nearest images. All Python that asks how far
-    two beads are apart asks here, as kernels ask `_kernels.box.displacement`."""
+    """Return vectors from places to others, (..., 3) nm, in a box to the nearest images, as
+    `_kernels.box.displacement`."""
     return nearest_image(end - start, box)
 
 
 def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """Return vectors (..., 3), each the image of d with the shortest components: those themselves in open
-    directions."""
+    """Return vectors (..., 3), each the image of d with the shortest components; d itself in open directions."""
     return d if box is None else d - images_between(d, box)
 
 
 def images_within(
     x: np.ndarray, low: np.ndarray, high: np.ndarray, box: Sequence[float | None] | np.ndarray | None
 ) -> np.ndarray:
-    """Return all images (k, 3) of a place (3,) from `low` to `high`, (3,) nm each; the place itself where it is there,
-    in open directions."""
+    """Return all images (k, 3) of a place (3,) from `low` to `high`, (3,) nm each; in open directions the place
+    itself."""
     sides = []
     for at, least, most, side in zip(x, low, high, box_lengths(box), strict=True):
         first = at if side == 0.0 else at + side * np.ceil((least - at) / side)
@@ -89,8 +82,8 @@ def images_within(
 def next_to_each_other(
     x: np.ndarray, joined: np.ndarray, box: Sequence[float | None] | np.ndarray | None
 ) -> np.ndarray:
-    """Return the image of each place, (n, 3), that is next to one that it is joined to, from the first of those that
-    hang together on; pairs (k, 2). Where these close through the sides of the box, some still lie across them."""
+    """Return the image of each place, (n, 3), next to one that it is joined to by pairs (k, 2), from the first of those
+    that hang together on. Where these close through the sides of the box, some still lie across them."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -123,12 +116,7 @@ def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> n
 
 
 def expect_room(what: str, reach: float, box: Sequence[float | None] | np.ndarray | None) -> None:
-    """Refuse distances beyond half of a box, up to which the nearest image is the only one.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse distances beyond half of a box, up to which the nearest image is the only one."""
     lengths = box_lengths(box)
     half = 0.5 * float(np.min(lengths, initial=np.inf, where=lengths > 0.0))
     if reach > half:
@@ -138,16 +126,9 @@ def expect_room(what: str, reach: float, box: Sequence[float | None] | np.ndarra
         )
 
 
-def expect_near(
-    what: str, x: np.ndarray, slopes: np.ndarray, box: Sequence[float | None] | np.ndarray | None
-) -> None:
-    """Refuse terms that are functions of positions as they are, with gradients (m, k, 3), whose beads at (m, k, 3) are
-    not next to each other: along a direction that counts they are within half of the box.
-
-    Raises
-    ------
-    TopologyError
-    """
+def expect_near(what: str, x: np.ndarray, slopes: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> None:
+    """Refuse functions of positions as they are, with gradients (m, k, 3), of beads at (m, k, 3) that are not next to
+    each other: along a direction that counts they are within half of the box."""
     lengths = box_lengths(box)
     counts = (slopes != 0.0) & (lengths > 0.0)
     spread = x.max(axis=1, where=counts, initial=-np.inf) - x.min(axis=1, where=counts, initial=np.inf)

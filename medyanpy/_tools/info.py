@@ -2,6 +2,7 @@
 
 import platform
 import re
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -36,23 +37,19 @@ _LIBRARIES = re.compile(r"/(lib(?:gomp|omp|iomp5)[^/\s]*\.(?:so|dylib)[^/\s]*)$"
 
 def _openmp_library() -> str | None:
     """Return the file that is loaded, where the system tells."""
-    try:
-        found = _LIBRARIES.findall(Path("/proc/self/maps").read_text())
-    except OSError:
-        return None
-    return found[0] if found else None
+    with suppress(OSError):
+        return next(iter(_LIBRARIES.findall(Path("/proc/self/maps").read_text())), None)
+    return None
 
 
 def _version_of(name: str) -> str | None:
-    try:
+    with suppress(PackageNotFoundError):
         return version(name)
-    except PackageNotFoundError:
-        return None
+    return None
 
 
 def information() -> dict[str, str | int | list[str] | None]:
-    """Return versions, threads and parts, by name; None for what is not there or not known. Versions are looked up,
-    nothing is imported."""
+    """Return versions, threads and parts, by name, without importing anything; None for what is not known."""
     return {
         "medyanpy": __version__,
         "Python": platform.python_version(),

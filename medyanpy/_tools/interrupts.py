@@ -13,15 +13,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """Holds SIGINT and SIGTERM back, except where they are let through; none is lost.
 
-    Within the ``with`` statement a signal is noted. The handlers of before get it, in place of this one, as soon as it
-    is let through, or at the end, when they are back in their places. Handlers belong to the main thread: in others,
-    where no signal arrives, nothing is done. The signal mask would not do: a signal that this thread does not take goes
-    to another, whose handler runs here all the same.
-
-    Parameters
-    ----------
-    wanted : bool
-        False where there is nothing to disturb: changing handlers takes longer than many a step.
+    Within the ``with`` statement a signal is noted. The handlers of before get it as soon as it is let through, or at
+    the end, when they are back in their places. Handlers belong to the main thread: in others, where no signal arrives,
+    nothing is done. The signal mask would not do: a signal that this thread does not take goes to another, whose
+    handler runs here all the same. With `wanted` False nothing is done, as changing handlers takes longer than many a
+    step.
     """
 
     def __init__(self, wanted: bool = True) -> None:

@@ -1,8 +1,8 @@
 """Turns: one user of a context at a time.
 
-A step runs on arrays that every look and every change uses too. A call in the middle of one, from another thread or
-from a function that the step itself calls, would see half a step, or leave one. So everything that a user may ask of a
-context takes a turn first, and is refused while another has it.
+A step runs on arrays that every look and every change uses too. A call in the middle of one, from another thread or a
+function that the step itself calls, would see half a step, or leave one. So what a user may ask of a context takes a
+turn first, and is refused while another has it.
 """
 
 import threading
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from medyanpy.errors import ContextInUseError
 
@@ -23,13 +23,7 @@ EDIT = "topology.edit"
 
 
 class Turn:
-    """Turn of using a context.
-
-    Attributes
-    ----------
-    requests : deque
-        Questions of other threads, to be answered between two steps.
-    """
+    """Turn of using a context; `requests` are questions of other threads, to be answered between two steps."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -171,21 +165,17 @@ def one_at_a_time(method: _Method) -> _Method: ...
 def one_at_a_time(*, in_reports: bool = True) -> Callable[[_Method], _Method]: ...
 
 
-def one_at_a_time(method: Callable[..., Any] | None = None, *, in_reports: bool = True) -> Callable[..., Any]:
+def one_at_a_time(method: Any = None, *, in_reports: bool = True) -> Callable[..., Any]:
     """Call a method of something with a `turn`, by one user at a time."""
     if method is None:
-        return lambda method: _one_at_a_time(method, in_reports)
-    return _one_at_a_time(method, in_reports)
+        return lambda method: cast(Any, one_at_a_time)(method, in_reports=in_reports)
+    whole, name = method, method.__name__
 
-
-def _one_at_a_time(method: Callable[..., Any], in_reports: bool) -> Callable[..., Any]:
-    name = method.__name__
-
-    @wraps(method)
+    @wraps(whole)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         self.turn.take(name, in_reports=in_reports)
         try:
-            return method(self, *args, **kwargs)
+            return whole(self, *args, **kwargs)
         finally:
             self.turn.leave()
 

@@ -93,8 +93,8 @@ def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exceptio
     if isinstance(name, str) and name in named:
         return named[name]
     hint = did_you_mean(name, named) if isinstance(name, str) else ""
-    there = f"here are: {', '.join(map(repr, named)) or 'none'}"
-    raise error(f"there is no {noun} {name!r}{hint} T{there}" if hint else f"there is no {noun} {name!r}; t{there}")
+    before = f"{hint} There" if hint else "; there"
+    raise error(f"there is no {noun} {name!r}{before} are: {', '.join(map(repr, named)) or 'none'}")
 
 
 def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[str], NoReturn]:
@@ -169,11 +169,11 @@ def _without_words(annotation: Any) -> Any:
 class _PlainArguments:
     """Arguments of a function that their annotations describe completely."""
 
-    def __init__(self, what: str, signature: inspect.Signature, skip: int = 0) -> None:
+    def __init__(self, what: str, signature: inspect.Signature) -> None:
         self._what = what
         self._wanted = [
             (place if p.kind is p.POSITIONAL_OR_KEYWORD else None, p.name, *_PLAIN[kind])
-            for place, p in enumerate(list(signature.parameters.values())[skip:])
+            for place, p in enumerate(signature.parameters.values())
             if isinstance(kind := _without_words(p.annotation), Hashable) and kind in _PLAIN
         ]
 
@@ -190,8 +190,7 @@ class _PlainArguments:
 
 
 def plainly_called(function: _Function) -> _Function:
-    """Return a function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see
-    above."""
+    """Return a function, or a method of a class that is not `Named`, that refuses what its annotations exclude."""
     plain = _PlainArguments(function.__qualname__.removesuffix(".__init__"), inspect.signature(function))
 
     @functools.wraps(function)
@@ -203,13 +202,8 @@ def plainly_called(function: _Function) -> _Function:
 
 
 def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]) -> inspect.BoundArguments:
-    """Return the arguments of a function, all by name and with its defaults, that another takes for it.
-
-    Raises
-    ------
-    ParameterError
-        Others than it has, or what their annotations exclude.
-    """
+    """Return the arguments of a function that another takes for it, by name and with its defaults; refuse wrong
+    ones."""
     signature = inspect.signature(function)
     _PlainArguments(what, signature).check((), named)
     try:
@@ -220,9 +214,18 @@ def bound_call(what: str, function: Callable[..., Any], named: Mapping[str, Any]
     return call
 
 
+def _without_self(function: Callable[..., Any], **changes: Any) -> inspect.Signature:
+    signature = inspect.signature(function)
+    return signature.replace(parameters=list(signature.parameters.values())[1:], **changes)
+
+
+def _has_options(function: Callable[..., Any]) -> bool:
+    return any(p.default is not p.empty for p in inspect.signature(function).parameters.values())
+
+
 def _spoken(function: FunctionType) -> Callable[..., Any]:
     """Return a method whose wrong calls tell what was probably meant."""
-    plain = _PlainArguments(function.__name__, inspect.signature(function), 1)
+    plain = _PlainArguments(function.__name__, _without_self(function))
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -230,9 +233,7 @@ def _spoken(function: FunctionType) -> Callable[..., Any]:
         try:
             return function(self, *args, **kwargs)
         except TypeError:
-            signature = inspect.signature(function)
-            parameters = list(signature.parameters.values())
-            signature = signature.replace(parameters=parameters[1:])
+            signature = _without_self(function)
             try:
                 signature.bind(*args, **kwargs)
             except TypeError:
@@ -248,26 +249,14 @@ class _Named(ABCMeta):
     __signature__: inspect.Signature
     _plain: _PlainArguments
 
-    def __new__(
-        mcs: "type[_Named]", name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
-    ) -> "_Named":
-        # Methods without options leave little to get wrong, and a call of `Context.step(1)` is to cost nothing.
-        public = {
-            key: _spoken(value)
-            for key, value in namespace.items()
-            if isinstance(value, FunctionType)
-            and not key.startswith("_")
-            and any(p.default is not p.empty for p in inspect.signature(value).parameters.values())
-        }
-        return super().__new__(mcs, name, bases, {**namespace, **public}, **options)
-
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
         super().__init__(name, bases, namespace, **options)
-        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-        # The signature is without self. It is also what help() shows: it would show __call__ below otherwise.
-        cls.__signature__ = signature.replace(
-            parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
-        )
+        for key, value in namespace.items():
+            # Methods without options leave little to get wrong, and a call of `Context.step(1)` is to cost nothing.
+            if isinstance(value, FunctionType) and not key.startswith("_") and _has_options(value):
+                setattr(cls, key, _spoken(value))
+        # Also what help() shows: it would show __call__ below otherwise.
+        cls.__signature__ = _without_self(cls.__init__, return_annotation=inspect.Signature.empty)  # type: ignore[misc]
         cls._plain = _PlainArguments(name, cls.__signature__)
 
     def __dir__(cls) -> list[str]:
@@ -299,8 +288,7 @@ class Named(metaclass=_Named):
 
     @classmethod
     def _call_hint(cls, given: tuple[Any, ...]) -> str:
-        """Return what a constructor call with too many arguments without a name should have been; empty where
-        unknown."""
+        """Return what a call with too many arguments without a name should have been, if that is known."""
         return ""
 
     if not TYPE_CHECKING:
@@ -317,7 +305,7 @@ class Named(metaclass=_Named):
 
 
 class Guarded(Named):
-    """Objects that others have been made of, which would not notice if a public name were assigned to.
+    """Objects that others are made of, which would not notice an assignment to a public name.
 
     Once an object is made, assigning to one of `changeable`, if it has that, does what ``set`` does; to a property with
     a setter, what that does; to anything else, it is refused. Names with an underscore are the class's own business.
@@ -335,8 +323,8 @@ class Guarded(Named):
         elif name in dir(self):
             raise PublicNameError(f"{self._called}: {name} cannot be assigned to, nothing would follow: {self._remedy}")
         else:
-            what = f"{type(self).__name__} has no attribute {name!r}"
-            raise PublicNameError(f"{what} to assign to{did_you_mean(name, dir(self))}")
+            meant = did_you_mean(name, dir(self))
+            raise PublicNameError(f"{type(self).__name__} has no attribute {name!r} to assign to{meant}")
 
     def __delattr__(self, name: str) -> None:
         if name.startswith("_"):

@@ -22,11 +22,9 @@ __all__ = [
 ]  # fmt: skip
 
 _REMEDIES = {
-    errno.ENOSPC: "make room on the disk",
-    errno.EDQUOT: "make room in your quota",
-    errno.EMFILE: "close files that this process holds open",
-    errno.ENOENT: "its folder is not there",
-}
+    errno.ENOSPC: "make room on the disk", errno.EDQUOT: "make room in your quota",
+    errno.EMFILE: "close files that this process holds open", errno.ENOENT: "its folder is not there",
+}  # fmt: skip
 # Ending of the names of locks.
 _LOCK = ".lock"
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
@@ -42,12 +40,7 @@ def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> Outpu
 
 @contextmanager
 def writing(what: str, path: Path, then: str = "") -> Iterator[None]:
-    """Turn whatever the system, or HDF5, does not do inside into an OutputError that names the file.
-
-    Raises
-    ------
-    OutputError
-    """
+    """Turn whatever the system, or HDF5, does not do inside into an OutputError that names the file."""
     try:
         yield
     except MedyanError:
@@ -61,15 +54,7 @@ def _unforeseen() -> str:
 
 
 def opened_beside(path: Path) -> tuple[Path, int]:
-    """Open a new file beside `path`, which this process makes it in; return its name, and its descriptor to write and
-    read.
-
-    Others that may write into the folder cannot foresee the name, and no link of theirs is followed.
-
-    Raises
-    ------
-    OSError
-    """
+    """Open a new file beside `path`, of a name that others cannot foresee; return its name and its descriptor."""
     made = path.with_name(f".{path.name}.{os.getpid()}.{_unforeseen()}.tmp")
     return made, os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
@@ -83,13 +68,8 @@ def holds_no_file(path: Path) -> bool:
 @contextmanager
 def made_beside(what: str, paths: Sequence[Path], *, links: bool = True) -> Iterator[list[Path]]:
     """Make empty files to be written inside, beside those that are meant: once all are whole they are made safe on
-    disk, and given these names. Without `links`, one that has such a name is replaced instead of followed.
-
-    Raises
-    ------
-    OutputError
-        They cannot be written; what was there before is as it was.
-    """
+    disk, and given these names. Until then what was there is as it was. Without `links`, one that has such a name is
+    replaced instead of followed."""
     # A link stays a link.
     places = [Path(os.path.realpath(path)) for path in paths] if links else list(paths)
     temporary: list[Path] = []
@@ -115,24 +95,13 @@ def made_beside(what: str, paths: Sequence[Path], *, links: bool = True) -> Iter
 
 
 def write_atomically(what: str, path: Path, write: Callable[[Any], Any], *, links: bool = True) -> None:
-    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name; `links` as `made_beside`.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written; what was there before is as it was.
-    """
+    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name, as `made_beside`."""
     with made_beside(what, [path], links=links) as (made,), open(made, "w+b") as file:
         write(file)
 
 
 def folder_path(what: str, directory: Any, called: str = "a folder") -> Path:
-    """Return the absolute path of a folder that is there or is to be made; refuse a file, or a link that leads nowhere.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Return the absolute path of a folder that may be made; refuse a file, or a link that leads nowhere."""
     folder = Path(os.path.abspath(file_path(f"{what}: directory", directory)))
     if os.path.lexists(folder) and not folder.is_dir():
         raise ParameterError(f"{what}: {folder} is a file, not {called}")
@@ -140,23 +109,12 @@ def folder_path(what: str, directory: Any, called: str = "a folder") -> Path:
 
 
 def new_file(
-    what: str,
-    path: Any,
-    *,
-    overwrite: bool = False,
-    append: bool | None = None,
-    holds_nothing: Callable[[Path], bool] = lambda path: False,
-) -> Path:
+    what: str, path: Any, *, overwrite: bool = False, append: bool | None = None,
+    holds_nothing: Callable[[Path], bool] = lambda path: False
+) -> Path:  # fmt: skip
     """Return a path that may be written to, refused now rather than after the work; `append` is None where no file can
-    be appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start
-    leave such files.
-
-    Raises
-    ------
-    ParameterError
-        No path, or one that no file can have; the file exists and neither overwrite nor append is set, or both are;
-        or its folder does not exist.
-    """
+    be appended to. A file that is empty, or `holds_nothing`, is as good as none: runs killed at their start leave such
+    files."""
     target = file_path(f"{what}: path", path)
     if overwrite and append:
         raise ParameterError(f"{what}: give overwrite=True or append=True, not both")
@@ -184,13 +142,7 @@ def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:
 
 
 def check_replaceable(what: str, path: Path) -> None:
-    """Refuse a file whose place no other may take: it is written beside it, and renamed.
-
-    Raises
-    ------
-    ParameterError
-        The file, or its folder, cannot be written to.
-    """
+    """Refuse a file whose place no other may take: it is written beside it, and renamed."""
     if not all(os.access(there, os.W_OK) for there in (path, path.parent) if there.exists()):
         raise ParameterError(f"{what}: no permission to write {path}, and beside it")
     if holds_no_file(path):
@@ -218,15 +170,10 @@ def _alive(process: int) -> bool:
 
 
 def reserve(file: int, start: int, end: int) -> None:
-    """Have the disk keep room for the bytes from start to end of an open file; without room nothing changes.
+    """Have the disk keep room for the bytes from start to end of an open file; without room (OSError) nothing changes.
 
-    Room is allocated rather than asked for: between a question and the write others may fill the disk, and quotas do
-    not show in free space. File systems that cannot allocate are asked.
-
-    Raises
-    ------
-    OSError
-        There is no room.
+    Room is allocated rather than asked for: others may fill the disk before the write, and quotas do not show in free
+    space. File systems that cannot allocate are asked.
     """
     if start >= end:
         return
@@ -248,19 +195,13 @@ def reserve(file: int, start: int, end: int) -> None:
 
 def in_place(path: Path, file: int) -> bool:
     """Tell whether an open file is the one that has this name."""
-    try:
+    with suppress(OSError):
         return os.path.samestat(os.stat(path), os.fstat(file))
-    except OSError:
-        return False
+    return False
 
 
 def check_in_place(what: str, path: Path, file: int) -> None:
-    """Refuse to write to an open file which has lost its name.
-
-    Raises
-    ------
-    OutputError
-    """
+    """Refuse to write to an open file which has lost its name."""
     if not in_place(path, file):
         raise OutputError(
             f"{what}: {path} was moved, removed or replaced while it was written; put it back, or take this reporter "
@@ -271,18 +212,11 @@ def check_in_place(what: str, path: Path, file: int) -> None:
 
 
 class Lock:
-    """Exclusive right to write a file, which one writer has at a time.
+    """Exclusive right to write a file, which one writer has at a time; ParameterError where another has it.
 
     It is the lock of an empty file ``.NAME.lock`` beside it, which the system releases however a process ends. The file
     itself is not locked: others take its place while it is written, and programs that read HDF5 lock what they read.
     Where the file system has no locks, every writer has the right.
-
-    Raises
-    ------
-    ParameterError
-        Another writer has it.
-    OutputError
-        The folder cannot be written to.
     """
 
     def __init__(self, what: str, path: Path) -> None:
@@ -321,14 +255,7 @@ def is_lock(path: str) -> bool:
 
 
 def hold(what: str, path: Path, file: int) -> None:
-    """Take the lock of an open file, which stands for the right to write `path`; closing the file gives it back, once
-    forked children have closed it too.
-
-    Raises
-    ------
-    ParameterError
-        Another writer has it.
-    """
+    """Take the lock of an open file, the right to write `path`; closing it, also in forked children, gives it back."""
     import fcntl
 
     try:

@@ -52,8 +52,6 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         #: Number of these changes that were of numbers alone, by `set`.
         self._sets = 0
 
-    # For users ----------------------------------------------------------------------------------------------
-
     @property
     def _numbers(self) -> dict[str, Any]:
         """The numbers as they are now: where something has come or gone of which there is one each, they follow."""
@@ -131,13 +129,9 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         ]
         called = "" if self.name == type(self).__name__ else repr(self.name)
         about = [(key, str(value)) for key, value in self._identity().items() if key != "name"]
-        on = self._acts_on()
-        return Page(
-            type(self).__name__,
-            called,
-            [Table("numbers", numbers, ("numbers", "value", "unit", "can be set")),
-             Table("", [*([("acts on", on)] if on else []), *about])],
-        )
+        about = [("acts on", on), *about] if (on := self._acts_on()) else about
+        tables = [Table("numbers", numbers, ("numbers", "value", "unit", "can be set")), Table("", about)]
+        return Page(type(self).__name__, called, tables)
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{k}={_short(v)}" for k, v in self._numbers.items())
@@ -164,8 +158,8 @@ class Parameterized(Displayed, Described, Guarded, ABC):
     # Terms that name beads themselves, and not by a handle, go with these or are in the way of their going.
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
-        """Return masks of the terms that name any of the beads (rows,) bool: one for every kind of terms, by what
-        messages call it."""
+        """Return masks (rows,) of the terms that name any of the beads (rows,) bool, for every kind of terms by its
+        name."""
         return {}
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
@@ -186,8 +180,8 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         return None
 
     def _keys(self, per: str) -> np.ndarray | None:
-        """Return permanent ids (n,) of the items of which a number has one each, `Domain.per`; None where items do not
-        come or go."""
+        """Return permanent ids (n,) of the items `per` of which a number has one each; None where items do not come or
+        go."""
         return None
 
     def _per(self, name: str) -> str | None:
@@ -208,18 +202,11 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         return value[0] if len(value) and (value == value[0]).all() else None
 
     def _number_of_new(self, name: str) -> np.ndarray | None:
-        """Return a number of all items there are now, where a class knows it for added ones; None: the user has to give
-        it."""
+        """Return a number of all items that there are now, where a class knows it for added ones."""
         return None
 
     def _follow(self, but: tuple[str, ...] = ()) -> None:
-        """Realign numbers per item after items were added or removed, but for numbers about to be set.
-
-        Raises
-        ------
-        ParameterError
-            Added items have no number, because the others do not all have the same.
-        """
+        """Realign numbers per item after items were added or removed, but for numbers about to be set."""
         values, belong = dict(self._values), dict(self._belong)
         for name, before in self._belong.items():
             keys = cast(np.ndarray, self._keys_of(name))
@@ -261,8 +248,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         return 1 if self.domains[name].size is None else 2
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
-        """Check all changeable numbers: each is in its domain. What they must be to each other, a force checks by
-        overriding this."""
+        """Check all changeable numbers by their domains; a force overrides this for what they must be to each other."""
         return {name: self._in_domain(name, value) for name, value in numbers.items()}
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
@@ -276,10 +262,10 @@ class Parameterized(Displayed, Described, Guarded, ABC):
 
     def _arguments_now(self) -> dict[str, Any]:
         """Return the arguments that would make it as it is now: those it was made of, with the present name and
-        changeable numbers.
+        numbers.
 
-        Documents, checkpoints, pickles and copies are made of it. A class whose terms change by methods of its own
-        overrides it, so that they are among the arguments as they are now.
+        A class whose terms change by methods of its own overrides it, so that they are among the arguments as they are
+        now.
         """
         arguments = super()._arguments_now()
         present = {**self._identity(), **self._changeable_now()}
@@ -328,8 +314,7 @@ def places_of(keys: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _to_the_bit(checked: Any, given: Any) -> Any:
-    """Return a number that has been checked before, to the last bit: a check that rounds again, as where a vector is
-    brought to length 1, must not change it."""
+    """Return a number that was checked before to the last bit, which a check that rounds again must not change."""
     is_array = isinstance(checked, np.ndarray) and isinstance(given, np.ndarray)
     if is_array and checked.dtype == given.dtype == np.float64 and checked.shape == given.shape:
         if not np.array_equal(checked, given) and np.allclose(checked, given, rtol=1e-13, atol=0.0):
@@ -342,8 +327,7 @@ def _to_the_bit(checked: Any, given: Any) -> Any:
 
 
 def _unwritable(value: Any) -> Any:
-    """Return a read-only copy of a number, which the array that it was given as does not share: nothing would follow a
-    change."""
+    """Return a read-only copy of a number, as nothing would follow a change of the array that was given."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.copy()
         value.flags.writeable = False
@@ -352,7 +336,6 @@ def _unwritable(value: Any) -> Any:
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        if value.size and (value == value.flat[0]).all():
-            return f"{value.flat[0]:g}"
-        return f"array of {value.size}"
+        same = value.size and (value == value.flat[0]).all()
+        return f"{value.flat[0]:g}" if same else f"array of {value.size}"
     return f"{value:g}" if isinstance(value, float) else repr(value)

@@ -28,14 +28,8 @@ def in_notebook() -> bool:
 class Bar:
     """Counter of work, on standard error or as a widget of a notebook.
 
-    Parameters
-    ----------
-    total : int or None
-        How much there is to count; None where that is not known.
-    unit : str
-        What is counted.
-    show : bool or None
-        None: in a notebook, or if standard error is a terminal.
+    `total` is None where it is not known, `unit` what is counted; `show` None: in a notebook, or if standard error is a
+    terminal.
     """
 
     def __init__(self, total: int | None, unit: str, show: bool | None = None) -> None:
@@ -77,17 +71,8 @@ def _tqdm() -> Any:
 
 
 class Progress(Bar):
-    """Steps a context and counts the steps; within a time, if there is one.
-
-    Parameters
-    ----------
-    total : int or None
-        Steps to come; None where that is not known.
-    show : bool or None
-        As of `Bar`.
-    deadline : Deadline, optional
-        Without it, all steps are taken at once.
-    """
+    """Steps a context and counts the steps, of which `total` are to come if that is known; within a deadline, if there
+    is one."""
 
     def __init__(self, total: int | None, show: bool | None, deadline: Deadline | None = None) -> None:
         super().__init__(total, "step", show)
@@ -103,8 +88,7 @@ class Progress(Bar):
 
     @property
     def time_is_up(self) -> bool:
-        """True if another step would come too late. The first never does unless told to stop, so that repeated calls
-        come to the end."""
+        """True if another step would come too late. The first never does unless told to stop: repeated calls end."""
         return self.deadline is not None and self.late_for(self.deadline)
 
     def late_for(self, deadline: Deadline) -> bool:

@@ -23,8 +23,7 @@ def matrices(q: np.ndarray) -> np.ndarray:
 
 
 def from_matrices(R: np.ndarray) -> np.ndarray:
-    """Return unit quaternions (n, 4) of rotation matrices (n, 3, 3), continuous along the row: each next to the one
-    before."""
+    """Return unit quaternions (n, 4) of rotation matrices (n, 3, 3), each next to the one before."""
     # The largest of the four products of two components keep all digits.
     diagonal = np.einsum("nii->ni", R)
     square = np.column_stack([1.0 + diagonal.sum(axis=1), 1.0 + 2.0 * diagonal - diagonal.sum(axis=1)[:, None]])

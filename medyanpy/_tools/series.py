@@ -13,18 +13,14 @@ __all__ = ["statistical_inefficiency"]
 def statistical_inefficiency(samples: Any) -> float:
     """Compute how many samples of a time series count as one: g = 1 + 2 Σ (1 - t/n) ρ(t), at least 1.
 
-    The standard error of the mean is that of independent samples times √g. Correlations ρ are added up in pairs, until
-    a pair is not positive: of a reversible chain all pairs are positive, so what follows is noise (Geyer 1992).
+    It is 2τ for a correlation time of τ samples. The standard error of the mean is that of independent samples times
+    √g. Correlations ρ are added up in pairs, until a pair is not positive: of a reversible chain all pairs are
+    positive, so what follows is noise (Geyer 1992).
 
     Parameters
     ----------
     samples : (n,) float, finite
         Looks at one run, in order, at even distances; n at least 1.
-
-    Returns
-    -------
-    float
-        1 for independent samples, 2τ for a correlation time of τ samples.
 
     Raises
     ------

@@ -11,8 +11,7 @@ __all__ = ["lengths", "mean", "row_products", "total"]
 
 
 def total(values: np.ndarray) -> float:
-    """Return the sum of (n,) numbers, rounded once: in any order the same. What is not finite gives what plain addition
-    does."""
+    """Return the sum of (n,) numbers, rounded once: in any order the same. Not finite ones give what addition does."""
     try:
         return math.fsum(np.asarray(values).tolist())
     except (OverflowError, ValueError):

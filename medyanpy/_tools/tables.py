@@ -41,19 +41,7 @@ class Table(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Tables below a title.
-
-    Attributes
-    ----------
-    title : str
-        What it is.
-    said : str
-        One line about it.
-    tables : list of Table
-        Those without rows are left out.
-    notes : list of str
-        Below the tables.
-    """
+    """Tables below a title and one line about it, those without rows left out; notes are below the tables."""
 
     title: str
     said: str
@@ -103,7 +91,8 @@ class Displayed:
 
 
 def aligned(rows: Sequence[tuple[str, ...]], to_the_right: Sequence[bool] | None = None) -> list[str]:
-    """Return lines whose cells stand below each other, two blanks apart; those of some columns end below each other."""
+    """Return lines whose cells stand below each other, two blanks apart; columns `to_the_right` end below each
+    other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [False] * len(widths) if to_the_right is None else to_the_right
     return [

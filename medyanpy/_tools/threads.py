@@ -4,7 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -18,19 +18,15 @@ _by_default: ContextVar[int | None] = ContextVar("threads", default=None)
 
 def _cgroup_quota() -> float:
     """Return the number of processors that a container may use, or infinity."""
-    try:
+    base = Path("/sys/fs/cgroup/cpu")
+    with suppress(OSError, ValueError):
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         if quota != "max":
             return max(1.0, float(quota) / float(period))
-    except (OSError, ValueError):
-        pass
-    try:
-        base = Path("/sys/fs/cgroup/cpu")
+    with suppress(OSError, ValueError):
         quota_us = int((base / "cpu.cfs_quota_us").read_text())
         if quota_us > 0:
             return max(1.0, quota_us / int((base / "cpu.cfs_period_us").read_text()))
-    except (OSError, ValueError):
-        pass
     return math.inf
 
 

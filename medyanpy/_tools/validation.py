@@ -1,5 +1,4 @@
-"""Checks of what users pass in. Each returns a clean value, or raises an error with what, where, which and the
-bound."""
+"""Checks of what users pass in. Each returns a clean value, or an error with what, where, which and the bound."""
 
 import errno
 import operator
@@ -15,8 +14,7 @@ from medyanpy.errors import ParameterError, shown
 
 __all__ = [
     "array", "bounds_in_words", "dimensions", "file_path", "number", "one_or_many", "per_item", "plain_name", "seed",
-    "several",
-    "thermal_energy", "vector", "vectors", "whole_number", "words",
+    "several", "thermal_energy", "vector", "vectors", "whole_number", "words",
 ]  # fmt: skip
 
 
@@ -28,16 +26,10 @@ def _refuse(what: str, problem: str, error: type[Exception], value: float = 0.0)
 
 
 def array(
-    what: str,
-    value: Any,
-    shape: Sequence[int | None],
-    *,
-    dtype: type = np.float64,
-    error: type[Exception] = ParameterError,
-    nan: bool = False,
-) -> np.ndarray:
-    """Return a C-contiguous array of the given shape (None: any length), finite if it holds floats; nan where it may
-    be."""
+    what: str, value: Any, shape: Sequence[int | None], *, dtype: type = np.float64,
+    error: type[Exception] = ParameterError, nan: bool = False
+) -> np.ndarray:  # fmt: skip
+    """Return a C-contiguous array of a shape (None: any length), finite if it holds floats; nan where it may be."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
         raw = _real(np.asarray(value))
@@ -61,8 +53,7 @@ def array(
 
 
 def _real(raw: np.ndarray) -> np.ndarray:
-    """Refuse text that reads as numbers, complex numbers, of which NumPy drops a half, and dates, of which it takes
-    days."""
+    """Refuse text that reads as numbers, complex numbers, of which NumPy drops a half, and dates."""
     if raw.dtype.kind in "SU":
         raise TypeError(f"text, not numbers: {raw.ravel().tolist()[0]!r}" if raw.size else "text, not numbers")
     if raw.dtype.kind not in "biufO":
@@ -71,8 +62,7 @@ def _real(raw: np.ndarray) -> np.ndarray:
 
 
 def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = ParameterError) -> int:
-    """Return the number of dimensions of an array; `wanted` names the right shapes where rows of different lengths have
-    none."""
+    """Return the number of dimensions of an array; rows of different lengths have none of the shapes `wanted`."""
     try:
         return np.ndim(value)
     except Exception as cause:
@@ -152,11 +142,8 @@ def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **
     return out
 
 
-def per_item(
-    what: str, value: Any, n: int, *, error: type[Exception] = ParameterError, **bounds: float
-) -> np.ndarray:
-    """Return one float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them;
-    bounds as of `number`."""
+def per_item(what: str, value: Any, n: int, *, error: type[Exception] = ParameterError, **bounds: float) -> np.ndarray:
+    """Return one float for each of n items: a scalar for all (a view without memory of its own) or n of them."""
     try:
         raw = _real(np.asarray(value)).astype(np.float64)
     except Exception as cause:
@@ -175,18 +162,11 @@ def vector(what: str, value: Any, *, error: type[Exception] = ParameterError) ->
 
 
 def vectors(
-    what: str,
-    value: Any,
-    n: int | None,
-    *,
-    size: int = 3,
-    or_number: bool = False,
-    error: type[Exception] = ParameterError,
-    **bounds: float,
-) -> np.ndarray:
-    """Return floats, a copy that is read-only: one vector for all of n items, (size,), or one for each, (n, size); n
-    None: one vector and no more. With `or_number` one number stands for all components of one vector. Bounds as of
-    `number`."""
+    what: str, value: Any, n: int | None, *, size: int = 3, or_number: bool = False,
+    error: type[Exception] = ParameterError, **bounds: float
+) -> np.ndarray:  # fmt: skip
+    """Return floats, a read-only copy: one vector for all of n items, (size,), or one for each, (n, size); n None: one
+    vector. With `or_number` one number stands for all components of one vector. Bounds as of `number`."""
     shapes = ["()"] * or_number + [f"({size},)"] + ([] if n is None else [f"({n}, {size})"])
     depth = dimensions(what, value, " or ".join(shapes), error=error)
     if or_number and depth == 0:

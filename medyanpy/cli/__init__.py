@@ -12,15 +12,7 @@ from functools import partial
 
 from medyanpy._version import __version__
 from medyanpy.cli import bench, demo, export, info, installation, run
-from medyanpy.cli.codes import (
-    BAD_INPUT,
-    DONE,
-    EXIT_CODES,
-    FAILED,
-    INTERRUPTED,
-    PIPE_CLOSED,
-    TOO_LITTLE_TIME,
-)
+from medyanpy.cli.codes import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, PIPE_CLOSED, TOO_LITTLE_TIME
 from medyanpy.errors import MedyanError, OutputError, SimulationError, WalltimeError
 
 __all__ = ["main"]
@@ -61,17 +53,9 @@ def _complete(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command with these arguments, or those of the process; return one of `medyanpy.cli.codes.EXIT_CODES`.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments after the name of the command; those of the process where none are given.
-
-    Returns
-    -------
-    int
-        One of `medyanpy.cli.codes.EXIT_CODES`. One line on standard error tells why it is not 0.
+    One line on standard error tells why it is not 0.
     """
     words = sys.argv[1:] if argv is None else argv
     parser = _parser(demos="demo" in words or "_ARGCOMPLETE" in os.environ)

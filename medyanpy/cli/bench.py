@@ -58,24 +58,17 @@ def run(options: argparse.Namespace) -> int:
 def measure(name: str, threads: int, seconds: float) -> dict[str, Any]:
     """Measure steps per second of a standard system; the fastest of a few measurements of so many seconds in all."""
     simulation = SYSTEMS[name](threads)
-    steps, fastest = 1, 0.0
+    steps = 1
     # Also lists of neighbours are there before it counts.
-    while True:
-        took = _timed(simulation, steps)
-        if took > 0.2 * seconds / _REPEATS:
-            break
+    while (took := _timed(simulation, steps)) <= 0.2 * seconds / _REPEATS:
         steps *= 2
     steps = max(1, int(steps * seconds / _REPEATS / took))
-    for _ in range(_REPEATS):
-        fastest = max(fastest, steps / _timed(simulation, steps))
+    fastest = max(steps / _timed(simulation, steps) for _ in range(_REPEATS))
     beads = simulation.topology.n_beads
+    each = 1e9 / fastest / beads
     return {
-        "system": name,
-        "beads": beads,
-        "threads": threads,
-        "steps_per_second": fastest,
-        "ns_per_step_and_bead": 1e9 / fastest / beads,
-    }
+        "system": name, "beads": beads, "threads": threads, "steps_per_second": fastest, "ns_per_step_and_bead": each
+    }  # fmt: skip
 
 
 def _timed(simulation: "Simulation", steps: int) -> float:
@@ -154,8 +147,5 @@ def _warm(simulation: "Simulation") -> "Simulation":
 
 
 SYSTEMS: dict[str, Callable[[int], "Simulation"]] = {
-    "membrane": _membrane,
-    "filaments": _filaments,
-    "fluid": _fluid,
-    "bodies": _bodies,
-}
+    "membrane": _membrane, "filaments": _filaments, "fluid": _fluid, "bodies": _bodies,
+}  # fmt: skip

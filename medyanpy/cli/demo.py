@@ -15,9 +15,7 @@ __all__ = ["add", "run"]
 _FIRST = "points"
 
 
-def add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", whole: bool = True
-) -> argparse.ArgumentParser:
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", whole: bool = True) -> argparse.ArgumentParser:
     """Add the command and, with `whole`, its options as the registry of demos has them."""
     demo = commands.add_parser("demo", help="simulate cells at work, and compare with theory")
     if whole:
@@ -52,11 +50,8 @@ def _add_options(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--steps", type=int, metavar="N", help=f"time steps (default: {usual})")
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")
-    demo.add_argument(
-        "--out",
-        metavar="DIR",
-        help=f"folder for the files (default: ./medyanpy-demo; of the others ./medyanpy-demo-{others[0]} and so on)",
-    )
+    out = f"folder for the files (default: ./medyanpy-demo; of the others ./medyanpy-demo-{others[0]} and so on)"
+    demo.add_argument("--out", metavar="DIR", help=out)
     demo.add_argument("--overwrite", action="store_true", help="replace the files of an earlier demo")
 
 

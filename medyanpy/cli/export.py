@@ -37,12 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def frames_of(text: str) -> slice:
-    """Return the slice that text means; of one number, that frame alone.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Return the slice that text means; of one number, that frame alone."""
     try:
         parts = [int(part) if part.strip() else None for part in text.split(":")]
         if len(parts) > 3 or (len(parts) == 1 and parts[0] is None) or (len(parts) == 3 and parts[2] == 0):

@@ -44,13 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def contents(path: Path) -> dict[str, Any]:
-    """Return what is in a file, for JSON.
-
-    Raises
-    ------
-    ParameterError
-        A file that does not exist, or is not of this package.
-    """
+    """Return what is in a file, for JSON; refuse one that does not exist, or is not of this package."""
     from medyanpy.files.checkpoint import is_checkpoint
     from medyanpy.runs import CHECKPOINT
 

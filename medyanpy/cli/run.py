@@ -24,12 +24,11 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "nothing happened to, bit for bit. Exit code 0: done; 3: time is up, call again.",
     )
     parser.add_argument(
-        "target",
-        metavar="TARGET",
+        "target", metavar="TARGET",
         help="a Python script that defines make(directory), which returns a Simulation whose reporters write into that "
         "folder, and possibly functions, a dict of those of Python forces; a document of a Simulation "
         "(medyanpy.serialize); or the folder of a run that has begun",
-    )
+    )  # fmt: skip
     _add_common(parser)
     parser.add_argument(
         "--dir", metavar="DIR", help="folder of the run (default: the name of TARGET without its ending)"
@@ -58,10 +57,9 @@ def add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", type=int, metavar="N", required=True, help="the step at which the run is done")
     parser.add_argument(
-        "--walltime",
-        metavar="T",
+        "--walltime", metavar="T",
         help="how long this call may take: seconds, or such as 50m, 1h30m, 1-02:30:00 (default: as long as it takes)",
-    )
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
 
 
@@ -82,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             raise ParameterError(f"{target} is the folder of a run already: --dir is for scripts and documents")
         if not (target / CHECKPOINT).exists():
             raise ParameterError(f"{target} holds no {CHECKPOINT}: a run begins with a script or a document")
-        make: Any = _never
+        make: Any = None
         directory = target
     elif target.suffix == ".py":
         make, functions = _script(target)
@@ -93,21 +91,16 @@ def run(options: argparse.Namespace) -> int:
     if given and not isinstance(make, FromDocument):
         raise ParameterError(f"--{next(iter(given))} is for documents; here reporters are those of {target}")
     outcome = run_in(
-        directory,
-        make,
-        until=options.until,
-        walltime=options.walltime,
-        threads=options.threads,
-        functions=functions,
+        directory, make, until=options.until, walltime=options.walltime, threads=options.threads, functions=functions
     )
     return _told(str(directory), outcome, options.until)
 
 
 def resume(options: argparse.Namespace) -> int:
     """Run the command; return the exit code."""
-    from medyanpy.runs import resume as resume_from
+    from medyanpy.runs import run as run_in
 
-    outcome = resume_from(options.file, until=options.until, walltime=options.walltime, threads=options.threads)
+    outcome = run_in(options.file, until=options.until, walltime=options.walltime, threads=options.threads)
     return _told(options.file, outcome, options.until)
 
 
@@ -119,10 +112,6 @@ def _told(name: str, outcome: Any, until: int) -> int:
         how = f"time is up, call again for the {until - outcome.step} steps that are left"
     print(f"{name}: step {outcome.step} of {until}: {how}")
     return DONE if outcome.finished else TIME_UP
-
-
-def _never(directory: Path) -> Any:
-    raise ParameterError(f"{directory}: its checkpoint has just gone")
 
 
 def _script(path: Path) -> tuple[Any, Any]:

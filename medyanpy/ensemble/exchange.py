@@ -112,7 +112,7 @@ class Exchanges:
 
     def __repr__(self) -> str:
         n = len(self.energies)
-        return f"{n} exchange{'s' if n != 1 else ''}{'' if self.done else ', not done'}\n{self.table!r}"
+        return f"{n} exchange{'s' * (n != 1)}{', not done' * (not self.done)}\n{self.table!r}"
 
     def _repr_html_(self) -> str | None:
         return self.table._repr_html_()
@@ -120,20 +120,11 @@ class Exchanges:
 
 @plainly_called
 def replica_exchange(
-    make: Callable[..., Simulation] | str | os.PathLike[str],
-    *,
-    ladder: Sequence[Mapping[str, Any]],
-    every: int,
-    n_exchanges: int,
-    directory: str | os.PathLike[str] | None = None,
-    executor: Any = None,
-    threads: int = 1,
-    seed: int = 0,
-    walltime: float | str | None = None,
-    observe: Callable[..., Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    progress: bool | None = None,
-) -> Exchanges:
+    make: Callable[..., Simulation] | str | os.PathLike[str], *, ladder: Sequence[Mapping[str, Any]], every: int,
+    n_exchanges: int, directory: str | os.PathLike[str] | None = None, executor: Any = None, threads: int = 1,
+    seed: int = 0, walltime: float | str | None = None, observe: Callable[..., Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None
+) -> Exchanges:  # fmt: skip
     """Run a walker in each of several states, and let neighbours swap their states now and then.
 
     Parameters
@@ -149,9 +140,8 @@ def replica_exchange(
     n_exchanges : int, >= 0
         How many in all, those of calls before included.
     directory : path, optional
-        Where each walker has a folder (``0003``) with its checkpoint and outputs, which follow the walker through the
-        states, and where ``history.jsonl`` has a line for each exchange. Called again, it resumes where it was,
-        whichever process was killed. Without it nothing is written.
+        Where each walker has a folder (``0003``) with its checkpoint and outputs, and ``history.jsonl`` a line for each
+        exchange. Called again, it resumes, whichever process was killed. Without it nothing is written.
     executor, threads, seed, walltime, functions, progress
         As of `run`. Results are the same bits whatever the executor.
     observe : callable, optional
@@ -164,9 +154,9 @@ def replica_exchange(
     Raises
     ------
     ParameterError
-        A ladder of fewer than two states, or of different names, or with unknown names. A word without thermostat, a
-        linearly implicit kick, or jumps that are driven or do not tell what they weigh states by (`Jump.log_weight`):
-        there is no known distribution to exchange in. Folders and functions as of `run`.
+        A ladder of fewer than two states, or of different or unknown names. A word without thermostat, a linearly
+        implicit kick, or jumps that are driven or have no `Jump.log_weight`: there is no known distribution to exchange
+        in. Folders and functions as of `run`.
     SimulationError
         A walker that cannot continue: it is named, and the others wait.
     ExecutorError
@@ -179,9 +169,8 @@ def replica_exchange(
     :math:`u_i = \\beta_i U_i - \\ln W_i`: the potential energy by the numbers of state i, and the weight that jumps
     give to boxes, bound links and numbers of beads. A walker that changes temperature has all its velocities multiplied
     by √(T'/T) (`Context.scale_velocities`), so that kinetic energies drop out; that and the change of numbers is
-    protocol work.
-    The numbers that decide are drawn by seed, exchange and pair alone.
-    What is exact, and the rates to expect: :doc:`/theory/replica_exchange`.
+    protocol work. The numbers that decide are drawn by seed, exchange and pair alone. What is exact, and the rates to
+    expect: :doc:`/theory/replica_exchange`.
 
     Source: Sugita & Okamoto, Chem. Phys. Lett. 314, 141 (1999), for temperatures; Fukunishi, Watanabe & Takada,
     J. Chem. Phys. 116, 9058 (2002), for numbers of the energy.
@@ -263,25 +252,18 @@ def _close(held: list[Any]) -> None:
 
 
 def _exchange(
-    workers: Workers,
-    common: Common,
-    walkers: list[Replica],
-    held: list[Any],
-    states: list[dict[str, Any]],
-    history: "_History",
-    seed: int,
-) -> dict[str, Any]:
+    workers: Workers, common: Common, walkers: list[Replica], held: list[Any], states: list[dict[str, Any]],
+    history: "_History", seed: int
+) -> dict[str, Any]:  # fmt: skip
     """Let all walkers take their steps, and swap neighbours or not: a line of the history."""
     n = len(history.lines)
     now = history.states
     walker_in = {state: walker for walker, state in enumerate(now)}
     pairs = _pairs(n, len(states))
     partner = {k: k + 1 for k in pairs} | {k + 1: k for k in pairs}
-    tasks = [
-        [(w, walkers[w], held[w], states[now[w]], states[partner[now[w]]] if now[w] in partner else None,
-          (n + 1) * common.until, workers.in_threads)]
-        for w in range(len(walkers))
-    ]  # fmt: skip
+    other = [states[partner[k]] if k in partner else None for k in now]
+    until, in_threads = (n + 1) * common.until, workers.in_threads
+    tasks = [[(w, walkers[w], held[w], states[now[w]], other[w], until, in_threads)] for w in range(len(walkers))]
     seen: list[dict[str, Any]] = [{} for _ in walkers]
     for (w, *_), outcome in workers.each(advance, common, tasks):
         if isinstance(outcome, Died):
@@ -335,14 +317,9 @@ def advance(common: Common, tasks: list[Any]) -> list[dict[str, Any]]:
 
 
 def _advanced(
-    common: Common,
-    walker: Replica,
-    held: Any,
-    state: dict[str, Any],
-    partner: dict[str, Any] | None,
-    until: int,
-    in_threads: bool,
-) -> dict[str, Any]:
+    common: Common, walker: Replica, held: Any, state: dict[str, Any], partner: dict[str, Any] | None, until: int,
+    in_threads: bool
+) -> dict[str, Any]:  # fmt: skip
     simulation = _found(common, walker, held)
     try:
         if simulation.current_step > until:
@@ -378,17 +355,17 @@ def _found(common: Common, walker: Replica, held: Any) -> Simulation:
         check_own(walker.folder)
         walker.folder.mkdir(parents=True, exist_ok=True)
         wait_for(walker.folder)
-        resumed: Simulation = Simulation._gone_on(
-            _WHAT, walker.folder / CHECKPOINT, lambda: begun(common.make.get(), walker, walker.folder), common.threads,
-            functions, None, writer_needed=False,
+        there = walker.folder
+        return Simulation._resumed_or_started(
+            _WHAT, there / CHECKPOINT, lambda: begun(common.make.get(), walker, there), common.threads, functions, None,
+            writer_needed=False,
         )  # fmt: skip
-        return resumed
     if held is None:
         return begun(common.make.get(), walker, None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / CHECKPOINT
         path.write_bytes(held)
-        resumed = Simulation.resume(path, common.threads, functions, False)
+        resumed: Simulation = Simulation.resume(path, common.threads, functions, False)
         return resumed
 
 
@@ -426,8 +403,7 @@ def check_canonical(simulation: Simulation) -> None:
 
 
 def log_weight(simulation: Simulation, kT: float, state: State) -> float:
-    """Return the logarithm of the weight that all jumps give to a state, with their present numbers, for a
-    temperature."""
+    """Return the logarithm of the weight that all jumps give to a state, as they are now, for a temperature."""
     total = 0.0
     jumping = simulation.context._schedule.jumping
     for name, jump, operation in zip(jumping.names, jumping.jumps, jumping.operations, strict=True):
@@ -452,9 +428,7 @@ def enter(simulation: Simulation, state: dict[str, Any]) -> None:
         simulation.context.scale_velocities(math.sqrt(after / before))
 
 
-def weights(
-    simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
-) -> dict[str, float | None]:
+def weights(simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None) -> dict[str, float | None]:
     """Return weights of a simulation in the distribution of its state, and of another one: potential energies ("own"
     and "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
     kT = cast(float, simulation.integrator.kT)
@@ -494,8 +468,8 @@ def weights(
 
 @contextmanager
 def _unbooked(simulation: Simulation) -> Iterator[None]:
-    """Surround a block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed
-    walkers would have another."""
+    """Surround a block that leaves heat and work as they are: there and back is round-off, which resumed walkers have
+    not."""
     meter = simulation.context._schedule.meter
     before = None if meter is None else meter.arrays()["work"].copy()
     try:

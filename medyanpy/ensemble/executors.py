@@ -8,14 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 from medyanpy._tools.extras import needed
@@ -37,8 +30,6 @@ _GRACE = 20.0
 class Died(Exception):  # noqa: N818 - it is a result
     """Outcome of a task whose workers ended again and again, or that its executor could not run."""
 
-
-# In a worker ----------------------------------------------------------------------------------------------------------
 
 _busy = threading.Lock()
 
@@ -68,30 +59,12 @@ def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return function(*arguments)
 
 
-# In the parent --------------------------------------------------------------------------------------------------------
-
-
 class Workers:
     """Processes, threads or cluster on which work is done.
 
-    Parameters
-    ----------
-    what : str
-        The caller's name, for messages.
-    executor : Executor, dask.distributed.Client, str, int or None
-        An int is the number of processes; None as many as there are processors for; a str the address of a scheduler of
-        Dask. Processes of our own are spawned; what is given stays open.
-    threads : int
-        How many each piece of work uses.
-    most : int
-        How many pieces of work there are.
-
-    Raises
-    ------
-    ParameterError
-        A value that is not an executor.
-    ExecutorError
-        Processes that do not start.
+    `executor` is an Executor, a Client or the address of a scheduler of Dask, or a number of processes; None for as
+    many as there are processors for, by the `threads` of each piece of work. Processes of our own, `most` as there are
+    pieces, are spawned; what is given stays open.
     """
 
     def __init__(self, what: str, executor: Any, threads: int, most: int) -> None:
@@ -138,12 +111,12 @@ class Workers:
     def __enter__(self) -> "Workers":
         if self._given is None:
             try:
-                tries = 1
-                while not self._come_up():
+                for _ in range(_TRIES):
+                    if self._come_up():
+                        break
                     self.close()
-                    tries += 1
-                    if tries > _TRIES:
-                        raise ExecutorError(f"{self._what}: worker processes are killed before they have started")
+                else:
+                    raise ExecutorError(f"{self._what}: worker processes are killed before they have started")
             except BaseException:
                 self.close()
                 raise
@@ -153,13 +126,8 @@ class Workers:
         self.close(wait=kind is None)
 
     def _come_up(self) -> bool:
-        """Start workers, and wait for the first; False if one was killed meanwhile.
-
-        Raises
-        ------
-        ExecutorError
-            One has ended by itself. A script without the guard would have one pool after the other do so.
-        """
+        """Start workers, and wait for the first; False if one was killed meanwhile. ExecutorError where one has ended
+        by itself: a script without the guard would have one pool after the other do so."""
         self._begin()
         assert self._pool is not None
         first: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
@@ -203,8 +171,7 @@ class Workers:
 
     @property
     def window(self) -> int | None:
-        """Number of pieces of work that should be on their way, so that no worker waits; None where that is not
-        known."""
+        """Number of pieces of work to have on their way, so that no worker waits; None where that is not known."""
         n = self._n if self._given is None else getattr(self._given, "_max_workers", None)
         return 2 * n if isinstance(n, int) else None
 
@@ -214,13 +181,8 @@ class Workers:
         """Call ``function(common, units)`` for each piece of work, a list of units, which gives an outcome for each:
         (unit, outcome), as they come.
 
-        Pieces whose worker ended are begun again, unit by unit; `Died` is the outcome of one for which that does not
-        help. Pieces are asked for when a worker is free.
-
-        Raises
-        ------
-        ExecutorError
-            An executor that was given has ended, or was shut down.
+        Pieces are asked for when a worker is free. Those whose worker ended are begun again, unit by unit; `Died` is
+        the outcome of one for which that does not help. ExecutorError where an executor that was given has ended.
         """
         done: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         flying: dict[Future[Any], tuple[list[Any], int]] = {}

@@ -26,7 +26,7 @@ from medyanpy.runs import CHECKPOINT, FromDocument
 from medyanpy.runs import run as run_in_folder
 from medyanpy.simulation import Simulation
 
-__all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "recorded", "wait_for", "work"]
+__all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "outcome_of", "recorded", "wait_for", "work"]
 
 #: In the folder of a replica.
 PARAMETERS, DONE, ERROR = "params.json", "done.json", "error.txt"
@@ -35,8 +35,7 @@ _PATIENCE = 30.0
 
 
 class _DamagedError(ParameterError):
-    """Error of a folder of a replica, or a file in it, that cannot be resumed from: the replica is not run, others
-    are."""
+    """Error of a folder of a replica, or a file in it, that cannot be resumed from; other replicas are run."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,8 @@ class Replica:
 
 @dataclass(frozen=True)
 class Common:
-    """Data that all replicas have in common.
-
-    `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` identifies the analysis. The deadline is a time
-    of day (s since 1970), which machines agree on well enough.
-    """
+    """Data that all replicas have in common: `make`, `analyse` and `functions` as `shipping.Shipped`, the `key` of the
+    analysis, and a deadline as a time of day (s since 1970), which machines agree on well enough."""
 
     make: Any
     analyse: Any
@@ -72,15 +68,7 @@ class Common:
 
 
 class FromDocumentWith:
-    """Makes simulations from a document, with another seed and with numbers changed.
-
-    Parameters
-    ----------
-    text : str
-        The document.
-    functions : dict of str to callable, or None
-        Of Python forces.
-    """
+    """Makes simulations from the text of a document, with another seed and with numbers changed."""
 
     def __init__(self, text: str, functions: Any = None) -> None:
         self.text = text
@@ -95,8 +83,7 @@ class FromDocumentWith:
         if directory is None:
             simulation = Simulation(system, integrator)
         else:
-            make = FromDocument(serialize((system, integrator)), functions=self.functions)
-            simulation = make(directory)
+            simulation = FromDocument(serialize((system, integrator)), functions=self.functions)(directory)
         if integrator.kT is not None and not integrator.overdamped:
             simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=seed)
         return simulation
@@ -117,13 +104,7 @@ class FromDocumentWith:
 
 
 def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any]) -> None:
-    """Set numbers by name: ``"timestep"``, ``"temperature"`` and ``"kT"``, and ``"FORCE.NUMBER"`` of forces.
-
-    Raises
-    ------
-    ParameterError, TopologyError
-        An unknown name, or a number outside its domain.
-    """
+    """Set numbers by name: ``"timestep"``, ``"temperature"`` and ``"kT"``, and ``"FORCE.NUMBER"`` of forces."""
     of_integrator = {name: value for name, value in numbers.items() if "." not in name}
     unknown = [name for name in of_integrator if name not in integrator.changeable]
     if unknown:
@@ -175,16 +156,18 @@ def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
 
 
 def work(common: Common, replicas: list[Replica]) -> list[dict[str, Any]]:
-    """Run replicas one after the other, and report the outcome of each: its status, steps, error, traceback and result.
-
-    Whatever a replica raises is its own, and is told.
-    """
+    """Run replicas one after the other, and report `outcome` of each; what a replica raises is its own."""
     return [_one(common, replica) for replica in replicas]
+
+
+def outcome_of(status: str, steps: int | None = None, error: str | None = None, result: Any = None) -> dict[str, Any]:
+    """Return the outcome of a replica."""
+    return {"status": status, "steps": steps, "error": error, "traceback": None, "result": result, "seconds": 0.0}
 
 
 def _one(common: Common, replica: Replica) -> dict[str, Any]:
     begin = time.perf_counter()
-    out: dict[str, Any] = {"status": "failed", "steps": None, "error": None, "traceback": None, "result": None}
+    out = outcome_of("failed")
     try:
         with threads_by_default(common.threads):
             (_in_memory if replica.folder is None else _in_folder)(common, replica, out)
@@ -299,14 +282,10 @@ def wait_for(folder: Path) -> None:
 def _analysed(analyse: Callable[..., Any] | None, simulation: Simulation, folder: Path | None) -> str | None:
     if analyse is None:
         return None
-    given = (simulation, folder) if _takes_two(analyse) else (simulation,)
-    return text_of_values("analyse returned", analyse(*given))
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """Tell whether a function must be given two arguments, or has a second one of the name."""
-    by_place = [p for p in _parameters_of(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
+    # The folder is given where a second argument must be, or is called so.
+    by_place = [p for p in _parameters_of(analyse) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    two = len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
+    return text_of_values("analyse returned", analyse(*((simulation, folder) if two else (simulation,))))
 
 
 # Files that are there -----------------------------------------------------------------------------------------------
@@ -318,32 +297,18 @@ def described(replica: Replica) -> dict[str, Any]:
 
 
 def check_own(folder: Path) -> None:
-    """Refuse a link in place of a folder of an ensemble: what is written there would go elsewhere.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a link in place of a folder of an ensemble: what is written there would go elsewhere."""
     if folder.is_symlink():
         raise _DamagedError(f"ensemble.run: {folder} is a link, which is not followed out of the ensemble; remove it")
 
 
 def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
-    """Return the outcome of a replica that is done already, at the step that is asked for and by the same analysis; one
-    whose files are damaged has failed.
-
-    Raises
-    ------
-    ParameterError
-        Its folder is of another one.
-    """
+    """Return the outcome of a replica that is done already, at the step asked for and by the same analysis; one whose
+    files are damaged has failed. Refuse a folder of another replica."""
     try:
         return _recorded(common, replica)
     except _DamagedError as error:
-        return {
-            "status": "failed", "steps": None, "error": f"ParameterError: {error}", "traceback": None, "result": None,
-            "seconds": 0.0,
-        }  # fmt: skip
+        return outcome_of("failed", error=f"ParameterError: {error}")
 
 
 def _recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
@@ -375,10 +340,7 @@ def _recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
             values_of_text(done["result"])
         except Exception as cause:
             raise _damaged(folder / DONE, f"its result is {shown(done['result'])}") from cause
-    return {
-        "status": "done", "steps": done["steps"], "error": None, "traceback": None, "result": done["result"],
-        "seconds": 0.0,
-    }  # fmt: skip
+    return outcome_of("done", done["steps"], result=done["result"])
 
 
 def _write(path: Path, tree: Any) -> None:

@@ -17,7 +17,7 @@ from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.ensemble.executors import Died, Workers
-from medyanpy.ensemble.replicas import Common, FromDocumentWith, Replica, recorded, work
+from medyanpy.ensemble.replicas import Common, FromDocumentWith, Replica, outcome_of, recorded, work
 from medyanpy.ensemble.seeds import seed_of
 from medyanpy.ensemble.shipping import Shipped, name_of, source_of, values_of_text
 from medyanpy.ensemble.table import FIXED, Table
@@ -35,30 +35,22 @@ _PIECE = 0.2
 
 @plainly_called
 def run(
-    make: Callable[..., Simulation] | str | os.PathLike[str],
-    *,
-    until: int,
-    parameters: Sequence[Mapping[str, Any]] | None = None,
-    n_replicas: int = 1,
-    directory: str | os.PathLike[str] | None = None,
-    executor: Any = None,
-    threads: int = 1,
-    seed: int = 0,
-    walltime: float | str | None = None,
-    analyse: Callable[..., Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    progress: bool | None = None,
-) -> Table:
+    make: Callable[..., Simulation] | str | os.PathLike[str], *, until: int,
+    parameters: Sequence[Mapping[str, Any]] | None = None, n_replicas: int = 1,
+    directory: str | os.PathLike[str] | None = None, executor: Any = None, threads: int = 1, seed: int = 0,
+    walltime: float | str | None = None, analyse: Callable[..., Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None, progress: bool | None = None
+) -> Table:  # fmt: skip
     """Run many simulations at once: some replicas of each set of parameters.
 
     Parameters
     ----------
     make : callable, or document
         ``make(seed=..., **parameters)`` returns a `Simulation`, whose noise and first velocities are drawn with the
-        seed. With a directory, and a `make` that takes ``directory``, it is given the folder of the replica, and its
-        reporters write there. A document (`medyanpy.serialize` of a Simulation, or the file): its numbers are changed
-        as parameters say, by names such as ``"temperature"``, ``"timestep"`` or ``"MembraneBending.bending_modulus"``,
-        its noise has the seed of the replica, and first velocities are drawn at its temperature.
+        seed. One that takes ``directory`` is given the folder of the replica, and its reporters write there. Of a
+        document (`medyanpy.serialize` of a Simulation, or the file) numbers are changed by names such as
+        ``"temperature"``, ``"timestep"`` or ``"MembraneBending.bending_modulus"``, the noise has the seed of the
+        replica, and first velocities are drawn at its temperature.
     until : int, >= 0
         The step at which a replica is done.
     parameters : list of dict, optional
@@ -66,15 +58,14 @@ def run(
     n_replicas : int, >= 1
         Of each set of parameters.
     directory : path, optional
-        Where each replica has a folder, named by the numbers of its parameters and of itself (``0002-0000``), with its
-        parameters and seed (``params.json``), checkpoint, outputs, and ``done.json`` or ``error.txt``. Called again
-        with the same arguments, replicas resume where they were, and those that are done are not run again; parameters,
-        replicas and steps may have been added. Without a directory nothing is written, for runs of seconds: a replica
-        whose worker ends begins again.
+        Where each replica has a folder, named by the numbers of its parameters and of itself (``0002-0000``), with
+        ``params.json``, checkpoint, outputs, and ``done.json`` or ``error.txt``. Called again, replicas resume, and
+        those that are done are not run again; parameters, replicas and steps may have been added. Without a directory
+        nothing is written: a replica whose worker ends begins again.
     executor : Executor, Client of dask.distributed, int or str, optional
-        What runs them: any `concurrent.futures.Executor`; a Client, or the address of its scheduler; a number of
-        processes. As many new (spawned) processes as there are processors, where none is given. What is given stays
-        open. The results are the same bits, whatever it is.
+        What runs them, with the same bits: any `concurrent.futures.Executor`; a Client, or the address of its
+        scheduler; a number of processes. By default as many new (spawned) processes as there are processors. What is
+        given stays open.
     threads : int, >= 1
         Of each replica.
     seed : int, 0 to 2^64 - 1
@@ -82,9 +73,9 @@ def run(
     walltime : float, s, > 0, or str, optional
         How long all of it may take, such as ``"1h30m"``. Replicas that are under way then save a checkpoint.
     analyse : callable, optional
-        ``analyse(simulation)`` or ``analyse(simulation, directory)`` is called in the worker when a replica is done,
-        and returns a number, text or an array, or a dict of these, a column for each. With another function, or after
-        its text has changed, replicas that are done are analysed again, from their last checkpoint.
+        ``analyse(simulation)`` or ``analyse(simulation, directory)``, called in the worker when a replica is done,
+        returns a number, text or an array, or a dict of these, a column for each. After its text has changed, replicas
+        that are done are analysed again, from their last checkpoint.
     functions : dict of str to callable, optional
         Of Python forces, as of `Simulation.resume`.
     progress : bool, optional
@@ -112,7 +103,7 @@ def run(
     A replica that raises is a row with its error; the others continue, and it is tried again when all is called again.
     A replica whose worker ended is resumed by another worker, with the same bits as if nothing had happened.
 
-    A script that uses processes is imported by them: what it does belongs under ``if __name__ == "__main__":``.
+    Processes import the script that starts them: what it does belongs under ``if __name__ == "__main__":``.
 
     Examples
     --------
@@ -170,7 +161,7 @@ def run(
             pieces = _Pieces([replicas[i] for i in waiting], None if folder else workers.window)
             with workers:
                 for replica, outcome in workers.each(work, common, pieces):
-                    record = _lost(outcome) if isinstance(outcome, Died) else outcome
+                    record = outcome_of("failed", error=f"Died: {outcome}") if isinstance(outcome, Died) else outcome
                     records[places[replica.index]] = record
                     pieces.took(record["seconds"])
                     bar.update(1)
@@ -178,14 +169,8 @@ def run(
 
 
 class _Pieces:
-    """Replicas, some at a time where each is short: sending one costs half a millisecond.
-
-    Parameters
-    ----------
-    replicas : list of Replica
-    window : int or None
-        How many pieces are on their way; one replica at a time where it is not known.
-    """
+    """Replicas, some at a time where each is short: sending one costs half a millisecond. One at a time without a
+    window."""
 
     def __init__(self, replicas: list[Replica], window: int | None) -> None:
         self._replicas, self._window = replicas, window
@@ -256,20 +241,13 @@ def _of_numpy(value: Any) -> Any:
 
 
 def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> tuple[Any, str]:
-    """Return the function that makes simulations, and its name; it takes all sets of parameters.
-
-    Raises
-    ------
-    ParameterError
-        It does not.
-    """
+    """Return the function that makes simulations, and its name; refuse one that does not take all sets of
+    parameters."""
     if callable(make):
         try:
             signature = inspect.signature(make)
         except ValueError as cause:
-            raise ParameterError(
-                f"{what}: make must be a function of seed and parameters, not {shown(make)}"
-            ) from cause
+            raise ParameterError(f"{what}: make must take seed and parameters, not be {shown(make)}") from cause
         takes = signature.parameters
         given = {"seed": 0, **({"directory": None} if "directory" in takes else {})}
         for i, numbers in enumerate(sets):
@@ -304,15 +282,7 @@ def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> t
 
 
 def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack) -> Path:
-    """Make and lock the folder of an ensemble, until the stack is left.
-
-    Raises
-    ------
-    ParameterError
-        It is a file, holds something else, is of another ensemble, or in use by another process.
-    OutputError
-        It cannot be written to.
-    """
+    """Make and lock the folder of an ensemble, until the stack is left; refuse any other folder."""
     folder = folder_path(what, directory)
     place = folder / ENSEMBLE
     said = {"format": FORMAT, "version": VERSION, "kind": what, **said}
@@ -341,22 +311,13 @@ def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack
     return folder
 
 
-def _lost(died: Died) -> dict[str, Any]:
-    return {
-        "status": "failed", "steps": None, "error": f"Died: {died}", "traceback": None, "result": None, "seconds": 0.0
-    }  # fmt: skip
-
-
 def _table(sets: list[dict[str, Any]], replicas: list[Replica], records: list[dict[str, Any]]) -> Table:
     names = list(dict.fromkeys(name for numbers in sets for name in numbers))
     results: list[str] = []
     rows = []
     for replica, record in zip(replicas, records, strict=True):
-        row = {
-            **replica.parameters,
-            "replica": replica.index[1], "seed": replica.seed,
-            **{name: record[name] for name in ("steps", "status", "error")},
-        }  # fmt: skip
+        row = {**replica.parameters, "replica": replica.index[1], "seed": replica.seed}
+        row |= {name: record[name] for name in ("steps", "status", "error")}
         if record["result"] is not None:
             result = values_of_text(record["result"])
             result = result if isinstance(result, dict) else {"result": result}

@@ -34,19 +34,12 @@ def seed_of(seed: int, parameters: int, replica: int = 0) -> int:
     int
         64 bits, with which noise and first velocities of the replica are drawn:
         ``numpy.random.SeedSequence(seed, spawn_key=(0, parameters, replica)).generate_state(1, "uint64")``, which NumPy
-        promises not to change. It depends on nothing else, so that lists can be made longer, and one replica be run
-        alone.
+        promises not to change.
 
     Raises
     ------
     ParameterError
         A number outside its domain.
-
-    Examples
-    --------
-    >>> import medyanpy as mp
-    >>> mp.ensemble.seed_of(1, 0, 0) == mp.ensemble.seed_of(1, 0, 1)
-    False
     """
     seed = check_seed("seed_of: seed", seed)
     parameters = whole_number("seed_of: parameters", parameters, at_least=0)

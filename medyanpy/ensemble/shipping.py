@@ -26,18 +26,11 @@ def name_of(function: Any) -> str:
 
 
 class Shipped:
-    """A function that can be sent to other processes.
+    """A function, or anything else that can be pickled, to be sent to other processes; `what` names it in messages.
 
-    By its name, if it can be imported by it; else with its code, by cloudpickle. Those of the script or notebook itself
-    (``__main__``), which workers of a cluster do not have, go with their code too. In the process that it comes from it
-    is the function itself, which threads share.
-
-    Parameters
-    ----------
-    what : str
-        What it is, for messages.
-    function : object
-        The function; or anything else that can be pickled.
+    It goes by its name, if it can be imported by it; else with its code, by cloudpickle. Those of the script or
+    notebook itself (``__main__``), which workers of a cluster do not have, go with their code too. In the process that
+    it comes from it is the function itself, which threads share.
     """
 
     def __init__(self, what: str, function: Any) -> None:
@@ -45,18 +38,8 @@ class Shipped:
         self._function = function
 
     def pack(self, main_is_there: bool) -> None:
-        """Prepare to be sent.
-
-        Parameters
-        ----------
-        main_is_there : bool
-            Whether workers import the script, as spawned ones do.
-
-        Raises
-        ------
-        ParameterError
-            It cannot be sent; the message tells what to do.
-        """
+        """Prepare to be sent, to workers that import the script or do not; ParameterError tells what to do where that
+        fails."""
         self._packed = _packed(self._what, self._function, main_is_there)
 
     def get(self) -> Any:
@@ -119,17 +102,8 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
     return packed
 
 
-# Analyses, and their results ------------------------------------------------------------------------------------------
-
-
 def text_of_values(what: str, value: Any) -> str:
-    """Return JSON of numbers, text, arrays, and lists and dicts of these, to the last bit.
-
-    Raises
-    ------
-    ParameterError
-        Something else.
-    """
+    """Return JSON of numbers, text, arrays, and lists and dicts of these, to the last bit; refuse anything else."""
     return json.dumps(_tree(what, value))
 
 

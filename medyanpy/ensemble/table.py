@@ -29,13 +29,11 @@ _WIDTH = 24
 
 
 class Table(Displayed):
-    """Table of the outcome of each replica and the results of the analysis: a row for each, in the order of the
-    parameters.
+    """Table of the outcome of each replica, row by row in the order of the parameters, and of the analysis.
 
     Columns are the parameters; ``replica``, its number among those of the same parameters; ``seed``; ``steps`` taken;
-    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``. Further columns are ``error``,
-    the type and the message of what a failed one has raised, or None; and what ``analyse`` returned: its keys, or
-    ``result``.
+    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``; ``error``, what a failed one has
+    raised, or None; and what ``analyse`` returned: its keys, or ``result``.
 
     Attributes
     ----------
@@ -47,12 +45,9 @@ class Table(Displayed):
     """
 
     def __init__(
-        self,
-        columns: Sequence[str],
-        rows: Sequence[dict[str, Any]],
-        directories: Sequence[Path] | None = None,
-        tracebacks: Sequence[str | None] = (),
-    ) -> None:
+        self, columns: Sequence[str], rows: Sequence[dict[str, Any]], directories: Sequence[Path] | None = None,
+        tracebacks: Sequence[str | None] = ()
+    ) -> None:  # fmt: skip
         self.columns: tuple[str, ...] = tuple(columns)
         self._rows = [dict(row) for row in rows]
         self.directories: tuple[Path, ...] | None = None if directories is None else tuple(directories)
@@ -74,10 +69,10 @@ class Table(Displayed):
     def __getitem__(self, what: list[str]) -> "Table": ...
 
     def __getitem__(self, what: int | str | list[str]) -> "dict[str, Any] | np.ndarray | Table":
-        """Return a row, a dict, by ``table[3]``; a column by ``table["steps"]``; a table of columns by
-        ``table[["replica", "steps"]]``.
+        """Return the row ``table[3]``, a dict, the column ``table["steps"]``, or a table ``table[["replica",
+        "steps"]]``.
 
-        Numbers are an array of numbers, nan where there are none; everything else is an array of objects.
+        A column of numbers is an array of numbers, nan where there are none; any other an array of objects.
 
         Raises
         ------
@@ -111,13 +106,7 @@ class Table(Displayed):
         return Table(self.columns, [self._rows[i] for i in which], folders, [self.tracebacks[i] for i in which])
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return the table as a DataFrame.
-
-        Raises
-        ------
-        ImportError
-            pandas is not installed.
-        """
+        """Return the table as a DataFrame; ImportError without pandas."""
         try:
             import pandas
         except ImportError as cause:
@@ -125,24 +114,14 @@ class Table(Displayed):
         return pandas.DataFrame({name: list(self[name]) for name in self.columns}, columns=list(self.columns))
 
     def csv(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
-        """Return the table as comma-separated values, titles first.
+        """Return the table as comma-separated values, titles first; write them to a file as well, if one is given.
 
-        Parameters
-        ----------
-        path : path, optional
-            A file to write to as well.
-        overwrite : bool
-            Replace a file that is there.
-
-        Returns
-        -------
-        str
-            Numbers keep every bit; empty cells where there is nothing, arrays as lists.
+        Numbers keep every bit; cells are empty where there is nothing, and arrays are lists.
 
         Raises
         ------
         ParameterError
-            The file exists.
+            The file exists, without `overwrite`.
         OutputError
             The file cannot be written.
         """

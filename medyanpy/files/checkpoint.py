@@ -11,6 +11,8 @@ import math
 import os
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -46,9 +48,8 @@ _STARTS = ("positions", "vertices", "barycentric")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Content of a checkpoint file: its document, the arrays of the state and their step, a time and a note on
-    reporters. The time, s, is that of a step since which the timestep has been what it is; the note is a Simulation's
-    own."""
+    """Content of a checkpoint file: document, arrays of the state and their step, the time (s) and step since which the
+    timestep has been what it is, and the trees of reporters."""
 
     path: Path
     content: Any
@@ -65,13 +66,7 @@ class Checkpoint:
         return made
 
     def restore(self, context: Any) -> None:
-        """Set a context of this system and integrator to the state.
-
-        Raises
-        ------
-        ParameterError
-            Arrays of other shapes or types, or with numbers that no state has; then nothing changes.
-        """
+        """Set a context of this system and integrator to the state; nothing changes where arrays do not fit it."""
         try:
             since, steps = self.since
             number("time", since + (self.step - steps) * context.integrator.timestep)
@@ -85,15 +80,7 @@ class Checkpoint:
 
 
 def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = None) -> None:
-    """Write description, state, counters and coefficients of a context, and trees that tell of reporters.
-
-    Raises
-    ------
-    SimulationError
-        The state is not finite.
-    OutputError
-        The file cannot be written.
-    """
+    """Write description, state, counters and coefficients of a context, and trees that tell of reporters."""
     context._measure.check_finite()
     # First: the context follows what has been set, and counts time by it.
     state = context._dynamical_arrays()
@@ -134,8 +121,7 @@ def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
 
 
 def _crc(file: BinaryIO, n: int) -> int:
-    """Return the CRC-32 of the first n bytes: it finds every change of up to 32 bits in a row, and takes less time than
-    writing."""
+    """Return the CRC-32 of the first n bytes, which finds every change of up to 32 bits in a row."""
     file.seek(0)
     out = 0
     while n > 0:
@@ -151,67 +137,49 @@ def _crc(file: BinaryIO, n: int) -> int:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read and check a file.
-
-    Raises
-    ------
-    ParameterError
-        A file that does not exist, is not a checkpoint, is damaged, or has another version.
-
-    Notes
-    -----
-    No code in the file is run, wherever it comes from, and what is read takes no more memory than arrays of the file's
-    size and the tree of its text.
-    """
-    import zipfile
-
+    """Read and check a file, of which no code is run, with no more memory than arrays of its size and the tree of its
+    text take."""
     if not os.path.isfile(path):
         raise ParameterError(f"checkpoint {path} {'is not a file' if os.path.exists(path) else 'does not exist'}")
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
-        size = _check_sum(file, path)
-        with zipfile.ZipFile(file) as archive:
-            _check_members(archive, size)
-            head = tree_of(archive.read(_HEAD).decode(), str(path))
-            check_format(head, str(path), FORMAT, VERSION)
-            members = {
-                info.filename.removesuffix(".npy"): _array(archive, info)
-                for info in archive.infolist()
-                if info.filename.endswith(".npy")
-            }
+        with _opened(file, _check_sum(file, path), path) as (archive, head):
+            arrays = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+            members = {info.filename.removesuffix(".npy"): _array(archive, info) for info in arrays}
         step = head["step"]
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
             raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
         since = _since(head["since"], step, path)
         content = content_of(head["document"], f"{path}: document")
-        arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
-        described, theirs = (
-            {name: a for name, a in members.items() if name.startswith(f"{place}/")}
-            for place in ("document", "reporters")
-        )
-        content = arrays_together(content, described, f"{path}: content")
+        state = {name.removeprefix("state/"): a for name, a in _below("state", members).items()}
+        content = arrays_together(content, _below("document", members), f"{path}: content")
         # Checkpoints of a Context have no reporters.
-        reporters = arrays_together(head.get("reporters", []), theirs, f"{path}: reporters")
+        reporters = arrays_together(head.get("reporters", []), _below("reporters", members), f"{path}: reporters")
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
-        return Checkpoint(path, content, arrays, step, since, reporters)
+        return Checkpoint(path, content, state, step, since, reporters)
+
+
+@contextmanager
+def _opened(file: BinaryIO, size: int, path: Path) -> "Iterator[tuple[zipfile.ZipFile, Any]]":
+    """Open the archive of a checkpoint of a size, and read its text."""
+    import zipfile
+
+    with zipfile.ZipFile(file) as archive:
+        _check_members(archive, size)
+        head = tree_of(archive.read(_HEAD).decode(), str(path))
+        check_format(head, str(path), FORMAT, VERSION)
+        yield archive, head
+
+
+def _below(place: str, members: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: a for name, a in members.items() if name.startswith(f"{place}/")}
 
 
 def read_head(path: Path) -> dict[str, Any]:
-    """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
-
-    Raises
-    ------
-    ParameterError
-        As `read_checkpoint`.
-    """
-    import zipfile
-
+    """Return the text of a checkpoint, without its arrays and its checksum: enough to see how far it is."""
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
-        size = _sum_at_end(file)[0]
-        with zipfile.ZipFile(file) as archive:
-            _check_members(archive, size)
-            head = tree_of(archive.read(_HEAD).decode(), str(path))
-        check_format(head, str(path), FORMAT, VERSION)
+        with _opened(file, _sum_at_end(file)[0], path) as (_, head):
+            pass
         if type(head["step"]) is not int or not isinstance(head.get("reporters", []), list):
             raise ValueError("its step is missing, or its reporters are not a list")
         return dict(head)
@@ -257,7 +225,7 @@ def _check_sum(file: BinaryIO, path: Path) -> int:
 
 
 def _check_members(archive: "zipfile.ZipFile", size: int) -> None:
-    """Check that members are as `write_checkpoint` makes them: packed ones, and those that share bytes, could be any
+    """Refuse members that `write_checkpoint` does not make: packed ones, and those that share bytes, could be any
     size."""
     import zipfile
 
@@ -294,8 +262,8 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
 
 def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
     """Refuse values that no state of a context has: numbers that are not finite, points outside their triangles,
-    quaternions of other lengths, and coefficients that are not those of its friction and noise. Missing arrays, and
-    other shapes and types, are refused by the context."""
+    quaternions of other lengths, coefficients of another friction and noise. The context refuses arrays of other
+    shapes."""
     targets = context._dynamical_arrays()
     fitting = {
         name: arrays[name]
@@ -326,13 +294,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
 
 
 def load_into(context: Any, path: Path) -> None:
-    """Set a context to what a checkpoint of the same system and integrator holds.
-
-    Raises
-    ------
-    ParameterError
-        As `read_checkpoint`; or a checkpoint of another simulation: the message tells the differences.
-    """
+    """Set a context to what a checkpoint of the same system and integrator holds; the message tells differences."""
     checkpoint = read_checkpoint(path)
     differing = _differences(checkpoint, context)
     if differing:
@@ -356,23 +318,27 @@ def _remedy(checkpoint: Checkpoint, context: Any) -> str:
 def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
     """Return what a run depends on and that differs between the file and the context, by what a user calls it."""
     where = f"{checkpoint.path}: content"
-    mine = describe(context)
+    mine = _by_names(describe(context)["system"])
     with foreign_errors(f"{where} is not the document of a Simulation"):
-        theirs = {
-            "system": dict(checkpoint.content["system"]),
-            "objects": {o["arguments"]["name"]: o for o in checkpoint.content["system"]["topology"]["objects"]},
-            "forces": {f["name"]: f for f in checkpoint.content["system"]["forces"]},
-            "jumps": {j["name"]: j for j in checkpoint.content["system"].get("jumps", [])},
-            "hydrodynamics": checkpoint.content["system"].get("hydrodynamics"),
-        }
+        theirs = _by_names(checkpoint.content["system"])
         integrator = rebuild(checkpoint.content["integrator"], where=f"{where}.integrator")
-        jumps = bool(theirs["jumps"] or context.system.jumps)
+        jumps = bool(theirs["jump"] or context.system.jumps)
         return _integrators(integrator, context.integrator, jumps) + _parts(theirs, mine)
 
 
+def _by_names(system: Any) -> dict[str, Any]:
+    """Return the parts of the tree of a system, by their names."""
+    return {
+        "object": {o["arguments"]["name"]: o for o in system["topology"]["objects"]},
+        "force": {f["name"]: f for f in system["forces"]},
+        "jump": {j["name"]: j for j in system.get("jumps", [])},
+        "hydrodynamics": system.get("hydrodynamics"),
+    }
+
+
 def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
-    """Return a word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without
-    jumps letters that do them change nothing."""
+    """Return differences in word, timestep, kT and seed, whatever the class, and other arguments. Without jumps letters
+    that do them change nothing."""
     words = [
         " ".join(w for w in i.word.split() if jumps or w.startswith("M(") or not LETTERS[w[0]].apart)
         for i in (theirs, mine)
@@ -387,22 +353,16 @@ def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
 
 
 def _parts(theirs: dict[str, Any], mine: dict[str, Any]) -> list[str]:
-    system = mine["system"]
-    here = {
-        "objects": {o["arguments"]["name"]: o for o in system["topology"]["objects"]},
-        "forces": {f["name"]: f for f in system["forces"]},
-        "jumps": {j["name"]: j for j in system.get("jumps", [])},
-    }
-    out = _difference(theirs["hydrodynamics"], system.get("hydrodynamics"), "hydrodynamics")
-    for kind, noun in (("objects", "object"), ("forces", "force"), ("jumps", "jump")):
-        a, b = theirs[kind], here[kind]
+    out = _difference(theirs["hydrodynamics"], mine["hydrodynamics"], "hydrodynamics")
+    for noun in ("object", "force", "jump"):
+        a, b = theirs[noun], mine[noun]
         for name in [*b, *(name for name in a if name not in b)]:
             if name not in a or name not in b:
                 out.append(f"{noun} {name!r}: {_words(a.get(name))} in the file, {_words(b.get(name))} here")
             else:
                 out += _difference(a[name], b[name], f"{noun} {name!r}")
         if not out and list(a) != list(b):
-            out.append(f"order of {kind}: {', '.join(a)} in the file, {', '.join(b)} here")
+            out.append(f"order of {noun}s: {', '.join(a)} in the file, {', '.join(b)} here")
     return out
 
 
@@ -411,13 +371,12 @@ _ABSENT = object()
 
 def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
     """Return sentences on where two trees differ, but for where things start and for Python functions."""
+    said = f"{what}: {_words(theirs)} in the file, {_words(mine)} here"
     if isinstance(theirs, dict) and isinstance(mine, dict):
         if "function" in theirs and "function" in mine:
             return []
-        if theirs.get("type") != mine.get("type"):
-            return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
-        if "handle" in theirs and "handle" in mine and theirs != mine:
-            return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+        if theirs.get("type") != mine.get("type") or ("handle" in theirs and "handle" in mine and theirs != mine):
+            return [said]
         out = []
         for key in [*mine, *(k for k in theirs if k not in mine)]:
             a, b = theirs.get(key, _ABSENT), mine.get(key, _ABSENT)
@@ -434,11 +393,11 @@ def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
         same = theirs == mine
     else:
         same = type(theirs) is type(mine) and theirs == mine
-    return [] if same else [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+    return [] if same else [said]
 
 
 def _array_difference(theirs: Any, mine: Any, what: str) -> list[str]:
-    """Return the difference of two arrays as text; one number for all and an array that repeats it are the same."""
+    """Return the difference of two arrays as text; one number for all is the same as an array that repeats it."""
     numbers = (int, float, np.ndarray)
     if not (isinstance(theirs, numbers) and isinstance(mine, numbers)) or (
         np.ndim(theirs) and np.ndim(mine) and np.shape(theirs) != np.shape(mine)

@@ -2,7 +2,7 @@
 
 An object becomes a tree of dicts, lists, numbers, strings and NumPy arrays (`describe`), and a tree becomes an
 object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); checkpoints (`medyanpy.files.checkpoint`)
-keep its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
+keep its large arrays beside the JSON. Pickles and copies are made of the same arguments.
 
 In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, a force of
 the system that jumps act on ``{"force": name}``. An array is ``{"dtype": ..., "shape": ..., "values": ...}``, a Python
@@ -27,17 +27,7 @@ from medyanpy._version import __version__
 from medyanpy.core.handles import Handle, adder_of
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shortened, shown
-from medyanpy.files.trees import (
-    DTYPES,
-    MOST,
-    array_of,
-    check_format,
-    errors_at,
-    expect,
-    members_of,
-    text_of,
-    tree_of,
-)
+from medyanpy.files.trees import DTYPES, MOST, array_of, check_format, errors_at, expect, members_of, text_of, tree_of
 from medyanpy.forces import Force
 from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.integrators import SplittingIntegrator
@@ -62,11 +52,9 @@ def serialize(what: Any, path: PathLike | None = None) -> str:
     ----------
     what : Topology, System, Force, SplittingIntegrator, TriangleMesh, Simulation or Context
         A System holds its topology; a force that was given handles holds theirs. Of a Simulation or Context, or a
-        pair (system, integrator), both are written, but not the state: that is what checkpoints are for. Numbers of
-        forces are written as they are now.
+        pair (system, integrator), both are written, but not the state. Numbers of forces are written as they are now.
     path : path, optional
-        A file to write to as well; written beside its name and then renamed, so that a file which is there already
-        is replaced in one move.
+        A file to write to as well; one which is there already is replaced in one move.
 
     Returns
     -------
@@ -85,8 +73,7 @@ def serialize(what: Any, path: PathLike | None = None) -> str:
 
     Notes
     -----
-    The format is described in the documentation, "Documents and checkpoints". The code of a `PythonForce` is not
-    in the document; its name is.
+    :doc:`/documents` describes the format. The code of a `PythonForce` is not in the document; its name is.
 
     Examples
     --------
@@ -124,11 +111,9 @@ def deserialize(text_or_path: PathLike, *, functions: Functions | None = None) -
 
     Raises
     ------
-    ParameterError
-        A file that does not exist or holds no document, one of another version, a type that is not there, or a
-        function that is missing. Names the place in the document.
     ParameterError, TopologyError, MeshError
-        What the document describes cannot be made, as from the constructor, with the place in front.
+        A file that does not exist or holds no document, another version, a type or function that is missing; or what
+        the constructor raises. The message names the place in the document.
 
     Notes
     -----
@@ -223,42 +208,33 @@ class _Describer:
             for handle in topology.handles
             if handle.kind.moves_with is handle
         ]
-        # Rows and ids, where an edit has made them others than their numbers.
-        numbering = topology.numbering()
-        return {"type": "Topology", "objects": objects} | (
-            {} if numbering is None else {"numbering": self._numbering(numbering)}
-        )
-
-    @staticmethod
-    def _numbering(numbering: dict[str, Any]) -> dict[str, Any]:
-        """Return the numbering without arrays, which would be taken for arguments."""
-        lists = {
-            name: {key: rows.tolist() for key, rows in own.items()} for name, own in numbering["handles"].items()
-        }
-        return {**numbering, "handles": lists}
+        tree: dict[str, Any] = {"type": "Topology", "objects": objects}
+        # Rows and ids, where an edit has made them others than their numbers; without arrays, as those are arguments.
+        if (numbering := topology.numbering()) is not None:
+            rows = {name: {k: a.tolist() for k, a in own.items()} for name, own in numbering["handles"].items()}
+            tree["numbering"] = {**numbering, "handles": rows}
+        return tree
 
     def system_tree(self, system: System) -> dict[str, Any]:
         topology = self.topology_tree(system.topology, "System")
-        forces = [
-            {"name": name, **self.described(force, name)}
-            for name, force in zip(system.force_names, system.forces, strict=True)
-        ]
+
+        def named(names: Any, things: Any) -> list[dict[str, Any]]:
+            return [{"name": name, **self.described(one, name)} for name, one in zip(names, things, strict=True)]
+
+        forces = named(system.force_names, system.forces)
         self.forces = dict(zip(map(id, system.forces), system.force_names, strict=True))
-        jumps = [
-            {"name": name, **self.described(jump, name)}
-            for name, jump in zip(system.jump_names, system.jumps, strict=True)
-        ]
+        jumps = named(system.jump_names, system.jumps)
         tree: dict[str, Any] = {"type": "System", "topology": topology, "forces": forces}
         tree |= {"jumps": jumps} if jumps else {}
         if system.box is not None:
             tree["box"] = list(system.box)
-        fluid = system.hydrodynamics
-        return tree | ({} if fluid is None else {"hydrodynamics": self.described(fluid, type(fluid).__name__)})
+        if (fluid := system.hydrodynamics) is not None:
+            tree["hydrodynamics"] = self.described(fluid, type(fluid).__name__)
+        return tree
 
     def described(self, what: Described, name: str) -> dict[str, Any]:
         tree = {"type": type_name(type(what)), "arguments": self._arguments(what._arguments_now(), name)}
-        rest = what._rest_now()
-        if rest:
+        if rest := what._rest_now():
             tree["numbers"] = self._arguments(rest, name)
         return tree
 
@@ -509,19 +485,15 @@ class _Rebuilder:
 
 
 def type_name(cls: type) -> str:
-    """Return the name of a class in documents: those of this package by their bare names, or what tells two of them
-    apart."""
+    """Return the name of a class in documents: the bare one for this package, with what tells two of them apart."""
     return getattr(cls, "_qualifier", "") + cls.__name__ if _is_ours(cls) else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def find_type(name: Any, base: type, where: str) -> Any:
     """Return the class that a document names, among those that exist: nothing is imported."""
     expect(isinstance(name, str), where, "must be a string", name)
-    candidates = [
-        c
-        for c in _descendants(base)
-        if c is not Described and not inspect.isabstract(c) and not c.__name__.startswith("_")
-    ]
+    made = [c for c in _descendants(base) if c is not Described and not inspect.isabstract(c)]
+    candidates = [c for c in made if not c.__name__.startswith("_")]
     # Where a class was defined twice, as by a cell of a notebook run again, the last is the one meant.
     for cls in reversed(candidates):
         if type_name(cls) == name:

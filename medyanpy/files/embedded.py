@@ -1,7 +1,6 @@
 """The document of a simulation inside a trajectory: ``/parameters``, which H5MD 1.1 leaves to programs.
 
-Its text is ``document``, its large arrays are beside it in ``arrays``, compressed, as in checkpoints: numbers keep
-every bit, and a mesh of a million vertices does not become a text of a hundred megabytes.
+Its text is ``document``, its large arrays are beside it in ``arrays``, compressed, as in checkpoints.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -44,13 +43,7 @@ def write_document(file: "h5py.File", simulation: Any) -> None:
 
 
 def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
-    """Return the tree of the document, with its arrays.
-
-    Raises
-    ------
-    ParameterError
-        The file holds none, or it is damaged.
-    """
+    """Return the tree of the document, with its arrays; refuse a file that holds none, or is damaged."""
     if f"{_GROUP}/document" not in file:
         why = file[_GROUP].attrs.get(_WHY_NONE, "it is not there") if _GROUP in file else "it is not there"
         raise ParameterError(f"{path} holds no document of what was simulated: {why}")
@@ -70,13 +63,7 @@ def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
 
 
 def rebuilt(tree: dict[str, Any], functions: Any, path: Any) -> tuple[System, SplittingIntegrator]:
-    """Make system and integrator of the tree of a document.
-
-    Raises
-    ------
-    ParameterError, TopologyError, MeshError
-        As `medyanpy.deserialize`.
-    """
+    """Make system and integrator of the tree of a document, with the errors of `medyanpy.deserialize`."""
     made = rebuild(tree["content"], functions=functions, where=f"{path}: document")
     if not isinstance(made, tuple):
         raise ParameterError(f"{path}: document is of a {type(made).__name__}, not of a Simulation")

@@ -1,8 +1,8 @@
 """Layout of trajectories in HDF5, H5MD with what this package adds; how they are opened, checked and divided.
 
-Nothing but frames can be added to such a file: where what stands beside them changes, since the topology has been
-edited, later frames are in another file, a segment: ``run.part0002.h5`` after ``run.h5``. As soon as that has its name,
-the file before it is told that another follows (`NEXT`), so that a reader knows when it is missing.
+Nothing but frames can be added to a file. Where what stands beside them changes, as the topology has been edited, later
+frames are in another file, a segment: ``run.part0002.h5`` after ``run.h5``. The file before it is then told that
+another follows (`NEXT`), so that a reader knows when it is missing.
 """
 
 import errno
@@ -123,12 +123,9 @@ def element_paths(file: "h5py.File") -> list[str]:
 
 
 def energies_in(file: "h5py.File") -> dict[str, str]:
-    """Return the name of each force whose energy is in the frames of a file, by the path of that; in the order of
-    forces."""
+    """Return the names of forces whose energies frames hold, by their paths, in the order of forces."""
     group = file.get(ENERGIES_AT, {})
-    return {
-        f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in sorted(group, key=int)
-    }
+    return {f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in sorted(group, key=int)}
 
 
 def refer_to_particles(file: "h5py.File") -> None:
@@ -147,15 +144,8 @@ def truncate(file: "h5py.File", n: int) -> None:
 
 @contextmanager
 def looking_into(path: Path) -> Iterator["h5py.File"]:
-    """Open a trajectory that is not being written, to continue in it.
-
-    Raises
-    ------
-    ParameterError
-        A file that is not a trajectory, or is damaged.
-    OutputError
-        The disk is damaged.
-    """
+    """Open a trajectory that is not being written, to continue in it; ParameterError of another file, OutputError of a
+    disk that is damaged."""
     try:
         with open_to_read(path, left=True) as file:
             check_format(file, path)
@@ -169,18 +159,9 @@ def looking_into(path: Path) -> Iterator["h5py.File"]:
 
 
 def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
-    """Open a trajectory that is finished, being written, or was left by a crash.
+    """Open a trajectory that is finished, being written, or was left by a crash; OSError of other files.
 
-    Parameters
-    ----------
-    path : Path
-    left : bool
-        The file is not being written, whatever it says; HDF5 reads it through this module, and never hangs.
-
-    Raises
-    ------
-    OSError
-        Not an HDF5 file, or a damaged one.
+    With `left` it is not being written, whatever it says; HDF5 reads it through this module, and never hangs.
     """
     while True:
         with open(path, "rb") as file:
@@ -207,16 +188,12 @@ def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
 
 
 class _Unmarked(io.RawIOBase):
-    """The bytes of an HDF5 file, without the marks of writers, and as long as it is: HDF5 offers no call for that.
-
-    Heaps of text in which HDF5 would go round for ever are refused.
-    """
+    """The bytes of an HDF5 file without the marks of writers, for which HDF5 has no call; heaps of text in which it
+    would go round for ever are refused."""
 
     def __init__(self, path: Path) -> None:
         self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        signature, version, sizes, _, base, _, root, _ = SUPERBLOCK.unpack(
-            os.pread(self._number, SUPERBLOCK.size, 0)
-        )
+        signature, version, sizes, _, base, _, root, _ = SUPERBLOCK.unpack(os.pread(self._number, SUPERBLOCK.size, 0))
         size = os.fstat(self._number).st_size
         self._head = b""
         # Files in the layout before 1.10, as other programs may have copied ours, have no marks.
@@ -261,14 +238,8 @@ class _Unmarked(io.RawIOBase):
 
 
 def _check_heap(heap: bytes) -> None:
-    """Refuse a global heap with an object that takes no room, as in blocks of zeros: HDF5 stays there for ever.
-
-    Source: HDF5 File Format Specification, "Global Heap".
-
-    Raises
-    ------
-    OSError
-    """
+    """Refuse a global heap (HDF5 File Format Specification) with an object that takes no room, where HDF5 stays for
+    ever."""
     place = 16
     while place + 16 <= len(heap):
         number, length = struct.unpack_from("<H6xQ", heap, place)
@@ -298,12 +269,7 @@ def _checksum(head: bytes) -> int:
 
 
 def check_format(file: "h5py.File", path: Any) -> None:
-    """Refuse files that are not trajectories of ours, or of another version.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse files that are not trajectories of ours, or of another version."""
     # Only names are looked at: no link is followed before all of them are known.
     ours = "medyanpy" in list(file)
     parts = _parts_of_this_file(file, path) if ours else {}
@@ -316,12 +282,7 @@ def check_format(file: "h5py.File", path: Any) -> None:
 
 
 def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any) -> None:
-    """Refuse shapes that claim more than is stored: HDF5 has zeros for the rest, gigabytes of them.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse shapes that claim more than is stored: HDF5 has zeros for the rest, gigabytes of them."""
 
     def look(name: str, item: "h5py.Dataset", frames: int | None) -> None:
         if item.shape is None or name.startswith("parameters/"):
@@ -343,12 +304,7 @@ def _check_stored(file: "h5py.File", parts: dict[str, "h5py.Dataset"], path: Any
 
 
 def _parts_of_this_file(file: "h5py.File", path: Any) -> dict[str, "h5py.Dataset"]:
-    """Return all datasets by name; refuse those that are in another file, to which a continued run would write.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Return all datasets by name; refuse those that are in another file, to which a continued run would write."""
     h5py = import_h5py()
     found = {}
 
@@ -387,9 +343,8 @@ class HandleRows(NamedTuple):
 
 def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
     """Read the rows of every handle."""
-    groups = [file["medyanpy/handles"][str(k)] for k in range(len(file["medyanpy/handles"]))]
-    out = []
-    for group in groups:
+    handles, out = file["medyanpy/handles"], []
+    for group in (handles[str(k)] for k in range(len(handles))):
         a = group.attrs
         if "first_bead" in a:
             rows = np.arange(int(a["first_bead"]), int(a["first_bead"]) + int(a["n_beads"]))
@@ -399,9 +354,13 @@ def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
     return out
 
 
+def read_sites(group: "h5py.Group") -> dict[str, dict[str, Any]]:
+    """Read for each side the arrays of which `Sites.from_arrays` makes sites."""
+    return {side: {key: value[()] for key, value in group[side].items()} for side in "ab"}
+
+
 class Before(NamedTuple):
-    """The frames before a segment: how many, the step of the last, and what tells it from that of another run; empty in
-    files of 0.1."""
+    """The frames before a segment: how many, the step of the last, and what tells it from that of another run."""
 
     frames: int = 0
     step: int = -1
@@ -435,8 +394,7 @@ def later_parts(path: Path, after: int = 1) -> list[Path]:
 
 
 def missing_part(path: Path, number: int, has_next: bool) -> str:
-    """Return a sentence on segments that are missing after the one of this number, which may know of a next; or
-    nothing."""
+    """Return a sentence on segments that are missing after the one of this number, or nothing."""
     there = part_of(path, number + 1)
     if os.path.exists(there):
         return ""
@@ -452,29 +410,19 @@ def missing_part(path: Path, number: int, has_next: bool) -> str:
 
 def remove_parts(path: Path, after: int) -> None:
     """Remove the segments after the one of this number, the last of them first: whenever this ends, the others are
-    whole.
-
-    Raises
-    ------
-    ParameterError
-        A file that is not of this package has the name of one.
-    """
+    whole."""
     parts = later_parts(path, after)
     for part in parts:
-        if part.stat().st_size and _segment(part) is None:
+        before = None
+        with suppress(OSError, RuntimeError, KeyError), open_to_read(part, left=True) as file:
+            before = segment_of(file)
+        if part.stat().st_size and before is None:
             raise ParameterError(
                 f"TrajectoryReporter: {part} is not a segment of a trajectory, but has the name of one of {path}: move "
                 "it away"
             )
     for part in reversed(parts):
         part.unlink()
-
-
-def _segment(path: Path) -> Before | None:
-    """Return `segment_of` of the file at a path; None where it cannot be read."""
-    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
-        return segment_of(file)
-    return None
 
 
 def segment_of(file: "h5py.File") -> Before | None:
@@ -485,13 +433,8 @@ def segment_of(file: "h5py.File") -> Before | None:
     return Before(int(about["frames_before"]), int(about["step_before"]), str(about["last_before"]))
 
 
-def has_next(file: "h5py.File") -> bool:
-    """Tell whether another segment follows."""
-    return bool(file[NEXT][0])
-
-
 def up_to_the_end(file: "h5py.File", before: Before) -> Before:
-    """Iterate over all frames up to the end of a segment."""
+    """Return the frames up to the end of a segment, for the one after it."""
     steps = counted_steps(file)
     if not len(steps):
         return before
@@ -502,32 +445,19 @@ def up_to_the_end(file: "h5py.File", before: Before) -> Before:
 
 
 def parts_there(path: Path) -> list[Part]:
-    """Return the segments of a trajectory that is not being written.
-
-    Raises
-    ------
-    ParameterError
-        They do not follow each other, or a file is not one of them.
-    """
+    """Return the segments of a trajectory that is not being written; refuse those that do not follow each other."""
     out: list[Part] = []
-    before = Before()
     for there in [path, *later_parts(path)]:
+        before = out[-1].end if out else Before()
         with looking_into(there) as file:
             if out:
                 check_follows(there, segment_of(file), before)
-            end = up_to_the_end(file, before)
-            out.append(Part(there, before, end, has_next(file)))
-            before = end
+            out.append(Part(there, before, up_to_the_end(file, before), bool(file[NEXT][0])))
     return out
 
 
 def check_follows(path: Path, segment: Before | None, before: Before) -> None:
-    """Refuse a segment that does not continue these frames.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a segment that does not continue these frames."""
     if segment is None:
         raise ParameterError(f"{path} has the name of a segment of a trajectory, and is a trajectory of its own")
     if segment[:2] != before[:2]:

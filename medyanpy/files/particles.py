@@ -31,60 +31,26 @@ _SHARE = 0.15
 
 @dataclass(frozen=True)
 class Particles:
-    """Particles of a frame, n of them.
-
-    Attributes
-    ----------
-    step : int
-    time : float, s
-    rows : (n,) int array
-        Of each, in the arrays of the trajectory; ascending within a handle.
-    ids : (n,) int64 array
-    types : (n,) int32 array
-        Which of `Contents.types`.
-    positions : (n, 3) float array, nm
-        In a periodic box of one and the same image for ever.
-    box : (3,) float array, nm
-        Lengths of the periodic box, 0 in open directions.
-    velocities : (n, 3) float array or None, nm/s
-    masses : (n,) float array, pN s²/nm
-    radii : (n,) float array, nm
-        nan where there is none; of rigid bodies, that of a sphere with the volume of the ellipsoid.
-    semi_axes : (n, 3) float array, nm
-        Of rigid bodies; nan of all others.
-    orientations : (n, 4) float array
-        Unit quaternions, scalar first, body to space; no turn where there is none.
-    inertia : (n, 3) float array, pN s² nm
-        Principal moments; 0 of what does not turn.
-    angular_momenta : (n, 3) float array or None, pN nm s
-        In the frame of each body; 0 of what does not turn.
-    bonds : (b, 2) int64 array
-    bond_types : (b,) int32 array
-        Which of `Contents.bond_types`: links of filaments and rods, then what jumps have bound, then those of forces.
-    faces : dict of str to (F, 3) int64 array
-        Of each membrane, by these particles.
-    parts : dict of str to Part
-        In a box: what is shown as a whole, by the name of its handle.
-    """
+    """Particles of a frame, n of them; arrays have a row for each."""
 
     step: int
-    time: float
-    rows: np.ndarray
+    time: float  # s
+    rows: np.ndarray  # in the arrays of the trajectory; ascending within a handle
     ids: np.ndarray
-    types: np.ndarray
-    positions: np.ndarray
-    box: np.ndarray
-    velocities: np.ndarray | None
-    masses: np.ndarray
-    radii: np.ndarray
-    semi_axes: np.ndarray
-    orientations: np.ndarray
-    inertia: np.ndarray
-    angular_momenta: np.ndarray | None
-    bonds: np.ndarray
-    bond_types: np.ndarray
-    faces: dict[str, np.ndarray]
-    parts: dict[str, Part]
+    types: np.ndarray  # which of `Contents.types`
+    positions: np.ndarray  # (n, 3) nm; in a periodic box of one and the same image for ever
+    box: np.ndarray  # lengths of the periodic box, (3,) nm, 0 in open directions
+    velocities: np.ndarray | None  # (n, 3) nm/s
+    masses: np.ndarray  # pN s²/nm
+    radii: np.ndarray  # nm; nan where there is none; of rigid bodies, of a sphere with the volume of the ellipsoid
+    semi_axes: np.ndarray  # (n, 3) nm, of rigid bodies; nan of all others
+    orientations: np.ndarray  # (n, 4) unit quaternions, scalar first, body to space; no turn where there is none
+    inertia: np.ndarray  # (n, 3) principal moments, pN s² nm; 0 of what does not turn
+    angular_momenta: np.ndarray | None  # (n, 3) pN nm s, in the frame of each body; 0 of what does not turn
+    bonds: np.ndarray  # (b, 2)
+    bond_types: np.ndarray  # which of `Contents.bond_types`, in their order
+    faces: dict[str, np.ndarray]  # (F, 3) of each membrane, by these particles
+    parts: dict[str, Part]  # in a box: what is shown as a whole, by the name of its handle
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -112,24 +78,8 @@ class Particles:
 class Contents:
     """Content of the frames of a trajectory, for other programs.
 
-    Parameters
-    ----------
-    trajectory : Trajectory
-
-    Attributes
-    ----------
-    handles : dict of str to TrajectoryHandle
-        Those whose beads are particles.
-    types : list of str
-        Their names.
-    chains : list of str
-        Of handles that have links.
-    jumps : list of str
-        That bind links.
-    bond_types : list of str
-        Both of these, and what else joins beads.
-    membranes : list of str
-    has_velocities, has_angular_momenta : bool
+    `handles` are those whose beads are particles, `types` their names, `chains` those with links, and `jumps` those
+    that bind links. `bond_types` are both of these, and what else joins beads.
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
@@ -284,8 +234,8 @@ def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
 
 
 def linked_beads(frame: Frame, jump: str) -> np.ndarray:
-    """Return the rows (k, 2) of the beads that links of a jump are nearest to: those with the most weight in the sites
-    at their ends. Links to places in space are left out."""
+    """Return the rows (k, 2) of the beads with the most weight at the ends of links of a jump, without those to places
+    in space."""
     links = frame.links(jump)
     a, b = (sites[links[:, k]] for k, sites in enumerate(frame._sites_of(jump)))
     return joined_beads(a, b)

@@ -145,7 +145,7 @@ class TrajectoryHandle:
 
 
 class Element(NamedTuple):
-    """Place in frames that holds something, with the beads that have rows there (as `Column.of`), and its use in
+    """Place in frames that holds something, the beads that have rows there (as `Column.of`), and its use in
     pictures."""
 
     path: str
@@ -168,37 +168,10 @@ _HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row
 class Segment:
     """A file that is finished, being written, or was left by a crash.
 
-    Attributes
-    ----------
-    path : Path
-    steps, times : arrays
-        Of its frames, as they were when last looked at.
-    timestep : float, s
-    word : str
-    handles : dict of str to TrajectoryHandle
-    elements : dict of str to Element
-        What frames hold, by name: what this package knows, there or not, and what else the file has.
-    sites : dict of str to list
-        Between which sites each jump binds links.
-    links : dict of str to list
-        Of each force with links their sites, `a` and `b`; none where these are in frames.
-    seed : int or None
-        Of the integrator.
-    energies : dict of str to str
-        What the energy of each force is called in frames, by the name of the force.
-    comes_and_goes : bool
-        Whether beads do.
-    n_beads : int
-        Rows of beads.
-    follows : hdf5.Before or None
-        Of a segment after the first: the frames before it.
-    has_next : bool
-        Whether it knows of a segment after it.
-
-    Raises
-    ------
-    ParameterError
-        A file that does not exist, is not a trajectory, or is damaged.
+    `steps` and `times` are those of its frames when last looked at; `elements` what frames hold, by name: what this
+    package knows, there or not, and what else the file has. `sites` are those between which each jump binds links,
+    `links` the sites `a` and `b` of each force with links, none where frames hold them, and `energies` the name in
+    frames of the energy of each force. `follows` are the frames before a later segment.
     """
 
     def __init__(self, path: Path) -> None:
@@ -225,10 +198,16 @@ class Segment:
                     self.word: str = str(own.attrs["word"])
                     self.handles: dict[str, TrajectoryHandle] = dict(_read_handles(file))
                     self.elements: dict[str, Element] = _read_elements(file)
-                    self.sites: dict[str, list[Sites]] = _read_sites(file, self.elements)
+                    self.sites: dict[str, list[Sites]] = {
+                        name: _read_sites(file[e.path]) for name, e in self.elements.items() if e.of == LINKED
+                    }
                     self.n_beads: int = len(file["particles/all/mass"])
                     self.follows: hdf5.Before | None = hdf5.segment_of(file)
-                    self.links: dict[str, list[Sites]] = _read_links(file)
+                    # Without sides, ends are in frames.
+                    self.links: dict[str, list[Sites]] = {
+                        str(group.attrs["force"]): _read_sites(group) if "a" in group or "b" in group else []
+                        for group in file.get(hdf5.FORCE_LINKS, {}).values()
+                    }
                     self.seed: int | None = int(own.attrs["seed"]) if "seed" in own.attrs else None
                     self.energies: dict[str, str] = {
                         name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
@@ -255,7 +234,7 @@ class Segment:
             for name in ("time", "step"):
                 group[name].id.refresh()
             file[hdf5.NEXT].id.refresh()
-            self.has_next: bool = hdf5.has_next(file)
+            self.has_next: bool = bool(file[hdf5.NEXT][0])
             self.steps: np.ndarray = hdf5.counted_steps(file)
             self.times: np.ndarray = group["time"][: len(self.steps)]
 
@@ -304,13 +283,7 @@ class Segment:
             return np.asarray(self._dataset(name)[rows])
 
     def document(self) -> dict[str, Any]:
-        """Return the document of what was simulated, as a tree.
-
-        Raises
-        ------
-        ParameterError
-            The file holds none.
-        """
+        """Return the tree of the document of what was simulated, if the file holds one."""
         return read_document(self._file, self.path)
 
     def bonds(self, k: int) -> np.ndarray:
@@ -337,8 +310,7 @@ class Segment:
         return np.asarray(rows[(ids[rows] == found).all(axis=1)])
 
     def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
-        """Return the dataset of the file that holds something of this name, frame after frame: its path, shape and
-        type."""
+        """Return path, shape and type of the dataset that holds something of this name, frame after frame."""
         with foreign_errors(f"{self.path} is damaged: {name}"):
             dataset = self._dataset(name)
             return dataset.name, dataset.shape, dataset.dtype
@@ -390,18 +362,5 @@ def _read_elements(file: Any) -> dict[str, Element]:
     return out
 
 
-def _read_links(file: Any) -> dict[str, list[Sites]]:
-    out = {}
-    for group in file.get(hdf5.FORCE_LINKS, {}).values():
-        sides = [group[side] for side in "ab" if side in group]
-        out[str(group.attrs["force"])] = [Sites.from_arrays(**{k: v[()] for k, v in side.items()}) for side in sides]
-    return out
-
-
-def _read_sites(file: Any, elements: dict[str, Element]) -> dict[str, list[Sites]]:
-    out = {}
-    for name, element in elements.items():
-        if element.of == LINKED:
-            group = file[element.path]
-            out[name] = [Sites.from_arrays(**{k: v[()] for k, v in group[side].items()}) for side in "ab"]
-    return out
+def _read_sites(group: Any) -> list[Sites]:
+    return [Sites.from_arrays(**arrays) for arrays in hdf5.read_sites(group).values()]

@@ -113,13 +113,7 @@ class Segments:
         return index - int(self._ends[self._segments.index(segment)]) + len(segment)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of what a frame holds under a name: as wide as the widest.
-
-        Raises
-        ------
-        ParameterError
-            No frame holds it.
-        """
+        """Return the shape of what a frame holds under a name, as wide as the widest; refuse what no frame holds."""
         self._check_open()
         if name in self._shapes:
             return self._shapes[name]

@@ -26,12 +26,10 @@ from medyanpy.system import System
 
 __all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
 
-
-
 class Frame(Snapshot):
     """One frame of a trajectory; attributes are read from the file when they are used.
 
-    Arrays have a row for each bead of all frames; in rows without a bead in this frame they hold nan, or -1.
+    Arrays have a row for each bead of all frames: nan, or -1, without a bead in this one.
 
     Attributes
     ----------
@@ -52,8 +50,7 @@ class Frame(Snapshot):
         Potential energy of every force, by its name; ParameterError of files that do not hold them.
     bonds : (b, 2) int array
         Rows of beads that are joined two by two: links of filaments and rods, `HarmonicBonds`, links of forces and
-        those that jumps have bound, each between the main beads of its sites. Edges of meshes are left out. In files
-        without them, links of filaments and rods and of jumps.
+        of jumps, each between the main beads of its sites; not edges of meshes.
     faces : dict of str to (F, 3) int32 array
         Triangles of every membrane in this frame, by its own vertices.
     jumps : list of str
@@ -92,13 +89,7 @@ class Frame(Snapshot):
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def column(self, name: str) -> np.ndarray:
-        """Return what a kind of bead declares under a name, as `State.column`.
-
-        Raises
-        ------
-        ParameterError
-            A name that the file does not hold.
-        """
+        """Return what a kind of bead declares under a name, as `State.column`; ParameterError if it is not held."""
         return self._trajectory._read(name, self._index)
 
     def _array(self, name: str, keyword: str) -> np.ndarray:
@@ -115,8 +106,7 @@ class Frame(Snapshot):
         return {name: self.beside(handle)["faces"] for name, handle in membranes.items()}
 
     def beside(self, handle: TrajectoryHandle) -> dict[str, Any]:
-        """Return what stands beside the frames of a handle, as ``handle.beside``, with its ``"faces"`` or ``"links"``
-        as they are in this frame."""
+        """Return ``handle.beside`` with its ``"faces"`` or ``"links"`` as they are in this frame."""
         beside = dict(handle.beside)
         for key, called in (("faces", hdf5.FACES_OF), ("links", hdf5.LINKS_OF)):
             if self._segment.holds(called + handle.name):
@@ -133,19 +123,17 @@ class Frame(Snapshot):
         return list(self._segment.links)
 
     def links(self, name: str) -> np.ndarray:
-        """Return the links that a jump had bound, as ``state.jumps[name]["links"]``, or the links of a force that were
-        given.
+        """Return the links that a jump had bound, as ``state.jumps[name]["links"]``, or those of a force.
 
         Parameters
         ----------
         name : str
-            Of the jump or the force in the system.
+            Of the jump or force.
 
         Returns
         -------
         (k, 2) int32 array
-            Rows of the sites `a` and `b` of a jump; of a force, whose links scripts may have put elsewhere, the rows of
-            the main bead of each end, -1 of anchors.
+            Rows of the sites `a` and `b` of a jump; of a force the rows of the main bead of each end, -1 of anchors.
 
         Raises
         ------
@@ -164,21 +152,9 @@ class Frame(Snapshot):
         return rows[rows[:, 0] >= 0]
 
     def link_ends(self, name: str) -> np.ndarray:
-        """Return the positions of the ends of links of a jump or a force, in the order of `links`.
+        """Return the positions of the ends of `links` of a jump or a force, (k, 2, 3), nm.
 
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        (k, 2, 3) float array, nm
-            Each end at the image at which its first bead is; in a periodic box, links go to the nearest image.
-
-        Raises
-        ------
-        ParameterError
-            As of `links`.
+        Each end is at the image at which its first bead is; in a periodic box, links go to the nearest image.
         """
         given = self._segment.links.get(name)
         if given == []:
@@ -212,23 +188,9 @@ class Frame(Snapshot):
         return self._segment.bonds(self._own_index)
 
     def chains(self, handle: TrajectoryHandle) -> list[np.ndarray]:
-        """Return the rows of the nodes of each filament or rod of a handle, as they are in this frame, from start to
-        end.
+        """Return the rows of the nodes of each filament or rod of a handle in this frame, from start to end.
 
-        Parameters
-        ----------
-        handle : TrajectoryHandle
-            Of filaments or rods, of this frame.
-
-        Returns
-        -------
-        list of (n_i,) int arrays
-            Of rings each node once.
-
-        Raises
-        ------
-        ParameterError
-            Beads that no links join.
+        A list of (n_i,) int arrays, with each node of a ring once; ParameterError for beads that no links join.
         """
         links = self.beside(handle).get("links")
         if links is None:
@@ -264,8 +226,7 @@ class Frame(Snapshot):
         return text_of(self._segment.document())
 
     def system(self, functions: Mapping[str, Callable[..., Any]] | None = None) -> tuple[System, SplittingIntegrator]:
-        """Rebuild the system and integrator of the time when the file of this frame was begun, as
-        `Trajectory.system`."""
+        """Rebuild system and integrator as they were when the file of this frame was begun: `Trajectory.system`."""
         return rebuilt(self._segment.document(), functions, self._segment.path)
 
     def state(self) -> State:
@@ -274,38 +235,15 @@ class Frame(Snapshot):
         Returns
         -------
         State
-            With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
-            of membranes, links that jumps have bound. With velocities and angular momenta if they were written, which
-            `Context.set_state` needs. With the energies of forces, and the kinetic energy of all beads together. What
-            jumps have tried, and which number a link has, frames do not hold: links are bound again in their order. Of
-            a run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
-            where precision is double.
+            To the bit, where precision is double. With velocities and angular momenta if they were written, which
+            `Context.set_state` needs. What jumps have tried, and which number a link has, frames do not hold: links are
+            bound again in their order. Of a run with segments it has the rows of the file of this frame, as the system
+            of `system` has.
 
         Raises
         ------
         ParameterError
             A file that is damaged or closed.
-
-        Examples
-        --------
-        >>> import medyanpy as mp, tempfile, pathlib
-        >>> topology = mp.Topology()
-        >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
-        >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-        >>> simulation.context.set_velocities([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.h5"
-        >>> with mp.reporters.TrajectoryReporter(path, 10, velocities=True) as reporter:
-        ...     simulation.reporters.append(reporter)
-        ...     simulation.step(10)
-        >>> with mp.Trajectory(path) as trajectory:
-        ...     system, integrator = trajectory.system()
-        ...     other = mp.Simulation(system, integrator)
-        ...     other.context.set_state(trajectory[-1].state())
-        >>> other.step(10)
-        >>> simulation.context.step(10)
-        >>> (other.context.get_state(positions=True).positions ==
-        ...     simulation.context.get_state(positions=True).positions).all()
-        np.True_
         """
         self._trajectory._check_open()
         segment, k = self._segment, self._own_index
@@ -385,18 +323,13 @@ def _as_held(name: str, values: np.ndarray) -> np.ndarray:
 
 
 class Frames(Sequence[Frame]):
-    """Some frames of a trajectory, as a slice gives them; read from the file when they are used.
+    """Some frames of a trajectory, as the slice ``trajectory[100::10]`` gives them; read when they are used.
 
     Attributes
     ----------
     steps : (m,) int64 array
     times : (m,) float array, s
         Of every frame.
-
-    Examples
-    --------
-    ``trajectory[100::10]`` are every tenth frame from the hundredth on, ``trajectory[100::10].read("positions",
-    beads="proteins")`` the positions of some beads in all of them.
     """
 
     def __init__(self, trajectory: "Trajectory", index: range) -> None:
@@ -432,15 +365,10 @@ class Frames(Sequence[Frame]):
     def __getitem__(self, index: int | slice) -> "Frame | Frames":
         if isinstance(index, slice):
             return Frames(self._trajectory, self._index[index])
-        _check_index(index)
-        try:
-            return self._trajectory[self._index[index]]
-        except IndexError:
-            raise IndexError(f"frame {index} of {self!r}: there is no such frame") from None
+        return self._trajectory[_at(self._index, index, f"{self!r}: there is")]
 
     def __iter__(self) -> Iterator[Frame]:
-        for i in self._index:
-            yield self._trajectory[i]
+        return map(self._trajectory.__getitem__, self._index)
 
     def __add__(self, other: Sequence[Frame]) -> list[Frame]:
         return [*self, *other] if isinstance(other, Sequence) else NotImplemented
@@ -452,9 +380,15 @@ class Frames(Sequence[Frame]):
         return f"Frames({len(self)} of {self._trajectory!r})"
 
 
-def _check_index(index: Any) -> None:
+def _at(frames: range, index: Any, of: str) -> int:
+    """Return the number of one of some frames."""
     if not hasattr(index, "__index__"):
         raise ParameterError(f"frames are counted by whole numbers, and slices of these, not {shown(index)}")
+    try:
+        number: int = frames[index]
+        return number
+    except IndexError:
+        raise IndexError(f"frame {index} of {of} no such frame") from None
 
 
 class Trajectory(Displayed, Segments, Sequence[Frame]):
@@ -490,8 +424,8 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
         What of the run is known to be missing, such as ``"run.part0002.h5, in which the run continues, is missing
         ..."``; empty where nothing is. A `TrajectoryWarning` reports it when the file is opened.
     document : str
-        What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun: beads, forces with their
-        numbers of then, and integrator. ParameterError, with the reason, where that could not be written.
+        What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun. ParameterError, with the
+        reason, where that could not be written.
 
     Raises
     ------
@@ -501,7 +435,6 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
     Examples
     --------
     >>> import medyanpy as mp, tempfile, pathlib
-    >>> from medyanpy import Trajectory
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
     >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
@@ -510,7 +443,7 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
     >>> with mp.reporters.TrajectoryReporter(path, 10) as reporter:
     ...     simulation.reporters.append(reporter)
     ...     simulation.step(30)
-    >>> with Trajectory(path) as trajectory:
+    >>> with mp.Trajectory(path) as trajectory:
     ...     len(trajectory), trajectory[-1].positions[0].tolist(), [frame.step for frame in trajectory[1:]]
     (3, [0.0, 30.0, 0.0], [20, 30])
     """
@@ -542,8 +475,7 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
         return text_of(self._last.document())
 
     def system(self, functions: Mapping[str, Callable[..., Any]] | None = None) -> tuple[System, SplittingIntegrator]:
-        """Rebuild the system and integrator that were simulated: beads where they started, forces with the numbers that
-        they had when the last segment was begun.
+        """Rebuild what was simulated: beads where they started, forces as they were when the last segment was begun.
 
         Parameters
         ----------
@@ -586,9 +518,7 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
         return len(self)
 
     @plainly_called
-    def read(
-        self, name: str, frames: slice = slice(None), beads: "TrajectoryHandle | str | Any" = None
-    ) -> np.ndarray:
+    def read(self, name: str, frames: slice = slice(None), beads: "TrajectoryHandle | str | Any" = None) -> np.ndarray:
         """Read many frames at once.
 
         Parameters
@@ -625,15 +555,10 @@ class Trajectory(Displayed, Segments, Sequence[Frame]):
         """Return a frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
             return Frames(self, range(len(self))[index])
-        _check_index(index)
-        try:
-            return Frame(self, range(len(self))[index])
-        except IndexError:
-            raise IndexError(f"frame {index} of {len(self)}: {self._path} has no such frame") from None
+        return Frame(self, _at(range(len(self)), index, f"{len(self)}: {self._path} has"))
 
     def __iter__(self) -> Iterator[Frame]:
-        for i in range(len(self)):
-            yield Frame(self, i)
+        return (Frame(self, i) for i in range(len(self)))
 
     def close(self) -> None:
         """Let go of the files; frames cannot be read afterwards."""

@@ -76,9 +76,6 @@ def errors_at(where: str) -> Iterator[None]:
         raise (TopologyError if isinstance(cause, TopologyError) else ParameterError)(message) from cause
 
 
-# Trees and text ----------------------------------------------------------------------------------------------------
-
-
 def text_of(tree: Any) -> str:
     """Return a tree as JSON: short objects on one line, arrays filled into lines."""
     return _text(tree, 0)
@@ -202,16 +199,14 @@ def check_shape(what: str, shape: list[Any]) -> None:
         raise ParameterError(f"{what} = {shortened(str(shape))} is not the shape of an array in a file")
 
 
-# Arrays beside the text --------------------------------------------------------------------------------------------
-
 _ODD = re.compile(r"[^\w.-]+")
 # In these keys of an object are names of the user's and values, not what the format means by them.
 _NAMES_AND_VALUES = ("arguments", "numbers", "dict")
 
 
 def arrays_apart(tree: Any, place: str, members: dict[str, np.ndarray], at_least: int = 32) -> Any:
-    """Return the tree with its large arrays put into `members`, under names that tell their places, and ``{"member":
-    name}`` in their stead."""
+    """Return the tree with large arrays put into `members`, by their places, and ``{"member": name}`` in their
+    stead."""
     if isinstance(tree, np.ndarray) and tree.size >= at_least:
         name = place
         while name in members:

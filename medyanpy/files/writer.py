@@ -22,19 +22,7 @@ import numpy as np
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, check_in_place, in_place, opened_beside, reserve, writing
 from medyanpy.errors import OutputError, ParameterError
-from medyanpy.files.hdf5 import (
-    LIBRARIES,
-    NEXT,
-    POSITION,
-    SUPERBLOCK,
-    counted_steps,
-    element_paths,
-    import_h5py,
-    looking_into,
-    open_hdf5,
-    refer_to_particles,
-    truncate,
-)
+from medyanpy.files import hdf5
 
 if TYPE_CHECKING:
     import h5py
@@ -53,30 +41,12 @@ _ABANDONED: list[Any] = []
 class File:
     """An HDF5 file that is written under a hidden name, until `publish` gives it its own, and others may read it.
 
-    Parameters
-    ----------
-    path : path
-    fill : callable
-        Writes to the HDF5 file it is given what it starts with.
-
-    Attributes
-    ----------
-    path : Path
-    hdf5 : h5py.File
-        Open for writing.
-    number : int
-        The file descriptor of the same file.
-    broken : bool
-        HDF5 has failed to write to it.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written.
+    `fill` writes what it starts with. `hdf5` is open for writing, `number` the file descriptor of the same file; it is
+    `broken` once HDF5 has failed to write to it.
     """
 
     def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:
-        h5py = import_h5py()
+        h5py = hdf5.import_h5py()
         self.path = path
         self._reserved = 0
         self.broken: bool = False
@@ -85,7 +55,7 @@ class File:
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
         with writing("TrajectoryReporter", path), ExitStack() as stack:
-            with h5py.File(image, "w", libver=LIBRARIES) as file:
+            with h5py.File(image, "w", libver=hdf5.LIBRARIES) as file:
                 fill(file)
             self.number: int
             self._beside, self.number = opened_beside(path)
@@ -97,7 +67,7 @@ class File:
                 os.fchmod(self.number, path.stat().st_mode & 0o777)
             # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
             # grows by half a kilobyte with every write to a part of one, until the file is closed.
-            self.hdf5: Any = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
+            self.hdf5: Any = hdf5.open_hdf5(self._beside, "r+", libver=hdf5.LIBRARIES, rdcc_nbytes=0)
             bounds = self.hdf5.id.get_mdc_config()
             bounds.set_initial_size = True
             bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
@@ -106,19 +76,10 @@ class File:
 
     @classmethod
     def copy(cls, path: Path, frames: int) -> "File":
-        """Copy everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left
-        behind.
-
-        Raises
-        ------
-        ParameterError
-            A file that is not a trajectory, or is damaged.
-        OutputError
-            There is no room for a copy.
-        """
+        """Copy what is in a trajectory, up to a number of frames; what half-filled chunks leaked is left behind."""
         new = None
         try:
-            with looking_into(path) as old:
+            with hdf5.looking_into(path) as old:
                 new = cls(path, lambda file: None)
                 new.reserve(path.stat().st_size)
                 # All at once, since datasets with several names stay one only within one copy; compressed chunks go
@@ -128,10 +89,10 @@ class File:
                 new.hdf5.move(f"all/{name}", name)
             del new.hdf5["all"]
             # References of one file mean nothing in another.
-            refer_to_particles(new.hdf5)
+            hdf5.refer_to_particles(new.hdf5)
             # Frames whose step was not written any more do not count.
-            truncate(new.hdf5, min(frames, len(counted_steps(new.hdf5))))
-            new.hdf5[NEXT][0] = 0
+            hdf5.truncate(new.hdf5, min(frames, len(hdf5.counted_steps(new.hdf5))))
+            new.hdf5[hdf5.NEXT][0] = 0
         except BaseException:
             if new is not None:
                 new.close()
@@ -139,12 +100,7 @@ class File:
         return new
 
     def reserve(self, more: int) -> None:
-        """Have the disk keep room for `more` bytes and what HDF5 writes beside them.
-
-        Raises
-        ------
-        OutputError
-        """
+        """Have the disk keep room for `more` bytes and what HDF5 writes beside them."""
         with writing("TrajectoryReporter", self.path, "frames wait in memory"):
             end = self.hdf5.id.get_filesize()
             end += more + _ASIDE[0] + int(_ASIDE[1] * end)
@@ -153,29 +109,19 @@ class File:
             self._reserved = end
 
     def share(self) -> None:
-        """Let readers in; from now on nothing changes but frames.
-
-        Raises
-        ------
-        OutputError
-        """
+        """Let readers in; from now on nothing changes but frames."""
         if self.hdf5.swmr_mode:
             return
         self.reserve(0)
         with writing("TrajectoryReporter", self.path):
             self.hdf5.swmr_mode = True
-            self.elements: dict[str, Any] = {path: self.hdf5[path]["value"] for path in element_paths(self.hdf5)}
-            self.step: Any = self.hdf5[POSITION]["step"]
-            self.time: Any = self.hdf5[POSITION]["time"]
+            self.elements: dict[str, Any] = {path: self.hdf5[path]["value"] for path in hdf5.element_paths(self.hdf5)}
+            self.step: Any = self.hdf5[hdf5.POSITION]["step"]
+            self.time: Any = self.hdf5[hdf5.POSITION]["time"]
             self.frames: int = len(self.step)
 
     def publish(self) -> None:
-        """Give the file its name.
-
-        Raises
-        ------
-        OutputError
-        """
+        """Give the file its name."""
         with writing("TrajectoryReporter", self.path):
             os.fsync(self.number)
             try:
@@ -189,16 +135,11 @@ class File:
         """Write that another segment follows, which has its name by now."""
         # Without this note nothing is lost, and a disk that fails is noticed at the next frame.
         with suppress(OSError, RuntimeError):
-            self.hdf5[NEXT][0] = 1
+            self.hdf5[hdf5.NEXT][0] = 1
             self.hdf5.flush()
 
     def close(self) -> None:
-        """Let go of the file; of one without a name nothing is left.
-
-        Raises
-        ------
-        OutputError
-        """
+        """Let go of the file; of one without a name nothing is left."""
         with writing("TrajectoryReporter", self.path), ExitStack() as stack:
             stack.callback(self._beside.unlink, missing_ok=True)
             stack.callback(os.close, self.number)
@@ -213,13 +154,12 @@ class File:
                     _ABANDONED.append(self.hdf5)
             if not self.broken:
                 # Room that was reserved and not used.
-                *_, end, _, _ = SUPERBLOCK.unpack(os.pread(self.number, SUPERBLOCK.size, 0))
+                *_, end, _, _ = hdf5.SUPERBLOCK.unpack(os.pread(self.number, hdf5.SUPERBLOCK.size, 0))
                 if os.fstat(self.number).st_size > end:
                     os.ftruncate(self.number, end)
 
     def leave(self) -> None:
-        """Detach this file in a forked child: what HDF5 writes when it closes files must not get into that of the
-        parent."""
+        """Detach this file in a forked child: what HDF5 writes when it closes files must not get into the parent's."""
         import tempfile
 
         with tempfile.TemporaryFile() as nowhere:
@@ -229,21 +169,13 @@ class File:
 class Waiting:
     """Frames in memory: at first those of the last chunk of a file, if it is not full, as a chunk is written whole.
 
-    Attributes
-    ----------
-    start : int
-        The frame that the first row holds.
-    frames : int
-        Of file and memory.
-    last_step : int
-        Of the last of them; -1 without any.
-    values : dict of str to array, each with a row per frame
-    steps, times : arrays
+    `start` is the frame that the first row of `values`, `steps` and `times` holds, `frames` the number in file and
+    memory, `last_step` that of the last of them; -1 without any.
     """
 
     def __init__(self, file: File) -> None:
         self.frames: int = file.frames
-        self.chunk: int = file.elements[POSITION].chunks[0]
+        self.chunk: int = file.elements[hdf5.POSITION].chunks[0]
         self.start: int = self.frames - self.frames % self.chunk
         self.last_step: int = int(file.step[-1]) if self.frames else -1
         self.values: dict[str, np.ndarray] = {
@@ -362,13 +294,8 @@ class Writer:
                 raise
 
     def write(self) -> None:
-        """Bring all frames to the file: first what they hold, and when that is there, that they exist.
-
-        Raises
-        ------
-        OutputError
-            They wait for the next time.
-        """
+        """Bring all frames to the file: first what they hold, and when that is there, that they exist; OutputError
+        leaves them waiting."""
         with self._at_work():
             waiting = self._waiting
             if waiting.frames == self._written:

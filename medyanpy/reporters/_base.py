@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from medyanpy._tools.described import Recorded
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
-__all__ = ["Reporter", "check_replaceable", "new_file", "other_columns"]
+__all__ = ["APPENDED", "Reporter", "check_replaceable", "new_file", "other_columns"]
+
+#: The arguments of most reporters that continue existing files.
+APPENDED: Mapping[str, Any] = MappingProxyType({"append": True, "overwrite": False})
 
 
 class Reporter(Recorded):
@@ -59,10 +63,7 @@ class Reporter(Recorded):
 
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         """Return ``{"steps": steps until the next report, "include": keywords of get_state}``."""
-        return {
-            "steps": self.interval - simulation.current_step % self.interval,
-            "include": list(self.include),
-        }
+        return {"steps": self.interval - simulation.current_step % self.interval, "include": list(self.include)}
 
     @abstractmethod
     def report(self, simulation: "Simulation", state: "State") -> None:
@@ -72,20 +73,13 @@ class Reporter(Recorded):
         """Make what was reported so far safe on disk."""
 
     def mark(self, simulation: "Simulation") -> Any:
-        """Return how far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must
-        be there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
-        `flush` has been called.
-        """
+        """Return how far its flushed files are, for a checkpoint: what JSON can hold, or None if there is nothing yet
+        that must be there again. Here, the sizes of all files."""
         paths = self._paths()
         return [path.stat().st_size for path in paths] if all(path.exists() for path in paths) else None
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
-        """Refuse files that are not those of a mark, which may be forged, and change nothing.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse (ParameterError) files that are not those of a mark, which may be forged, and change nothing."""
         if mark is None:
             return
         paths = self._paths()
@@ -100,8 +94,7 @@ class Reporter(Recorded):
                 )
 
     def go_on(self, simulation: "Simulation", mark: Any) -> None:
-        """Bring files back to a mark that `check_mark` let pass. Here nothing: what is to be cut off is known by steps,
-        when `describe_next_report` is called."""
+        """Bring files back to a mark that `check_mark` let pass. Here nothing: `describe_next_report` cuts by steps."""
 
     @property
     def writes_to(self) -> str:
@@ -109,9 +102,8 @@ class Reporter(Recorded):
         given = [self._arguments.get(name) for name in self.files]
         said = [
             str(getattr(one, "name", "a stream")) if hasattr(one, "write") else _nearby(one)
-            for one in given
-            if one is not None
-        ]
+            for one in given if one is not None
+        ]  # fmt: skip
         return ", ".join(said) or "–"
 
     def _paths(self) -> list[Path]:

@@ -16,41 +16,16 @@ from medyanpy.core.columns import VELOCITIES, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.sites import joined_beads
 from medyanpy.errors import ParameterError
+from medyanpy.files import hdf5
 from medyanpy.files.documents import serialize
 from medyanpy.files.embedded import write_document
-from medyanpy.files.hdf5 import (
-    BONDS,
-    BOX,
-    CONNECTIVITY,
-    EDGES,
-    ENERGIES,
-    ENERGIES_AT,
-    ENERGY_OF,
-    FACES_OF,
-    FORCE_LINKS,
-    FORMAT,
-    IDS,
-    INTERVAL,
-    LINK_BEADS,
-    LINK_BEADS_OF,
-    LINK_ENDS_OF,
-    LINKS_OF,
-    NEXT,
-    Before,
-    HandleRows,
-    element_paths,
-    energies_in,
-    import_h5py,
-    read_handle_rows,
-    refer_to_particles,
-)
-from medyanpy.forces import Links
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.surfaces import PythonSurface, Surface
 
 if TYPE_CHECKING:
     import h5py
 
+    from medyanpy.forces import Links
     from medyanpy.jumps import Jump
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
@@ -61,13 +36,10 @@ _CHUNK = 2**20
 _MOST_FRAMES = 64
 # HDF5 cannot hold chunks beyond 4 GiB: very large frames are cut by beads.
 _MOST_BEADS = 2**22
-# Where links have come or gone there is room for this many, or as often four times as many as it takes to have as many
-# again: what does not fit begins another file.
+# Room for links where they have come or gone: this many, or as often four times as many as doubles them.
 _ROOM_FOR_LINKS, _MORE_LINKS = 64, 4
 # HDF5 has all names of an enumeration in one message of its object headers, which are not longer than 64 KiB.
 _MOST_NAMES = 2**15
-
-
 _PACKED = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
@@ -87,32 +59,15 @@ class Element(NamedTuple):
 class Content:
     """Content of the frames of a simulation as it is now, until its topology is edited.
 
-    Parameters
-    ----------
-    simulation : Simulation
-    real : dtype
-        Of numbers that are not energies.
-    interval : int
-        Steps between frames.
-    velocities, faces : bool
-        Whether frames hold these.
-    links : bool
-        Whether frames hold the bonds that links of forces make, as these have come or gone.
-    like : h5py.File, optional
-        A file that is continued: of energies of forces, intervals, bonds and edges frames hold what is there.
+    Numbers that are not energies are of type `real`. Frames hold velocities, faces and, as `links` of forces have come
+    or gone, the bonds of these as asked for. Of energies of forces, intervals, bonds and edges they hold what is in the
+    file `like`, if one is continued.
     """
 
     def __init__(
-        self,
-        simulation: "Simulation",
-        real: np.dtype,
-        interval: int,
-        *,
-        velocities: bool,
-        faces: bool,
-        links: bool = False,
-        like: "h5py.File | None" = None,
-    ) -> None:
+        self, simulation: "Simulation", real: np.dtype, interval: int, *, velocities: bool, faces: bool,
+        links: bool = False, like: "h5py.File | None" = None
+    ) -> None:  # fmt: skip
         topology, layout = simulation.topology, simulation.context.layout
         self._simulation, self._interval = simulation, interval
         self.velocities, self.faces = velocities, faces
@@ -131,10 +86,9 @@ class Content:
             if (shown := jump.in_frames()) is not None:
                 self._jumps[f"medyanpy/jumps/{k}"] = (name, *shown)
         #: The name of each force whose energy frames hold.
-        names = dict(enumerate(simulation.system.force_names))
-        self._energies = {f"{ENERGIES_AT}/{k}": name for k, name in names.items()}
+        self._energies = {f"{hdf5.ENERGIES_AT}/{k}": name for k, name in enumerate(simulation.system.force_names)}
         if like is not None:
-            self._energies = energies_in(like)
+            self._energies = hdf5.energies_in(like)
         self._set_connectivity(links, like)
         #: All that depends on time, by path.
         self.elements = self._all_elements(real)
@@ -149,11 +103,11 @@ class Content:
             beside = handle.kind.beside_frames()
             if handle not in chains and "links" in beside:
                 found.append(handle.beads[beside["links"]])
-        found += [force.joined for force in forces if not isinstance(force, Links)]
+        found += [force.joined for force in forces if not force.has_links]
         self._fixed_bonds = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
         #: Forces whose links may come and go, by name; and those that there were when this was made, which stay as they
         #: are where frames do not hold them.
-        self._links = {name: f for name, f in zip(names, forces, strict=True) if isinstance(f, Links)}
+        self._links = {name: cast("Links", f) for name, f in zip(names, forces, strict=True) if f.has_links}
         self._linked = {name: force.sites for name, force in self._links.items()}
         self._sides = {
             name: list(cast("Jump", system[name]).beside_frames().values()) for name, *_ in self._jumps.values()
@@ -170,15 +124,14 @@ class Content:
         #: Whether frames hold links of forces as these come and go.
         self.links = links
         if like is not None:
-            self.links = BONDS in like and bool(like[BONDS].attrs["links_change"])
-            self._most_bonds = like[BONDS]["value"].shape[1] if BONDS in like else None
-            known = {str(group.attrs["force"]): group for group in like.get(FORCE_LINKS, {}).values()}
+            self.links = hdf5.BONDS in like and bool(like[hdf5.BONDS].attrs["links_change"])
+            self._most_bonds = like[hdf5.BONDS]["value"].shape[1] if hdf5.BONDS in like else None
+            known = {str(group.attrs["force"]): group for group in like.get(hdf5.FORCE_LINKS, {}).values()}
             self._links = {name: force for name, force in self._links.items() if name in known}
             if self.links:
                 self._rooms = {name: known[name]["value"].shape[1] for name in self._links}
-        numbers = {name: k for k, name in enumerate(names)}
         #: Where those of each force are in files.
-        self._links_at = {name: f"{FORCE_LINKS}/{numbers[name]}" for name in self._links}
+        self._links_at = {name: f"{hdf5.FORCE_LINKS}/{names.index(name)}" for name in self._links}
         if like is not None:
             self._links_at = {name: known[name].name[1:] for name in self._links}
 
@@ -211,8 +164,7 @@ class Content:
         return np.concatenate(found)
 
     def _edges(self, faces: "dict[str, np.ndarray] | None" = None) -> np.ndarray:
-        """Return the rows (e, 2) of vertices that edges join, of the meshes that membranes started with or of these
-        triangles."""
+        """Return the rows (e, 2) of vertices that edges join, in meshes as they started or in these triangles."""
         found = [np.empty((0, 2), np.int64)]
         for h in self._simulation.topology.membranes:
             found.append(h.beads[h.mesh.edges if faces is None else Connectivity(faces[h.name], len(h)).edges])
@@ -229,46 +181,40 @@ class Content:
             out[c.path] = Element(shape, dtype, c.unit, c.name, c.drawn, fill)
         if self._comes_and_goes:
             # H5MD 1.1: the fill value of ids says that there is no particle.
-            out[IDS] = Element((topology.n_beads,), np.dtype("<i8"), name="ids", fill=-1)
-        for name in ENERGIES:
+            out[hdf5.IDS] = Element((topology.n_beads,), np.dtype("<i8"), name="ids", fill=-1)
+        for name in hdf5.ENERGIES:
             out[f"observables/{name}"] = Element((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
         if self._simulation.system.box is not None:
             # H5MD: lengths that change in time. Of open directions they are 0.
-            out[BOX] = Element((3,), np.dtype("<f8"), "nm", name="box")
+            out[hdf5.BOX] = Element((3,), np.dtype("<f8"), "nm", name="box")
         pairs = np.dtype("<i4")
         for path, membrane in self._membranes.items():
-            out[path] = Element(membrane.mesh.faces.shape, pairs, name=FACES_OF + membrane.name)
+            out[path] = Element(membrane.mesh.faces.shape, pairs, name=hdf5.FACES_OF + membrane.name)
         for path, chains in self._chains.items():
-            out[path] = Element((chains.capacity, 2), pairs, name=LINKS_OF + chains.name, fill=-1)
+            out[path] = Element((chains.capacity, 2), pairs, name=hdf5.LINKS_OF + chains.name, fill=-1)
         for path, (name, _, most) in self._jumps.items():
             out[path] = Element((most, 2), pairs, name=name, fill=-1)
         for path, name in self._energies.items():
-            out[path] = Element((), np.dtype("<f8"), "pN nm", name=ENERGY_OF + name)
+            out[path] = Element((), np.dtype("<f8"), "pN nm", name=hdf5.ENERGY_OF + name)
         # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those of
         # frames to ps, unless there are velocities, whose unit it does not know.
-        out[INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
+        out[hdf5.INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
         # H5MD 1.1: tuples with a fill value are not bonds.
         number = np.dtype("<i8" if self._comes_and_goes else "<i4")
         if self._most_bonds is not None:
-            out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
+            out[hdf5.BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
         if self.faces:
-            out[EDGES] = Element(self._edges().shape, number, name="mesh edges", fill=-1)
+            out[hdf5.EDGES] = Element(self._edges().shape, number, name="mesh edges", fill=-1)
         if self.links:
             for name, path in self._links_at.items():
                 room = self._rooms[name]
-                out[path] = Element((room, 2, 3), real, "nm", name=LINK_ENDS_OF + name, fill=np.nan)
-                beads = path.replace(FORCE_LINKS, LINK_BEADS)
-                out[beads] = Element((room, 2), pairs, name=LINK_BEADS_OF + name, fill=-1)
+                out[path] = Element((room, 2, 3), real, "nm", name=hdf5.LINK_ENDS_OF + name, fill=np.nan)
+                beads = path.replace(hdf5.FORCE_LINKS, hdf5.LINK_BEADS)
+                out[beads] = Element((room, 2), pairs, name=hdf5.LINK_BEADS_OF + name, fill=-1)
         return out
 
     def frame(self, state: "State") -> dict[str, Any]:
-        """Return what a frame holds of a state, by path.
-
-        Raises
-        ------
-        ParameterError
-            A state from before the topology was edited.
-        """
+        """Return what a frame holds of a state, by path; refuse one from before the topology was edited."""
         rows = self._simulation.topology.n_beads
         if len(state.positions) != rows:
             raise ParameterError(
@@ -277,27 +223,27 @@ class Content:
             )
         values: dict[str, Any] = {column.path: state.column(column.name) for column in self._columns}
         if self._comes_and_goes:
-            values[IDS] = state.ids
-        for name in ENERGIES:
+            values[hdf5.IDS] = state.ids
+        for name in hdf5.ENERGIES:
             values[f"observables/{name}"] = getattr(state, name)
-        if BOX in self.elements:
-            values[BOX] = box_lengths(state.box)
+        if hdf5.BOX in self.elements:
+            values[hdf5.BOX] = box_lengths(state.box)
         for path, membrane in self._membranes.items():
             values[path] = state.faces[membrane.name]
         lists = {path: handle.kind.beside_rows()["links"] for path, handle in self._chains.items()}
         lists |= {path: state.jumps[name][key] for path, (name, key, _) in self._jumps.items()}
         # H5MD 1.1: tuples are of ids.
-        if BONDS in self.elements:
-            lists[BONDS] = state.ids[self._bonds(state)]
-        if EDGES in self.elements:
-            lists[EDGES] = state.ids[self._edges(state.faces)]
+        if hdf5.BONDS in self.elements:
+            lists[hdf5.BONDS] = state.ids[self._bonds(state)]
+        if hdf5.EDGES in self.elements:
+            lists[hdf5.EDGES] = state.ids[self._edges(state.faces)]
         if self.links:
             row = self._oriented_rows()
             for name, path in self._links_at.items():
                 sites = self._links[name].sites_in(state)
                 lists[path] = np.stack([side.places(state, row) for side in sites], axis=1)
                 beads = np.column_stack([side.main_beads for side in sites])
-                lists[path.replace(FORCE_LINKS, LINK_BEADS)] = beads
+                lists[path.replace(hdf5.FORCE_LINKS, hdf5.LINK_BEADS)] = beads
         for path, found in lists.items():
             fill = self.elements[path].fill
             values[path] = np.full(self.elements[path].shape, -1 if fill is None else fill, self.elements[path].dtype)
@@ -306,7 +252,7 @@ class Content:
             energies = state.energies
             values |= {path: energies.get(name, np.nan) for path, name in self._energies.items()}
         between = self._interval * self._simulation.integrator.timestep
-        values[INTERVAL] = between if self.elements[INTERVAL].unit == "s" else between * 1e12
+        values[hdf5.INTERVAL] = between if self.elements[hdf5.INTERVAL].unit == "s" else between * 1e12
         return values
 
     def _oriented_rows(self) -> np.ndarray:
@@ -316,16 +262,12 @@ class Content:
             out[handle.beads] = handle.kind.row_numbers
         return out
 
-    # Writing ------------------------------------------------------------------------------------------------
-
-    def lay_out(self, file: "h5py.File", follows: Before | None) -> None:
-        """Write all of a file but frames: nothing can be added once readers are allowed.
-
-        `follows`, of a segment after the first: the frames before it.
-        """
+    def lay_out(self, file: "h5py.File", follows: hdf5.Before | None) -> None:
+        """Write all of a file but frames, which alone can be added once readers are allowed; `follows` are the frames
+        before a later segment."""
         self._describe(file, follows)
         # Not in chunks: it can be written while others read.
-        file.create_dataset(NEXT, data=np.zeros(1, "<i8"))
+        file.create_dataset(hdf5.NEXT, data=np.zeros(1, "<i8"))
         size = sum(int(np.prod(element.shape)) * element.dtype.itemsize for element in self.elements.values())
         frames = int(np.clip(_CHUNK // size, 1, _MOST_FRAMES))
         file["medyanpy"].attrs["frames_per_chunk"] = frames
@@ -366,23 +308,23 @@ class Content:
     def _link_for_others(self, file: "h5py.File") -> None:
         """Link arrays under the names at which readers of H5MD look."""
         file["particles/trajectory"] = file["particles/all"]
-        file["observables/dt"] = file[INTERVAL]
+        file["observables/dt"] = file[hdf5.INTERVAL]
         energies = file.create_group("observables/energies")
         for k, (path, name) in enumerate(self._energies.items()):
             # No part of a path.
             plain = name if name.strip(".") and "/" not in name and "\0" not in name else f"force {k}"
             energies[plain if plain not in energies else f"force {k}"] = file[path]
-        if BONDS in self.elements:
-            file[BONDS].attrs["links_change"] = self.links
-        tuples = file.create_group(CONNECTIVITY)
+        if hdf5.BONDS in self.elements:
+            file[hdf5.BONDS].attrs["links_change"] = self.links
+        tuples = file.create_group(hdf5.CONNECTIVITY)
         ids = self._ids()
-        for path, pairs in ((BONDS, self._bonds()), (EDGES, self._edges())):
+        for path, pairs in ((hdf5.BONDS, self._bonds()), (hdf5.EDGES, self._edges())):
             name = path.rsplit("/", 1)[1]
             if path in self.elements:
                 tuples[name] = file[path]
             else:
                 tuples.create_dataset(name, data=ids[pairs], **_PACKED if len(pairs) else {})
-        refer_to_particles(file)
+        hdf5.refer_to_particles(file)
 
     def _ids(self) -> np.ndarray:
         """Return the permanent ids of rows (n,), -1 in rows without a bead."""
@@ -391,7 +333,7 @@ class Content:
             out[handle.beads] = handle.ids
         return out
 
-    def _describe(self, file: "h5py.File", follows: Before | None) -> None:
+    def _describe(self, file: "h5py.File", follows: hdf5.Before | None) -> None:
         topology, integrator = self._simulation.topology, self._simulation.integrator
         about = file.create_group("h5md")
         about.attrs["version"] = np.array([1, 1], np.int32)
@@ -418,7 +360,7 @@ class Content:
         beads.create_dataset("mass", data=mass).attrs["unit"] = "pN s+2 nm-1"
 
         own = file.create_group("medyanpy")
-        own.attrs["format"] = FORMAT
+        own.attrs["format"] = hdf5.FORMAT
         own.attrs["version"] = __version__
         own.attrs["timestep"] = integrator.timestep
         own.attrs["word"] = integrator.word
@@ -441,8 +383,7 @@ class Content:
                 group.attrs["rows_of"] = handle.kind.rows_of
                 if follow:
                     first = topology.rows_in(handle.kind.rows_of, row.rows[:1])
-                    number = first.start if isinstance(first, slice) else first[0]
-                    group.attrs["first_row"] = number
+                    group.attrs["first_row"] = first.start if isinstance(first, slice) else first[0]
             for name, value in handle.kind.beside_rows().items():
                 if name != "mass":
                     _write_beside(group, name, value)
@@ -451,20 +392,18 @@ class Content:
         return ["periodic" if length else "none" for length in box_lengths(self._simulation.system.box)]
 
     def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
-        """Return the arrays of the sites of a jump, for each side, of which `Sites.from_arrays` makes the same
-        sites."""
+        """Return for each side of a jump the arrays of which `Sites.from_arrays` makes the same sites."""
         name, *_ = self._jumps[path]
         jump = cast("Jump", self._simulation.system[name])
         return {side: sites.arrays for side, sites in jump.beside_frames().items()}
 
-    # Comparing ----------------------------------------------------------------------------------------------
-
     def difference(self, file: "h5py.File") -> str:
         """Return the reason why a file cannot take more frames of the simulation; empty where it can."""
         topology = self._simulation.topology
-        mine, theirs = _handle_rows(topology.handles), read_handle_rows(file)
+        mine, theirs = _handle_rows(topology.handles), hdf5.read_handle_rows(file)
         if mine != theirs:
-            return f"it holds {_tell(theirs)}, the simulation {_tell(mine)}"
+            held, wanted = (", ".join(map(str, rows)) for rows in (theirs, mine))
+            return f"it holds {held}, the simulation {wanted}"
         sides = [str(np.asarray(name).astype(str)) for name in file["particles/all/box"].attrs["boundary"]]
         if sides != (own := self._boundary()):
             return f"along x, y and z its boundaries are {', '.join(sides)}, those of the simulation {', '.join(own)}"
@@ -489,7 +428,7 @@ class Content:
                     "append with the options it was written with"
                 )
         for path, (name, *_) in self._jumps.items():
-            there = _read_sites(file[path])
+            there = hdf5.read_sites(file[path])
             here = self._sites_of(path)
             same = all(
                 key in there[side] and np.array_equal(a, there[side][key])
@@ -497,23 +436,20 @@ class Content:
             )
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
-        if BONDS not in file and not np.array_equal(
-            file[f"{CONNECTIVITY}/bonds"][()], self._ids()[self._bonds()]
-        ):
+        fixed = None if hdf5.BONDS in file else file[f"{hdf5.CONNECTIVITY}/bonds"][()]
+        if fixed is not None and not np.array_equal(fixed, self._ids()[self._bonds()]):
             return "its bonds are others"
         if self.links_have_changed:
             return "it has no room for so many links"
-        if not self.links:
-            for name, path in self._links_at.items():
-                if not all(sites.is_same(arrays) for sites, arrays in zip(
-                    self._linked[name], _read_sites(file[path]).values(), strict=True
-                )):
-                    return f"the links of {name} are others"
+        for name, path in self._links_at.items() if not self.links else ():
+            pairs = zip(self._linked[name], hdf5.read_sites(file[path]).values(), strict=True)
+            if not all(sites.is_same(arrays) for sites, arrays in pairs):
+                return f"the links of {name} are others"
         if not self.faces and "medyanpy/faces" in file:
             return "it has triangles in its frames; append with faces=True"
         if not self.velocities and VELOCITIES.path in file:
             return "it has velocities; append with velocities=True"
-        more = set(element_paths(file)) - set(self.elements)
+        more = set(hdf5.element_paths(file)) - set(self.elements)
         return f"it has {min(more)} in its frames, which the simulation has not" if more else ""
 
 
@@ -525,14 +461,10 @@ def _room_for(links: int) -> int:
 
 
 def _write_sites(group: "h5py.Group", sites: dict[str, dict[str, np.ndarray]]) -> None:
-    """Write the arrays, for each side, of which `Sites.from_arrays` makes the same sites."""
+    """Write what `hdf5.read_sites` reads."""
     for side, arrays in sites.items():
         for key, value in arrays.items():
             group.create_dataset(f"{side}/{key}", data=value)
-
-
-def _read_sites(group: "h5py.Group") -> dict[str, dict[str, np.ndarray]]:
-    return {side: {key: value[()] for key, value in group[side].items()} for side in "ab"}
 
 
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
@@ -540,16 +472,12 @@ def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
     names = {handle.name: k for k, handle in enumerate(handles)}
     if sum(len(name.encode()) + 16 for name in names) > _MOST_NAMES or any("\0" in name for name in names):
         return np.dtype(np.int32)
-    kinds: np.dtype = import_h5py().enum_dtype(names, basetype=np.int32)
+    kinds: np.dtype = hdf5.import_h5py().enum_dtype(names, basetype=np.int32)
     return kinds
 
 
-def _handle_rows(handles: tuple[Handle, ...]) -> list[HandleRows]:
-    return [HandleRows(handle.name, handle.kind.name, handle.kind.all_rows) for handle in handles]
-
-
-def _tell(rows: list[HandleRows]) -> str:
-    return ", ".join(map(str, rows))
+def _handle_rows(handles: tuple[Handle, ...]) -> list[hdf5.HandleRows]:
+    return [hdf5.HandleRows(handle.name, handle.kind.name, handle.kind.all_rows) for handle in handles]
 
 
 def _plain(value: np.ndarray) -> np.ndarray:

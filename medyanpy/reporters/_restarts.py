@@ -32,17 +32,8 @@ __all__ = ["bring_back", "calls_of", "written_down"]
 _STREAMS = ("stdout", "stderr")
 
 
-# Writing -----------------------------------------------------------------------------------------------------------
-
-
 def written_down(simulation: "Simulation", folder: Path, owing: Collection[Any]) -> list[dict[str, Any]]:
-    """Return the trees of all reporters, for a checkpoint in this folder; what they describe is on the disk by then.
-
-    Raises
-    ------
-    OutputError
-        A reporter cannot write.
-    """
+    """Return the trees of all reporters, flushed first, for a checkpoint in this folder."""
     for reporter in simulation.reporters:
         reporter.flush()
     out = [_entry(reporter, simulation, folder) for reporter in simulation.reporters]
@@ -101,33 +92,14 @@ def _calls(tree: Any) -> bool:
     return isinstance(tree, list) and any(map(_calls, tree))
 
 
-# Reading -----------------------------------------------------------------------------------------------------------
-
-
 def bring_back(
     simulation: "Simulation", checkpoint: Checkpoint, from_anywhere: bool
 ) -> tuple[list[Reporter], list[Reporter]]:
-    """Make the reporters of a checkpoint again, for a simulation that is at its step.
+    """Make the reporters of a checkpoint again, for a simulation at its step; `from_anywhere` those with files outside
+    of its folder, too.
 
-    Parameters
-    ----------
-    simulation : Simulation
-    checkpoint : Checkpoint
-    from_anywhere : bool
-        Also those with files outside of the folder of the checkpoint.
-
-    Returns
-    -------
-    (list of Reporter, list of Reporter)
-        All of them, each at its mark; and those that have yet to report at this step.
-
-    Raises
-    ------
-    ParameterError
-        Trees that are not valid, classes that do not exist here or cannot resume, files that are outside, gone, shorter
-        than their marks or other files. No file has been changed.
-    OutputError
-        A file cannot be brought back to its mark.
+    Returns all of them, each at its mark, and those that have yet to report at this step. No file has been changed by
+    ParameterError, but by OutputError, where one cannot be brought back to its mark.
     """
     trees = calls_of(checkpoint, from_anywhere)
     for where, tree, _, paths in trees:
@@ -151,14 +123,8 @@ def bring_back(
 def calls_of(
     checkpoint: Checkpoint, from_anywhere: bool
 ) -> list[tuple[str, dict[str, Any], dict[str, Any], list[Path]]]:
-    """Return the calls that `bring_back` would make, as far as the checkpoint alone tells. Each is its place in the
-    checkpoint, the entry there, the tree of the call, and the files in it. Warns of reporters that are not kept.
-
-    Raises
-    ------
-    ParameterError
-        As `bring_back`.
-    """
+    """Return the calls that `bring_back` would make, as far as the checkpoint alone tells, and warn of what it does not
+    keep. Each is its place in the checkpoint, the entry there, the tree of the call, and the files in it."""
     # The folder is that of the file itself, where a link to it was given.
     folder = checkpoint.path.resolve().parent
     trees, left = [], []

@@ -5,11 +5,10 @@ import itertools
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -18,7 +17,7 @@ from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import plain_name, whole_number
 from medyanpy.core.handles import Handle
 from medyanpy.errors import OutputError, ParameterError, shortened
-from medyanpy.reporters._base import Reporter, new_file, other_columns
+from medyanpy.reporters._base import APPENDED, Reporter, new_file, other_columns
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class TableReporter(Reporter):
     """
 
     files: tuple[str, ...] = ("file",)
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool, comment: str = ""
@@ -63,9 +62,7 @@ class TableReporter(Reporter):
         if hasattr(file, "write"):
             self._stream = file
         else:
-            self._path = new_file(
-                self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
-            )
+            self._path = new_file(self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows)
             self._is_new = not self._path.exists()
             # Opened now: a file that cannot be written to is an error before the work, not after it.
             try:
@@ -91,7 +88,9 @@ class TableReporter(Reporter):
     def _follow(self, simulation: "Simulation") -> None:
         """Follow the simulation to a step: start the table where that has not been done; see `_begin` and `_cut`."""
 
-    # Calls of a Simulation ----------------------------------------------------------------------------------
+    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
+        self._attach(simulation)
+        return super().describe_next_report(simulation)
 
     def mark(self, simulation: "Simulation") -> int | None:
         """Return the number of rows, which does not depend on the wall clock in them."""
@@ -141,8 +140,6 @@ class TableReporter(Reporter):
             with suppress(OSError):
                 if self._path.stat().st_size == 0:
                     self._path.unlink()
-
-    # Implementation -----------------------------------------------------------------------------------------
 
     @property
     def _place(self) -> Path:
@@ -194,18 +191,14 @@ class TableReporter(Reporter):
             self._handles = handles
 
     def _header(self) -> str:
-        return self._comment + self._separator.join(_quoted(title) for title in self._titles)
-
-    def _is_header(self, line: str) -> bool:
-        """True for a line with these titles, behind a # or not."""
-        return line.removeprefix("#") == self._separator.join(map(_quoted, self._titles))
+        return self._separator.join(map(_quoted, self._titles))
 
     def _begin(self, topology: Topology) -> bytes | None:
         """Write the titles, or check those of the file to append to: then its last row, empty without any."""
         self._titles = self._titles_for(topology)
         if self._path is not None and self._check_header():
             return self._cut(None, self._marked)
-        self._put(self._header())
+        self._put(self._comment + self._header())
         self._rows = 0
         return None
 
@@ -213,10 +206,10 @@ class TableReporter(Reporter):
         """Check the first line of the file, if it is there: it must be that of the titles."""
         with open(self._place, encoding="utf-8", errors="replace") as file:
             found = file.readline().rstrip("\n")
-        if found and not self._is_header(found):
+        if found and found.removeprefix("#") != self._header():
             raise ParameterError(
                 f"{self._what}: {self._path} has other columns, so nothing is appended:\n"
-                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
+                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._comment + self._header(), 600)}"
             )
         return found
 
@@ -232,13 +225,10 @@ class TableReporter(Reporter):
         try:
             return kind(line.decode().split(self._separator)[place])
         except (ValueError, IndexError) as cause:
-            raise ParameterError(
-                f"{self._what}: {self._path} is damaged: {line!r} is not a row of its table"
-            ) from cause
+            raise ParameterError(f"{self._what}: {self._path} is damaged: {line!r} is not one of its rows") from cause
 
     def _cut(self, step: int | None, rows: int | None = None) -> bytes:
-        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished; returns
-        the last that is kept."""
+        """Drop rows after `step`, those beyond a number, and an unfinished one; return the last that is kept."""
         self._last_step, last = -1, b""
         if self._path is None:
             # Text that has gone into a stream cannot be taken back.
@@ -278,13 +268,7 @@ def _has_no_rows(path: Path) -> bool:
 
 
 def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
-    """Read a table, also while it is being written: the numbers, or the texts, below every title.
-
-    Raises
-    ------
-    ParameterError
-        No file, one that no `TableReporter` has written, or a damaged one.
-    """
+    """Read a table of a `TableReporter`, also while it is written: the numbers, or texts, below every title."""
     try:
         with open(path, encoding="utf-8") as file:
             # A last line without an end is one that is being written, or that a crash left unfinished.

@@ -42,8 +42,7 @@ class CheckpointReporter(Reporter):
 
     Notes
     -----
-    Other reporters report and are flushed first, wherever this one stands in the list, so that what they wrote
-    reaches as far as the checkpoint does.
+    Other reporters report and are flushed first, wherever this one stands in the list.
     """
 
     reports_last = True
@@ -57,11 +56,8 @@ class CheckpointReporter(Reporter):
             raise ParameterError(f"CheckpointReporter: {path}: {_STEP} may be in the name of the file only")
         if _STEP in path.name:
             new_file("CheckpointReporter", path, overwrite=True)
-            there = checkpoints_of(path)
-            if there and not overwrite:
-                raise ParameterError(
-                    f"CheckpointReporter: {there[0]} exists; give overwrite=True to replace such files"
-                )
+            if not overwrite and (there := checkpoints_of(path)):
+                raise ParameterError(f"CheckpointReporter: {there[0]} exists; give overwrite=True to replace all")
         else:
             new_file("CheckpointReporter", path, overwrite=overwrite)
         check_replaceable("CheckpointReporter", path)

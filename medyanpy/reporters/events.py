@@ -1,9 +1,8 @@
 """Reporter of events of the letter J, one by one."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from medyanpy.reporters._base import APPENDED
 from medyanpy.reporters._table import TableReporter, quoted_if_needed
 from medyanpy.topology import Topology
 
@@ -20,10 +19,12 @@ TITLES = ("Step", "Time (s)", "Jump", "Kind", "A", "B", "Energy (pN nm)", "Chemi
 class EventReporter(TableReporter):
     """Writes a row for every event of the jumps of a system, to a file or a stream such as ``sys.stdout``.
 
-    Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, and
-    two numbers of its place (for `LinkBinding` the rows of its sites `a` and `b`). Then come its change of the energy,
-    and the chemical energy that drives it. The latter is kT times the logarithm of the ratio of the rates there and
-    back, plus the change of the energy; inf for an irreversible event. Events are in the order of time.
+    Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, two
+    numbers of its place (for `LinkBinding` the rows of its sites `a` and `b`), its change of the energy, and the
+    chemical
+    energy that drives it: kT times the logarithm of the ratio of the rates there and back, plus the change of the
+    energy;
+    inf for an irreversible event. Events are in the order of time.
 
     Parameters
     ----------
@@ -34,8 +35,7 @@ class EventReporter(TableReporter):
     separator : str
         Between columns.
     append : bool
-        Continue an existing file. Rows of steps that are still to come (a run that resumes from an earlier checkpoint)
-        are cut off.
+        Continue an existing file, without rows of steps that are still to come.
     overwrite : bool
         Replace an existing file.
 
@@ -44,21 +44,16 @@ class EventReporter(TableReporter):
     ParameterError
         A file that exists and has rows, that another process is writing, or one to append to that has other columns.
     OutputError
-        From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. Rows are written when that is
-        possible.
+        From ``Simulation.step`` or `flush`: the file cannot be written; rows wait until it can.
     """
 
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, separator: str = ",", append: bool = False, overwrite: bool = False
     ) -> None:
         self._listener: Listener | None = None
         super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite)
-
-    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
-        self._attach(simulation)
-        return super().describe_next_report(simulation)
 
     def report(self, simulation: "Simulation", state: "State") -> None:
         self._attach(simulation)

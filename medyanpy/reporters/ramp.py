@@ -37,18 +37,17 @@ class Ramp(Reporter):
     Parameters
     ----------
     numbers : dict of str to dict
-        By the names of forces and jumps (`System.force_names`, `System.jump_names`), what each of their numbers is to
-        be: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. ``"integrator"`` has timestep, temperature and kT,
-        ``"box"`` the lengths x, y and z of a periodic box, with which beads are scaled (`Context.set_box`). A sequence
-        of two values or more is followed from one to the next in equal times, linearly; each value is what ``set``
-        takes: a number, or an array. A function of the fraction f of the steps, 0 to 1, is any other course.
+        Numbers by the names of forces and jumps: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. ``"integrator"`` has
+        timestep, temperature and kT, ``"box"`` the lengths x, y and z of a periodic box, with which beads are scaled
+        (`Context.set_box`). A sequence of two values or more, as ``set`` takes them, is followed linearly, from one to
+        the next in equal times; any other course is a function of the fraction of the steps, 0 to 1.
     steps : int, >= 1
         How many steps it takes.
     start : int, >= 0
         The `Simulation.current_step` at which it starts.
     every : int, >= 1
-        Steps for which numbers stay as they are. Setting them costs a few evaluations of the energy, and a look at the
-        longest timestep: as much as 15 to 35 steps of a membrane of 2562 vertices, where 50 is a good choice.
+        Steps for which numbers stay as they are. Setting them costs as much as 15 to 35 steps of a membrane of 2562
+        vertices, where 50 is a good choice.
 
     Raises
     ------
@@ -70,15 +69,13 @@ class Ramp(Reporter):
 
     so that the ramp back, from λ(1) to λ(0), is this one backwards in time. Crooks' relation holds for the pair, and
     Jarzynski's equality for either, at any speed and any `every`, up to the error of the timestep (add the shadow work:
-    :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). All that is
-    done from outside in these steps is in the work, also that of other ramps and callbacks. It is measured by
-    `Simulation.report_work`, which is switched on. A temperature or timestep does no work when it changes. A box that
-    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add :math:`-n kT
-    \ln(V_1/V_0)` for the n that are scaled.
+    :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). The work of
+    other ramps and callbacks in these steps is. It is measured by `Simulation.report_work`, which is switched on.
+    Temperature and timestep do no work. A box takes beads with it: to the change of the energy, which is booked, the
+    equalities add :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
 
-    The numbers at a step follow from the step, so that a run which resumes from a checkpoint has the same bits; the
-    checkpoint holds the ramp (but not a function; :doc:`/restarts`) and where its account stood. After its end it
-    changes nothing any more.
+    Numbers follow from the step, so that a resumed run has the same bits; a checkpoint holds the ramp (but not a
+    function; :doc:`/restarts`) and where its account stood.
 
     References
     ----------
@@ -104,9 +101,7 @@ class Ramp(Reporter):
 
     goes_on: Mapping[str, Any] | None = MappingProxyType({})
 
-    def __init__(
-        self, numbers: Mapping[str, Mapping[str, Any]], steps: int, *, start: int = 0, every: int = 1
-    ) -> None:
+    def __init__(self, numbers: Mapping[str, Mapping[str, Any]], steps: int, *, start: int = 0, every: int = 1) -> None:
         super().__init__(whole_number("Ramp: every", every, at_least=1))
         self.steps: int = whole_number("Ramp: steps", steps, at_least=1, at_most=_NEVER)
         self.start: int = whole_number("Ramp: start", start, at_least=0, at_most=_NEVER)
@@ -137,12 +132,7 @@ class Ramp(Reporter):
         return _same(self._arguments_now(), other._arguments_now())
 
     def check(self, simulation: "Simulation") -> None:
-        """Refuse names and values that the simulation does not take, and change nothing.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse (ParameterError) names and values that the simulation does not take, and change nothing."""
         for name, target in self._targets(simulation):
             for key, course in self._courses[name].items():
                 for f in np.linspace(0.0, 1.0, _TRIED).tolist():
@@ -163,13 +153,8 @@ class Ramp(Reporter):
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._act(simulation)
         step = simulation.current_step
-        if step < self.start:
-            due = self.start - step
-        elif step >= self.end:
-            due = _NEVER
-        else:
-            due = self._block(step)[1] - step
-        return {"steps": due, "include": []}
+        following = self.start if step < self.start else self._block(step)[1]
+        return {"steps": _NEVER if step >= self.end else following - step, "include": []}
 
     def report(self, simulation: "Simulation", state: "State") -> None:
         if simulation.current_step == self.end:
@@ -192,8 +177,6 @@ class Ramp(Reporter):
         self.work = np.nan if mark["work"] is None else float(mark["work"])
         self._has_ended = mark["ended"]
 
-    # Implementation -------------------------------------------------------------------------------------------
-
     def _act(self, simulation: "Simulation") -> None:
         """Let numbers be what they are from this step on; called as often as you like."""
         step = simulation.current_step
@@ -208,13 +191,13 @@ class Ramp(Reporter):
         if step == self.start and self._before is None:
             simulation.report_work = True
             self._set(simulation, 0.0)
-            self._before = _protocol_work(simulation)
+            self._before = float(simulation.context.get_state(energy=True).protocol_work)
         first, last = self._block(step)
         self._set(simulation, 1.0 if step == self.end else (0.5 * (first + last) - self.start) / self.steps)
         if step == self.end:
             self._has_ended = True
             if self._before is not None:
-                self.work = _protocol_work(simulation) - self._before
+                self.work = float(simulation.context.get_state(energy=True).protocol_work) - self._before
 
     def _block(self, step: int) -> tuple[int, int]:
         """Return the steps around this one, all of which are made with the same numbers."""
@@ -267,10 +250,6 @@ class _Sides:
         known[name] = number(f"{what}: {name}", side, above=0.0)
         x, y, z = (known.get(one) for one in "xyz")
         self._context._check_box(what, (x, y, z))
-
-
-def _protocol_work(simulation: "Simulation") -> float:
-    return float(simulation.context.get_state(energy=True).protocol_work)
 
 
 def _course(what: str, values: Any) -> Callable[[float], Any]:

@@ -1,9 +1,8 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,9 +11,9 @@ from medyanpy._tools.images import box_lengths
 from medyanpy._tools.sums import total
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Membrane
-from medyanpy.core.handles import Handle
 from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
 from medyanpy.mesh import geometry
+from medyanpy.reporters._base import APPENDED
 from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology
 
@@ -40,21 +39,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """Column of the table.
-
-    Attributes
-    ----------
-    keyword : str
-        The option of `StateDataReporter` that switches it on.
-    name, unit : str
-        Of its title.
-    value : callable
-        Number of a `Row`.
-    needs : str
-        The keyword of ``Context.get_state`` whose content it reads, if any.
-    form : str
-        How to format it; all digits where empty.
-    """
+    """Column of the table: the option of `StateDataReporter` that switches it on, its title, the number of a `Row`, the
+    keyword of ``Context.get_state`` whose content it needs, and its format (all digits where empty)."""
 
     keyword: str
     name: str
@@ -98,9 +84,7 @@ def _has_volume(membrane: Membrane) -> bool:
 def _volume(row: Row) -> float:
     x, faces = row.state.positions, row.state.faces
     return sum(
-        total(geometry.signed_volumes(x[m.beads], faces[m.name]))
-        for m in row.topology.membranes
-        if _has_volume(m)
+        total(geometry.signed_volumes(x[m.beads], faces[m.name])) for m in row.topology.membranes if _has_volume(m)
     )
 
 
@@ -111,12 +95,6 @@ def _length(c: int) -> Callable[[Row], float]:
         return (row.state.box or (None, None, None))[c] or float("nan")
 
     return value
-
-
-def _may_move(handle: Handle) -> bool:
-    """Tell whether a handle may move, also one without beads, which may come; not one that has its temperature with
-    another."""
-    return bool(handle.kind.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
 
 
 def _remaining(row: Row) -> float:
@@ -132,7 +110,7 @@ def _temperature_of(handle: str) -> Column:
     return Column("temperatures", f"Temperature of {handle}", "K", value, "energy")
 
 
-# In this order, which is OpenMM's; the columns of `temperatures` depend on the topology and follow "Temperature".
+# In this order, which is OpenMM's. In the place of that of `temperatures` there is one for each handle.
 COLUMNS = (
     Column("progress", "Progress", "%", lambda row: 100.0 * row.state.step / row.total_steps, form=".2f"),
     Column("step", "Step", "", lambda row: row.state.step),
@@ -141,6 +119,7 @@ COLUMNS = (
     Column("kinetic_energy", "Kinetic Energy", "pN nm", lambda row: row.state.kinetic_energy, "energy"),
     Column("total_energy", "Total Energy", "pN nm", lambda row: row.state.total_energy, "energy"),
     Column("temperature", "Temperature", "K", lambda row: row.state.temperature, "energy"),
+    _temperature_of(""),
     Column("work", "Heat", "pN nm", lambda row: row.state.heat, "energy"),
     Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
     Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
@@ -182,8 +161,7 @@ class StateDataReporter(TableReporter):
     acceptance : bool
         Of all tries of blocks M( ) so far those accepted; needs a word with one.
     area, volume : bool
-        Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are. Membranes that close
-        through the sides of a box have no volume.
+        Of all membranes together, nm^2; of closed ones, not through the sides of a box, nm^3.
     box : bool
         Lengths of the periodic box along x, y and z, nm; nan in open directions.
     speed : bool
@@ -197,11 +175,9 @@ class StateDataReporter(TableReporter):
     separator : str
         Between columns.
     comment : str
-        Before the titles: ``"#"``, with which `numpy.loadtxt` passes over them, or ``""`` for pandas, spreadsheets and
-        others that take the first line for titles.
+        Before the titles: ``"#"`` for `numpy.loadtxt`, or ``""`` for pandas and spreadsheets.
     append : bool
-        Continue an existing file. Its titles must be the same. Rows of steps that are still to come (a run that resumes
-        from an earlier checkpoint) are cut off, if it has a Step column.
+        Continue an existing file of the same titles; with a Step column, without rows of steps still to come.
     overwrite : bool
         Replace an existing file.
 
@@ -212,14 +188,11 @@ class StateDataReporter(TableReporter):
         process is writing, or one to append to that has other columns. Area without a membrane, volume without a closed
         one, box without a periodic box, acceptance with a word without M( ).
     OutputError
-        From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
-        possible.
+        From ``Simulation.step`` or `flush`: the file cannot be written; the row waits until it can.
 
     Notes
     -----
-    The table starts with one line of titles behind a ``#``, as OpenMM's does; everything below is numbers, so that
-    ``numpy.loadtxt(file, delimiter=",")`` reads it. Titles are quoted as CSV has it (RFC 4180). For
-    ``pandas.read_csv(file)`` give ``comment=""``, or its first column is ``#"Step"``.
+    The table starts with one line of titles, quoted as CSV has it (RFC 4180); everything below is numbers.
 
     Examples
     --------
@@ -235,77 +208,31 @@ class StateDataReporter(TableReporter):
     4,2.0
     """
 
-    files: tuple[str, ...] = ("file",)
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
-        self,
-        file: Any,
-        interval: int,
-        *,
-        step: bool = False,
-        time: bool = False,
-        potential_energy: bool = False,
-        kinetic_energy: bool = False,
-        total_energy: bool = False,
-        temperature: bool = False,
-        temperatures: bool = False,
-        work: bool = False,
-        chemical_work: bool = False,
-        acceptance: bool = False,
-        area: bool = False,
-        volume: bool = False,
-        box: bool = False,
-        speed: bool = False,
-        progress: bool = False,
-        remaining_time: bool = False,
-        elapsed_time: bool = False,
-        total_steps: int | None = None,
-        separator: str = ",",
-        comment: Literal["#", ""] = "#",
-        append: bool = False,
-        overwrite: bool = False,
-    ) -> None:
+        self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
+        kinetic_energy: bool = False, total_energy: bool = False, temperature: bool = False, temperatures: bool = False,
+        work: bool = False, chemical_work: bool = False, acceptance: bool = False, area: bool = False,
+        volume: bool = False, box: bool = False, speed: bool = False, progress: bool = False,
+        remaining_time: bool = False, elapsed_time: bool = False, total_steps: int | None = None, separator: str = ",",
+        comment: Literal["#", ""] = "#", append: bool = False, overwrite: bool = False,
+    ) -> None:  # fmt: skip
         if comment not in ("#", ""):
             raise ParameterError(f"StateDataReporter: comment = {shown(comment)} but must be '#' or ''")
-        options = {
-            "progress": progress,
-            "step": step,
-            "time": time,
-            "potential_energy": potential_energy,
-            "kinetic_energy": kinetic_energy,
-            "total_energy": total_energy,
-            "temperature": temperature,
-            "temperatures": temperatures,
-            "work": work,
-            "chemical_work": chemical_work,
-            "acceptance": acceptance,
-            "area": area,
-            "volume": volume,
-            "box": box,
-            "speed": speed,
-            "elapsed_time": elapsed_time,
-            "remaining_time": remaining_time,
-        }
-        wanted = {name for name, on in options.items() if on}
+        given, options = locals(), [*dict.fromkeys(column.keyword for column in COLUMNS)]
+        wanted = {name for name in options if given[name]}
         if not wanted:
             raise ParameterError(f"StateDataReporter: nothing to report; switch on some of {', '.join(options)}")
         if total_steps is None and (progress or remaining_time):
             raise ParameterError("StateDataReporter: progress and remaining_time need total_steps")
         self._wanted = wanted
-        self._total = (
-            1 if total_steps is None else whole_number("StateDataReporter: total_steps", total_steps, at_least=1)
-        )
+        total = 1 if total_steps is None else total_steps
+        self._total = whole_number("StateDataReporter: total_steps", total, at_least=1)
         self._columns: list[Column] | None = None
         self._clock: _Clock | None = None
         # Last: it opens the file.
         super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
-
-    # Calls of a Simulation ----------------------------------------------------------------------------------
-
-    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
-        self._attach(simulation)
-        return {**super().describe_next_report(simulation), "include": self._needs}
 
     def report(self, simulation: "Simulation", state: "State") -> None:
         self._attach(simulation)
@@ -316,8 +243,6 @@ class StateDataReporter(TableReporter):
         self._put(self._separator.join(column.text(row) for column in self._columns))
         self._last_step = state.step
         self._wrote(1)
-
-    # Implementation -----------------------------------------------------------------------------------------
 
     def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
@@ -332,10 +257,8 @@ class StateDataReporter(TableReporter):
             if "box" in self._wanted and simulation.system.box is None:
                 raise ParameterError("StateDataReporter: box is asked for, but the system has none")
             self._columns = self._columns_for(simulation.topology)
-            self._needs = sorted({column.needs for column in self._columns} - {""})
-            last = self._begin(simulation.topology)
-            elapsed = "Elapsed Time (s)"
-            before = 0.0
+            self.include = tuple(sorted({column.needs for column in self._columns} - {""}))
+            last, elapsed, before = self._begin(simulation.topology), "Elapsed Time (s)", 0.0
             if last and elapsed in self._titles:
                 before = self._number_in(last, self._titles.index(elapsed), float)
             self._clock = _Clock(step, before)
@@ -356,12 +279,13 @@ class StateDataReporter(TableReporter):
                     f"so that its volume counts as negative; {membrane.mesh._remedy([k])}",
                     MeshQualityWarning,
                 )
-        columns = [column for column in COLUMNS if column.keyword in self._wanted]
-        if "temperatures" in self._wanted:
-            names = [handle.name for handle in topology.handles if _may_move(handle)]
-            before = [c.keyword for c in COLUMNS[: [c.keyword for c in COLUMNS].index("temperature") + 1]]
-            place = sum(column.keyword in before for column in columns)
-            columns[place:place] = [_temperature_of(name) for name in names]
+        columns: list[Column] = []
+        for column in COLUMNS:
+            if column.keyword not in self._wanted:
+                continue
+            # Of what may move, also without beads yet; not of what has its temperature with another.
+            own = [h for h in topology.handles if h.kind.measured_with is h and (h.degrees_of_freedom or not len(h))]
+            columns += [_temperature_of(h.name) for h in own] if column.keyword == "temperatures" else [column]
         return columns
 
     def _titles_for(self, topology: Topology) -> list[str]:
@@ -380,8 +304,7 @@ class _Clock:
         self._seconds = 0.0
 
     def start_again(self, step: int) -> None:
-        """Start again when a report is described. Where no step was taken since the last row, the time since then was a
-        pause."""
+        """Leave out the time since the last row, a pause, where no step was taken in it."""
         if step <= self._step:
             self._step, self._marked = step, time.perf_counter()
 

@@ -1,9 +1,7 @@
 """Trajectories: what of a simulation goes into H5MD files, and when; `medyanpy.files.writer` writes them."""
 
 import weakref
-from collections.abc import Mapping
 from contextlib import ExitStack
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,28 +10,12 @@ from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TrajectoryWarning, shown, warn_outside
-from medyanpy.files.hdf5 import (
-    NEXT,
-    Before,
-    Part,
-    has_no_frames,
-    import_h5py,
-    later_parts,
-    looking_into,
-    missing_part,
-    open_to_read,
-    part_of,
-    parts_there,
-    remove_parts,
-    steps_of,
-    up_to_the_end,
-)
+from medyanpy.files import hdf5
 from medyanpy.files.writer import File, Writer
-from medyanpy.reporters._base import Reporter, check_replaceable, new_file
+from medyanpy.reporters._base import APPENDED, Reporter, check_replaceable, new_file
 from medyanpy.reporters._content import Content
 
 if TYPE_CHECKING:
-
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
@@ -51,65 +33,60 @@ class TrajectoryReporter(Reporter):
         Steps between frames; frames are at multiples of it, never at step 0. (``reporter.report(simulation,
         simulation.context.get_state(positions=True, energy=True))`` writes one at any time.)
     velocities : bool
-        Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
+        Write velocities too, and angular momenta of oriented beads.
     faces : bool, optional
         Write the triangles of membranes with every frame, for runs in which edges are flipped. By default, from the
         first flip on, which starts a new segment where frames have been written before.
     precision : "double" or "single"
-        Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
-        is good to 0.0005 nm in a cell of 10 µm.
+        Double keeps every bit; single halves the file, and is good to 0.0005 nm in a cell of 10 µm.
     overwrite : bool
         Replace an existing file.
     append : bool
-        Continue an existing file of the same topology, also one that a crash left behind. Frames after the step
-        at which the simulation stands are dropped, as it will write them again, and segments of these removed.
+        Continue an existing file of the same topology, also one that a crash left behind, without frames and segments
+        that
+        the simulation has yet to reach.
 
     Raises
     ------
     ParameterError
-        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
-        one that another process is writing; segments of another run. The latter at the start of the first
-        ``Simulation.step``, before its first step. Triangles that have changed, with ``faces=False``. A state from
-        before the last frame, or before an edit; a child that was forked from the process whose file it is.
+        A file that exists, cannot be written, or is written by another process; one to append to that is not a
+        trajectory,
+        or of another topology; segments of another run, before the first step. Triangles that have changed, with
+        ``faces=False``; a state from before the last frame, or before an edit; a forked child.
     OutputError
         From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
         ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.
 
     Notes
     -----
-    Beside positions frames hold the energy of every force, what is joined where that changes, and links; beside the
-    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, the file
-    holds the reason.
+    Frames also hold the energy of every force, links, and what is joined where that changes; beside them stands what
+    was
+    simulated, as `medyanpy.serialize` writes it, or why that cannot be written.
 
-    Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
-    once. Memory does not grow with the number of frames. It may be flushed from another thread.
+    Frames wait in memory until their chunk is full or 30 s have passed; `flush`, from any thread, makes them safe on
+    disk.
 
-    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan in rows without a bead. A
-    file serves until an edit changes what stands beside its frames (more rows than there was room for, other masses,
-    another kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
-    segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
+    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan in rows without a bead.
+    After an
+    edit of what stands beside frames (more rows than there was room for, masses, kinds of beads, forces), or of the
+    links of
+    `medyanpy.forces.Links`, the next frame begins a segment, a file of its own: ``run.part0002.h5`` after ``run.h5``.
+    `Trajectory` reads all of them as one.
     """
 
     files: tuple[str, ...] = ("path",)
-    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
+    goes_on = APPENDED
 
     def __init__(
-        self,
-        path: Any,
-        interval: int,
-        *,
-        velocities: bool = False,
-        faces: bool | None = None,
-        precision: Literal["double", "single"] = "double",
-        overwrite: bool = False,
-        append: bool = False,
-    ) -> None:
+        self, path: Any, interval: int, *, velocities: bool = False, faces: bool | None = None,
+        precision: Literal["double", "single"] = "double", overwrite: bool = False, append: bool = False
+    ) -> None:  # fmt: skip
         super().__init__(interval)
         if not isinstance(precision, str) or precision not in ("double", "single"):
             raise ParameterError(f"TrajectoryReporter: precision = {shown(precision)} but must be 'double' or 'single'")
         # Files take the places of others by renaming: a link would be lost, and its target stay.
         self._path = new_file(
-            "TrajectoryReporter", path, overwrite=overwrite, append=append, holds_nothing=has_no_frames
+            "TrajectoryReporter", path, overwrite=overwrite, append=append, holds_nothing=hdf5.has_no_frames
         ).resolve()
         check_replaceable("TrajectoryReporter", self._path)
         self._overwrite = overwrite
@@ -125,12 +102,12 @@ class TrajectoryReporter(Reporter):
         self._lock: Lock | None = None
         # The segment that is written, and what is before it: frames, and the step of the last; what its frames hold,
         # and of which layout of a Context.
-        self._number, self._before = 1, Before()
+        self._number, self._before = 1, hdf5.Before()
         self._content: Content
         self._layout: Any = None
         self.include: tuple[str, ...] = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
-        import_h5py()
+        hdf5.import_h5py()
 
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._attach(simulation)
@@ -156,7 +133,7 @@ class TrajectoryReporter(Reporter):
         if not self._path.exists():
             return
         self._lock = Lock("TrajectoryReporter", self._path)
-        parts = parts_there(self._path)
+        parts = hdf5.parts_there(self._path)
         found = sum(part.frames for part in parts)
         if found < wanted:
             raise ParameterError(
@@ -187,14 +164,17 @@ class TrajectoryReporter(Reporter):
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> Writer:
-        """Return the file, opened when the topology is first known; without frames that the simulation has yet to
-        reach, and of what is simulated now."""
+        """Return the file, opened when the topology is known, without frames that the simulation has yet to reach."""
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         writer = self._writer or self._open(simulation)
         if max(writer.last_step, self._before.step) > simulation.current_step:
             with Interrupts(), writing("TrajectoryReporter", self._path):
-                self._go_back(simulation, writer)
+                # Shrinking is not for the eyes of readers: a shorter copy takes the place.
+                writer.flush()
+                file, content, number, before = self._shortened(simulation, None, "anywhere")
+                writer.go_on_in(file)
+                self._take_over(simulation, content, number, before)
         layout = simulation.context.layout
         content = self._content
         flipped = layout.triangulation.may_change and not content.faces
@@ -209,14 +189,6 @@ class TrajectoryReporter(Reporter):
                 self._follow(simulation, writer, content.faces or flipped, content.links or linked)
         return writer
 
-    def _go_back(self, simulation: "Simulation", writer: Writer) -> None:
-        """Drop frames that the simulation has yet to reach."""
-        # Shrinking is not for the eyes of readers: a shorter copy takes the place.
-        writer.flush()
-        file, content, number, before = self._shortened(simulation, None, "anywhere")
-        writer.go_on_in(file)
-        self._take_over(simulation, content, number, before)
-
     def _follow(self, simulation: "Simulation", writer: Writer, faces: bool, links: bool) -> None:
         """Follow an edit of the simulation: begin a segment where the file does not serve any more."""
         number, before = self._number, self._before
@@ -227,13 +199,13 @@ class TrajectoryReporter(Reporter):
             previous = None
             if writer.frames:
                 previous = writer.file
-                number, before = number + 1, up_to_the_end(writer.hdf5, before)
+                number, before = number + 1, hdf5.up_to_the_end(writer.hdf5, before)
             writer.go_on_in(self._begun(content, number, before, previous))
         self._take_over(simulation, content, number, before)
 
     def _open(self, simulation: "Simulation") -> Writer:
         with Interrupts(), writing("TrajectoryReporter", self._path), ExitStack() as stack:
-            there = self._path.exists() and not has_no_frames(self._path)
+            there = self._path.exists() and not hdf5.has_no_frames(self._path)
             self._refuse_others(there)
             lock = self._lock or Lock("TrajectoryReporter", self._path)
             stack.callback(lock.release)
@@ -244,10 +216,10 @@ class TrajectoryReporter(Reporter):
                 begins = "behind" if self._marked is not None else "never"
                 file, content, number, before = self._shortened(simulation, self._marked, begins)
             else:
-                remove_parts(self._path, after=1)
+                hdf5.remove_parts(self._path, after=1)
                 may_change = simulation.context.layout.triangulation.may_change
                 content = self._content_of(simulation, may_change if self._faces is None else self._faces)
-                file, number, before = File(self._path, lambda new: content.lay_out(new, None)), 1, Before()
+                file, number, before = File(self._path, lambda new: content.lay_out(new, None)), 1, hdf5.Before()
             writer = Writer(file, lock)
             self._take_over(simulation, content, number, before)
             # A script that ends without close() must not lose the frames that wait in memory.
@@ -258,30 +230,26 @@ class TrajectoryReporter(Reporter):
 
     def _refuse_others(self, there: bool) -> None:
         """Refuse to replace, unasked, files that have appeared since this was made."""
-        found = [self._path] if there else later_parts(self._path)
+        found = [self._path] if there else hdf5.later_parts(self._path)
         if found and not (self._overwrite or (there and self._append)):
             raise ParameterError(
                 f"TrajectoryReporter: {found[0]} exists by now; give overwrite=True to replace it or append=True to "
                 "continue"
             )
 
-    # Segments -----------------------------------------------------------------------------------------------
-
-    def _content_of(
-        self, simulation: "Simulation", faces: bool, *, links: bool = False, like: Any = None
-    ) -> Content:
+    def _content_of(self, simulation: "Simulation", faces: bool, *, links: bool = False, like: Any = None) -> Content:
         return Content(
             simulation, self._real, self.interval, velocities=self._velocities, faces=faces, links=links, like=like
         )
 
-    def _take_over(self, simulation: "Simulation", content: Content, number: int, before: Before) -> None:
+    def _take_over(self, simulation: "Simulation", content: Content, number: int, before: hdf5.Before) -> None:
         self._content, self._number, self._before = content, number, before
         # The state would keep the arrays of a Context in memory.
         self._layout = weakref.ref(simulation.context.layout)
 
-    def _begun(self, content: Content, number: int, before: Before, previous: File | None) -> File:
+    def _begun(self, content: Content, number: int, before: hdf5.Before, previous: File | None) -> File:
         """Begin a segment without frames: a new one after `previous`, or in the place of the last, if that has none."""
-        path = part_of(self._path, number)
+        path = hdf5.part_of(self._path, number)
         if number > self._number and path.exists():
             raise ParameterError(
                 f"TrajectoryReporter: {path} exists by now, and would be the next segment: move it away"
@@ -292,16 +260,16 @@ class TrajectoryReporter(Reporter):
 
     def _shortened(
         self, simulation: "Simulation", frames: int | None, begins: str
-    ) -> tuple[File, Content, int, Before]:
+    ) -> tuple[File, Content, int, hdf5.Before]:
         """Cut a trajectory to this number of frames in all, or to those up to the step at which the simulation stands.
-        Returned are a copy of the segment that they end in, or one that begins; what it holds; its number; and what is
-        before it. Later segments are removed.
+        Later segments are removed. Return a copy of the segment that they end in, or one that begins, what it holds,
+        its number, and what is before it.
         """
-        parts = parts_there(self._path)
+        parts = hdf5.parts_there(self._path)
         if frames is None:
-            frames = sum(steps_of(part.path, simulation.current_step) for part in parts)
+            frames = sum(hdf5.steps_of(part.path, simulation.current_step) for part in parts)
         if self._marked is None and simulation.current_step > parts[-1].end.step:
-            missing = missing_part(self._path, len(parts), parts[-1].has_next)
+            missing = hdf5.missing_part(self._path, len(parts), parts[-1].has_next)
             if missing:
                 warn_outside(f"TrajectoryReporter: {missing}: its frames are lost if this continues", TrajectoryWarning)
         k, content, new = self._place_for(simulation, parts, frames, begins)
@@ -312,21 +280,18 @@ class TrajectoryReporter(Reporter):
         file = File.copy(part.path, frames - part.before.frames)
         try:
             file.share()
-            remove_parts(self._path, after=number)
+            hdf5.remove_parts(self._path, after=number)
             if not new:
                 return file, content, number, part.before
-            before = up_to_the_end(file.hdf5, part.before)
+            before = hdf5.up_to_the_end(file.hdf5, part.before)
             file.publish()
             return self._begun(content, number + 1, before, file), content, number + 1, before
         except BaseException:
             file.close()
             raise
 
-    def _tell_of_next(self, part: Part) -> None:
+    def _tell_of_next(self, part: hdf5.Part) -> None:
         """Write into a segment that another follows, where a crash has come before that."""
-        with open_to_read(part.path, left=True) as old:
-            if NEXT not in old:
-                return
         file = File.copy(part.path, part.frames)
         try:
             file.tell_of_next()
@@ -335,23 +300,17 @@ class TrajectoryReporter(Reporter):
             file.close()
 
     def _place_for(
-        self, simulation: "Simulation", parts: list[Part], frames: int, begins: str
+        self, simulation: "Simulation", parts: list[hdf5.Part], frames: int, begins: str
     ) -> tuple[int, Content, bool]:
-        """Find the segment, by number from 0, in which a simulation continues after so many frames, and what its frames
-        hold. Tell also whether another is to begin there, as `begins` allows: never, only behind all frames of a
-        segment, or anywhere.
-
-        Raises
-        ------
-        ParameterError
-            None is of this simulation.
+        """Find the segment, by number from 0, in which a simulation continues after so many frames, what its frames
+        hold, and whether another begins there, as `begins` allows: never, behind all frames of a segment, or anywhere.
         """
         why, behind = "", None
         for k, part in reversed(list(enumerate(parts))):
             end = part.end.frames
             if not part.before.frames <= frames <= end:
                 continue
-            with looking_into(part.path) as file:
+            with hdf5.looking_into(part.path) as file:
                 faces = "medyanpy/faces" in file if self._faces is None else self._faces
                 content = self._content_of(simulation, faces, like=file)
                 difference = content.difference(file)

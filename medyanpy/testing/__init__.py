@@ -13,26 +13,11 @@ from medyanpy.testing.statistics import (
     check_same_mean,
     check_variance,
     statistical_inefficiency,
-)
+)  # fmt: skip
 from medyanpy.testing.words import thermal
 
 __all__ = [
-    "FALSE_ALARM_RATE",
-    "POWER",
-    "Finding",
-    "ForceCase",
-    "JumpCase",
-    "check_box",
-    "check_chi_square",
-    "check_flips",
-    "check_force",
-    "check_installation",
-    "check_jump",
-    "check_jumps_together",
-    "check_mean",
-    "check_same_distribution",
-    "check_same_mean",
-    "check_variance",
-    "statistical_inefficiency",
-    "thermal",
-]
+    "FALSE_ALARM_RATE", "POWER", "Finding", "ForceCase", "JumpCase", "check_box", "check_chi_square", "check_flips",
+    "check_force", "check_installation", "check_jump", "check_jumps_together", "check_mean", "check_same_distribution",
+    "check_same_mean", "check_variance", "statistical_inefficiency", "thermal",
+]  # fmt: skip

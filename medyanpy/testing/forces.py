@@ -92,11 +92,10 @@ def check_force(case: ForceCase) -> None:
     Second derivatives of the energy, where a force offers them, are symmetric and equal central differences of the
     force; third ones equal differences of the second. No term of the case may be near a place where they jump.
 
-    Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
-    Values just outside the domain of a number are refused by `set` and by the constructor, which name the number, the
-    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made again from
-    its arguments it has the same numbers, to the bit. Numbers set while a context runs have there the results of a
-    force made with them.
+    Its numbers are attributes; assigning to one that can be set does what `set` does, all else is refused. Values just
+    outside the domain of a number, nan, infinities, other shapes and types are refused by `set` and by the constructor,
+    which name number, place and bound, and change nothing. Made again from its arguments it has the same numbers, to
+    the bit. Numbers set while a context runs have there the results of a force made with them.
     """
     check_numbers(case)
     check_domains(case)
@@ -321,8 +320,7 @@ def check_changes(case: ForceCase) -> None:
 
 
 def _others(force: Force, name: str, length: float) -> list[Any]:
-    """Return values that a number has not: nearer to zero, where few domains end, and in every form that it may
-    have."""
+    """Return values that a number has not: nearer to zero, where few domains end, and in every form it may have."""
     value, domain = getattr(force, name), force.domains[name]
     if value is None:
         return [length if domain.size is None else [length] * domain.size, None]
@@ -380,12 +378,10 @@ def _inside(domain: Domain) -> list[Any]:
 
 
 def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
-    """Return values that are to be refused, just outside and of every wrong kind, with the words that messages have
-    after the name, and other words in them."""
+    """Return values to be refused, just outside and of every wrong kind, with words that messages have of them."""
     bad = [np.nan, np.inf, -np.inf]
     bad += [b for b in (domain.above, domain.below) if b is not None]
-    bad += [np.nextafter(domain.at_least, -np.inf)] if domain.at_least is not None else []
-    bad += [np.nextafter(domain.at_most, np.inf)] if domain.at_most is not None else []
+    bad += [np.nextafter(b, far) for b, far in ((domain.at_least, -np.inf), (domain.at_most, np.inf)) if b is not None]
     good = float(np.ravel(_inside(domain)[0])[0])
     shapes: list[tuple[int, ...]] = [] if domain.size else [()]
     shapes += [()] if domain.or_number else []
@@ -427,12 +423,10 @@ class _Anywhere:
     def forces(self, x: np.ndarray) -> np.ndarray:
         self.go(x)
         self.sum.alone(self.context._store.program, self.operation)
-        forces: np.ndarray = self.sum.f_array[self.context.layout.rank]
-        return forces
+        return np.asarray(self.sum.f_array[self.context.layout.rank])
 
     def hessian(self, x: np.ndarray, positive: bool = False) -> np.ndarray:
-        """Return the Hessian (3n, 3n), or that of the stiffness, as it comes: the mirror of every block is put in, and
-        nothing is made symmetric."""
+        """Return the Hessian (3n, 3n), or that of the stiffness, as it comes: each block with its mirror."""
         self.go(x)
         collected = HessianBlocks(self.operation, positive)
         self.context._schedule.perform(collected, changes_state=False)
@@ -456,16 +450,14 @@ class _Anywhere:
         out = np.zeros_like(x)
         asked = operation(self.operation, np.ascontiguousarray(a[layout.order]), out, positive)
         self.context._schedule.perform(asked, changes_state=False)
-        along: np.ndarray = out[layout.rank]
-        return along
+        return np.asarray(out[layout.rank])
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """Return the diagonal blocks (n, 3, 3) of the stiffness."""
         self.go(x)
         out = np.zeros((len(x), 3, 3))
         self.context._schedule.perform(DiagonalBlocks(self.operation, out), changes_state=False)
-        blocks: np.ndarray = out[self.context.layout.rank]
-        return blocks
+        return np.asarray(out[self.context.layout.rank])
 
 
 def check_higher_derivatives(case: ForceCase) -> None:

@@ -177,7 +177,7 @@ _OF_WEIGHTS = ("MembraneField", "CustomMembraneField", "PythonMembraneField")
 
 
 def check_installation(threads: int | None = None) -> Iterator[Finding]:
-    """Check an installation, one finding after another; takes less than half a minute.
+    """Check an installation, one `Finding` after another; takes less than half a minute.
 
     Every force against differences of its energy, along a random direction in which everything moves and turns. The
     same bits of a run on one thread and on several, with every instruction set that is built and that the processor
@@ -187,10 +187,6 @@ def check_installation(threads: int | None = None) -> Iterator[Finding]:
     ----------
     threads : int, optional
         How many several are; as many as the machine offers, and two at least.
-
-    Yields
-    ------
-    Finding
     """
     for name, make in FORCES.items():
         yield _of_a_force(name, make)
@@ -219,8 +215,7 @@ def _of_a_force(name: str, make: Callable[[SimpleNamespace], Force]) -> Finding:
 
 
 def _slope(context: Context, of_weights: bool) -> tuple[float, float, float]:
-    """Return the power of forces along a direction by differences of their energy, and the sum of sizes of what adds up
-    to it."""
+    """Return the power of forces along a direction by differences of their energy, its sum, and the sum of sizes."""
     rng = np.random.default_rng(1)
     start = context.get_state(positions=True, forces=True)
     steps = rng.normal(size=start.positions.shape)
@@ -249,25 +244,19 @@ def _turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.asarray(out / np.linalg.norm(out, axis=1)[:, None])
 
 
-# Bits ----------------------------------------------------------------------------------------------------------------
-
-
 def digest(threads: int, through: Path | None = None) -> str:
-    """Return a digest of the bits of a system of every kind of bead, after some steps on so many threads. With a place
-    for one, the run is written to a checkpoint half way, and resumed."""
+    """Return a digest of the bits of a system of every kind of bead after some steps on so many threads; with a path,
+    the run is written to a checkpoint half way, and resumed."""
     scene = _scene(700)
     system = System(scene.topology)
     for force in (
-        forces.MembraneEdgeSprings(scene.membrane, 30.0),
-        forces.MembraneBending(scene.membrane, 5.0),
+        forces.MembraneEdgeSprings(scene.membrane, 30.0), forces.MembraneBending(scene.membrane, 5.0),
         forces.MembraneVolume(scene.membrane, 0.5),
         forces.HarmonicTrap([scene.beads, scene.bodies], 0.3, [0.0, 0.0, 0.0]),
-        forces.SoftSphere(scene.points, scene.balls, 2.0, 3.0),
-        forces.FilamentBending(scene.filament, 4.0),
-        forces.FilamentTwisting(scene.ring, 2.0),
-        forces.RodElasticity(scene.rod, 20.0, 20.0, 5.0, 5.0),
+        forces.SoftSphere(scene.points, scene.balls, 2.0, 3.0), forces.FilamentBending(scene.filament, 4.0),
+        forces.FilamentTwisting(scene.ring, 2.0), forces.RodElasticity(scene.rod, 20.0, 20.0, 5.0, 5.0),
         forces.EllipsoidRepulsion(scene.bodies, scene.bodies, 1.0, [2.5, 1.5, 1.0], form="soft"),
-    ):
+    ):  # fmt: skip
         system.add_force(force)
     simulation = Simulation(system, BAGOGABIntegrator(1e-3, kT=1.0, seed=5), threads)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=6)
@@ -287,13 +276,8 @@ def digest(threads: int, through: Path | None = None) -> str:
 def _elsewhere(isa: str) -> str:
     """Return the digest from a process of its own, with another instruction set; or the text that it printed."""
     code = "from medyanpy.testing.installation import digest; print(digest(1))"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env={**os.environ, "MEDYANPY_ISA": isa},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, environment = [sys.executable, "-P", "-c", code], {**os.environ, "MEDYANPY_ISA": isa}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 

@@ -24,7 +24,6 @@ class JumpCase:
     Parameters
     ----------
     name : str
-        For messages.
     make : callable (copies, seed, threads, timestep) -> Simulation
         With so many copies of the system; its jumps are all of the kind that is tested.
     states : callable (State) -> (copies,) int array
@@ -78,13 +77,12 @@ class JumpCase:
 
 
 def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
-    """Check everything that a jump promises.
+    """Check what a jump promises; an AssertionError tells what is broken, or that the sample is too small to tell.
 
-    - Balance: the rates that the case states keep exp(-E/kT) times the weights, pair by pair, unless it is driven.
-    - Time: the distribution at three times is that of the master equation, however time is cut into steps, and the
-      number of events is that of the rates: waiting times are exponential. At rest it is the stationary one.
-    - Books: heat or chemical work of all events is the change of the energy, and closes with all else to 1e-12 of the
-      largest term.
+    - Balance: the rates of the case keep exp(-E/kT) times the weights, pair by pair, unless it is driven.
+    - Time: the distribution at three times, one at rest, is that of the master equation, however time is cut into
+      steps, and the number of events is that of the rates.
+    - Books: heat or chemical work of all events is the change of the energy, and closes to 1e-12 of the largest term.
     - Events: one for each change, in the order of time, within their steps; driven by nothing where they are balanced.
     - Bits: any number of threads, any cut into calls of ``step``, a replay from the last good state, a checkpoint that
       is loaded or resumed, and the document give the same.
@@ -95,16 +93,10 @@ def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
     ----------
     case : JumpCase
     copies : int
-        More find smaller errors.
     sees : float
         The relative error of probabilities (root mean square over states, each weighted with its share) that is found
         with a probability of 0.999; twice as large for the number of events. Too few copies for it are refused. 10⁶
         copies see 1 %.
-
-    Raises
-    ------
-    AssertionError
-        It does not, or the sample is too small to tell.
     """
     check_balance(case)
     check_time(case, copies, sees)
@@ -235,16 +227,10 @@ def check_jumps_together(name: str, make: Callable[[int], Simulation], steps: in
     Parameters
     ----------
     name : str
-        For messages.
     make : callable (threads) -> Simulation
         The same one at every call, at its start.
     steps : int, >= 6
         After so many, each of its jumps must have been accepted.
-
-    Raises
-    ------
-    AssertionError
-        They do not.
     """
     _check_bits(name, make, _same_states, steps)
     simulation = make(1)
@@ -275,10 +261,7 @@ def _check_sum(name: str, start: State, end: State) -> dict[str, float]:
 
 
 def _check_bits(
-    name: str,
-    made: Callable[[int], Simulation],
-    same: Callable[[str, str, State, State], None],
-    steps: int = 30,
+    name: str, made: Callable[[int], Simulation], same: Callable[[str, str, State, State], None], steps: int = 30
 ) -> None:
     first, second = 2 * steps // 5, steps // 3
     simulation = made(1)

@@ -1,8 +1,9 @@
 """Statistical checks with known rates of false alarms and known sensitivity.
 
-Every check fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and reports in its message how large
-the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely, to find the error that
-the test claims to find with probability `POWER`. SciPy is needed.
+Every check returns its p-value, fails a correct program with probability `FALSE_ALARM_RATE`, two-sided, and reports in
+its message how large the deviation was. With ``sees=`` it also fails a sample that is too small, or spread too widely,
+to find the error that the test claims to find with probability `POWER`. `what` names the samples in messages. SciPy is
+needed.
 """
 
 import numpy as np
@@ -11,15 +12,9 @@ from medyanpy._tools.series import statistical_inefficiency
 from medyanpy.errors import ParameterError
 
 __all__ = [
-    "FALSE_ALARM_RATE",
-    "POWER",
-    "check_chi_square",
-    "check_mean",
-    "check_same_distribution",
-    "check_same_mean",
-    "check_variance",
-    "statistical_inefficiency",
-]
+    "FALSE_ALARM_RATE", "POWER", "check_chi_square", "check_mean", "check_same_distribution", "check_same_mean",
+    "check_variance", "statistical_inefficiency",
+]  # fmt: skip
 
 FALSE_ALARM_RATE = 1e-6
 POWER = 0.999
@@ -33,12 +28,11 @@ _BLOCK = 20
 def check_mean(
     what: str, samples: np.ndarray, expected: float, *, sees: float | None = None, time_series: bool = False
 ) -> float:
-    """Check by Student's t that independent samples have the mean `expected`.
+    """Check by Student's t that independent samples have the mean `expected`; return the two-sided p-value.
 
     Parameters
     ----------
     what : str
-        What the samples are, for messages.
     samples : (n,) array
         Independent of each other, in any order; n at least 2.
     expected : float
@@ -50,17 +44,12 @@ def check_mean(
         Samples are looks at one run, in order, so that they may be correlated. The means of blocks of 20 statistical
         inefficiencies are tested then.
 
-    Returns
-    -------
-    float
-        The p-value, two-sided.
-
     Raises
     ------
     AssertionError
-        If the mean is not the expected one; if the sample is blind (see `sees`); if samples are not finite. If fewer
-        than 20 members make the spread, as after a blow-up (unless the largest deviation is one of a normal sample of
-        this size, by Grubbs' test); if successive samples are correlated, without `time_series`.
+        If the mean is not the expected one; if the sample is blind (see `sees`) or not finite. If fewer than 20 members
+        make the spread, as after a blow-up (unless the largest deviation is one of a normal sample of this size, by
+        Grubbs' test); if successive samples are correlated, without `time_series`.
     ParameterError
         If there are too few samples.
 
@@ -68,8 +57,8 @@ def check_mean(
     -----
     Shares s of the squared deviations from the mean are carried by 1/Σs² members: n/3 of a normal sample, n/15 of the
     squares of normal numbers, 1 where one copy has exploded. With m of them the standard error is known to 1 in 2√m.
-    Honest samples of squares of normal numbers are refused in one of 600 cases with n = 1000, and hardly ever from n =
-    2000 on. With n = 100 they are refused in one of four: their t does not hold to one in a million either.
+    Samples of squares of normal numbers are refused in one of four cases with n = 100, in one of 600 with n = 1000, and
+    hardly ever from n = 2000 on.
     """
     from scipy import stats
 
@@ -86,21 +75,15 @@ def check_mean(
 
 
 def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: float | None = None) -> float:
-    """Check by Welch's t that two independent samples have the same mean, whatever their spreads.
+    """Check by Welch's t that two independent samples have the same mean; return the two-sided p-value.
 
     Parameters
     ----------
     what : str
-        What the samples are, for messages.
     one, other : (n,), (m,) arrays
         Independent samples, each as in `check_mean`.
     sees : float, optional
         The difference of the means that the test claims to find with probability `POWER`; asserted.
-
-    Returns
-    -------
-    float
-        The p-value, two-sided.
 
     Raises
     ------
@@ -124,24 +107,18 @@ def check_same_mean(what: str, one: np.ndarray, other: np.ndarray, *, sees: floa
 
 
 def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, sees: float | None = None) -> float:
-    """Check by Kolmogorov and Smirnov that two independent samples have the same continuous distribution.
+    """Check by Kolmogorov and Smirnov that two independent samples have the same distribution; return the p-value.
 
     It looks at ranks only, so that a few wild members can neither fail it nor blind it.
 
     Parameters
     ----------
     what : str
-        What the samples are, for messages.
     one, other : (n,), (m,) arrays
         Independent samples.
     sees : float, optional
         The largest difference of the two distribution functions (0 to 1) that the test claims to find with probability
         `POWER`; asserted. It is 4.24 √(1/n + 1/m).
-
-    Returns
-    -------
-    float
-        The p-value.
 
     Raises
     ------
@@ -168,12 +145,11 @@ def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, se
 def check_variance(
     what: str, sum_of_squares: float, degrees_of_freedom: int, expected: float, *, sees: float | None = None
 ) -> float:
-    """Check by chi-square that independent normal samples of mean 0 have the variance `expected`.
+    """Check by chi-square that normal samples of mean 0 have the variance `expected`; return the two-sided p-value.
 
     Parameters
     ----------
     what : str
-        What the samples are, for messages.
     sum_of_squares : float
         The sum of the squares of the samples.
     degrees_of_freedom : int
@@ -183,11 +159,6 @@ def check_variance(
     sees : float, optional
         The relative error of the variance, above 0, that the test claims to find with probability `POWER`; asserted.
         Some 129 / sees² degrees of freedom are needed.
-
-    Returns
-    -------
-    float
-        The p-value, two-sided.
 
     Raises
     ------
@@ -209,22 +180,16 @@ def check_variance(
 
 
 def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, sees: float | None = None) -> float:
-    """Check counts against expectations by Pearson's chi-square.
+    """Check counts against expectations by Pearson's chi-square; return the p-value.
 
     Parameters
     ----------
     what : str
-        What is counted, for messages.
     counts, expected : (n,) arrays
         Independent counts, and what the law expects, each at least 5 and of the same sum.
     sees : float, optional
         The relative error of the expectations (root mean square, each weighted with its share) that the test claims to
         find with probability `POWER`; asserted.
-
-    Returns
-    -------
-    float
-        The p-value.
 
     Raises
     ------

@@ -100,7 +100,7 @@ def start(folder, seed, save):
 
 def script(folder, seed, total, save=20):
     """The whole of it."""
-    with mp.Simulation.resume_or_start(folder / "run.checkpoint", lambda: start(folder, seed, save), threads=1) as run:
+    with mp.Simulation.resume(folder / "run.checkpoint", start=lambda: start(folder, seed, save), threads=1) as run:
         run.step(total - run.current_step, progress=False)
         run.save_checkpoint(folder / "end.checkpoint")
 

@@ -419,7 +419,7 @@ def test_names_that_no_file_can_hold_are_refused_when_they_are_given(tmp_path, m
 LONG = 300 * "a"
 TOO_LONG = {
     "run": lambda: mp.run(LONG, make, until=1),
-    "runs.resume": lambda: mp.runs.resume(LONG, until=1),
+    "run without make": lambda: mp.run(LONG, until=1),
     "ensemble.run": lambda: mp.ensemble.run(make, until=1, directory=LONG, executor=ThreadPoolExecutor(1)),
     "read_structure": lambda: mp.rigid.read_structure(f"{LONG}.pdb"),
     "Trajectory": lambda: mp.Trajectory(LONG),

@@ -62,7 +62,7 @@ def test_every_step_has_its_file_if_the_name_asks_for_it(tmp_path):
     other.load_checkpoint(tmp_path / "run-4.checkpoint")
     other.step(5)
     assert content(other) == content(simulation)
-    with pytest.raises(mp.ParameterError, match=r"run-\d\.checkpoint exists; give overwrite=True"):
+    with pytest.raises(mp.ParameterError, match=r"run-\d\.checkpoint exists; give overwrite=True to replace all"):
         mp.reporters.CheckpointReporter(tmp_path / "run-{step}.checkpoint", 4)
     mp.reporters.CheckpointReporter(tmp_path / "run-{step}.checkpoint", 4, overwrite=True)
     with pytest.raises(mp.ParameterError, match="in the name of the file only"):

@@ -343,7 +343,7 @@ def test_checkpoints_that_know_of_no_reporters(tmp_path):
     write_checkpoint(simulation.context, tmp_path / "c")
     assert mp.Simulation.resume(tmp_path / "c", threads=1).reporters == []
     with pytest.raises(mp.ParameterError, match=r"no reporter of the checkpoint writes checkpoints to .*c; without"):
-        mp.Simulation.resume_or_start(tmp_path / "c", bare)
+        mp.Simulation.resume(tmp_path / "c", start=bare)
 
 
 # What is refused ---------------------------------------------------------------------------------------------------
@@ -552,7 +552,7 @@ def test_a_file_without_rows_is_as_good_as_none(tmp_path):
 
 def script(folder, total, save="run.checkpoint"):
     folder.mkdir(exist_ok=True)
-    with mp.Simulation.resume_or_start(folder / save, lambda: make(folder, save), threads=1) as simulation:
+    with mp.Simulation.resume(folder / save, start=lambda: make(folder, save), threads=1) as simulation:
         assert simulation.context.threads == 1
         first = simulation.current_step
         simulation.step(total - first)
@@ -567,7 +567,7 @@ def test_a_script_that_is_started_again_goes_on(tmp_path, save):
 
 
 def test_the_first_checkpoint_is_written_at_once(tmp_path):
-    with mp.Simulation.resume_or_start(tmp_path / "run.checkpoint", lambda: make(tmp_path)) as simulation:
+    with mp.Simulation.resume(tmp_path / "run.checkpoint", start=lambda: make(tmp_path)) as simulation:
         assert (tmp_path / "run.checkpoint").exists()
         assert simulation.current_step == 0
 
@@ -608,11 +608,11 @@ def test_wrong_starts_are_refused_and_can_be_mended(tmp_path):
         (late, "area is asked for, but there is no membrane"),
     ):
         with pytest.raises(mp.ParameterError, match=message):
-            mp.Simulation.resume_or_start(path, start)
+            mp.Simulation.resume(path, start=start)
         extent.unlink(missing_ok=True)
         assert not path.exists()
     with pytest.raises(mp.ParameterError, match=r"folder .* does not exist"):
-        mp.Simulation.resume_or_start(tmp_path / "nowhere" / "c", late)
+        mp.Simulation.resume(tmp_path / "nowhere" / "c", start=late)
     assert script(tmp_path, 10) == 0
 
 
@@ -630,15 +630,15 @@ def test_what_would_not_come_back_is_said_when_a_script_starts(tmp_path):
         return mp.reporters.StateDataReporter(tmp_path / "t.csv", 2, step=True)
 
     with pytest.raises(mp.ParameterError, match=r"names files outside of its folder(?s:.*)t\.csv"):
-        mp.Simulation.resume_or_start(path, lambda: start(elsewhere()))
+        mp.Simulation.resume(path, start=lambda: start(elsewhere()))
     assert not path.exists()
     for total in (12, 20):
-        with mp.Simulation.resume_or_start(path, lambda: start(elsewhere()), reporters=True) as simulation:
+        with mp.Simulation.resume(path, start=lambda: start(elsewhere()), reporters=True) as simulation:
             simulation.step(total - simulation.current_step)
     assert (tmp_path / "t.csv").read_text().split()[1:] == [str(k) for k in range(2, 21, 2)]
     path.unlink()
     with pytest.warns(mp.ReporterWarning, match="does not bring back Forgetful"):
-        mp.Simulation.resume_or_start(path, lambda: start(Forgetful(1))).close()
+        mp.Simulation.resume(path, start=lambda: start(Forgetful(1))).close()
 
 
 def test_a_second_process_of_a_script_is_refused_while_the_first_is_there(tmp_path):
@@ -652,19 +652,19 @@ def test_a_second_process_of_a_script_is_refused_while_the_first_is_there(tmp_pa
 
     def starts_too():
         with pytest.raises(mp.ParameterError, match="is being written"):
-            mp.Simulation.resume_or_start(path, start)
+            mp.Simulation.resume(path, start=start)
         return start()
 
-    first = mp.Simulation.resume_or_start(path, starts_too)
+    first = mp.Simulation.resume(path, start=starts_too)
     for _ in range(2):
-        with pytest.raises(mp.ParameterError, match=r"resume_or_start: .*run\.checkpoint is being written by another"):
-            mp.Simulation.resume_or_start(path, start)
+        with pytest.raises(mp.ParameterError, match=r"Simulation\.resume: .*run\.checkpoint is being written"):
+            mp.Simulation.resume(path, start=start)
         first.step(10)
     first.close()
-    again = mp.Simulation.resume_or_start(path, start)
+    again = mp.Simulation.resume(path, start=start)
     assert again.current_step == 20
     del again
-    mp.Simulation.resume_or_start(path, start).close()
+    mp.Simulation.resume(path, start=start).close()
     assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
 
 
@@ -704,7 +704,7 @@ def once(place, count):
         code = 1
         try:
             aimed(*place, count)
-            mp.Simulation.resume_or_start("run.checkpoint", start, threads=1)
+            mp.Simulation.resume("run.checkpoint", start=start, threads=1)
             code = 0
         finally:
             os._exit(code)
@@ -725,7 +725,7 @@ for place in [
     assert code == 0, (place[1], count, code)
     Path("run.checkpoint").unlink()
     kills.append(count - 1)
-with mp.Simulation.resume_or_start("run.checkpoint", start, threads=1) as simulation:
+with mp.Simulation.resume("run.checkpoint", start=start, threads=1) as simulation:
     simulation.step(25)
 print(json.dumps(kills))
 """

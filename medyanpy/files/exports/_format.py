@@ -27,9 +27,7 @@ def features(contents: Contents) -> dict[str, str]:
 
     words = {
         "triangles": named("triangles", contents.membranes),
-        "flips": named(
-            "flips of edges", [n for n in contents.membranes if contents.holds(f"faces of {n}")]
-        ),
+        "flips": named("flips of edges", [n for n in contents.membranes if contents.holds(f"faces of {n}")]),
         "weights": named("places in triangles", [h.name for h in there if h.rows_of == "intriangle"]),
         "bonds": named("links", [h.name for h in there if h.links is not None]),
         "force bonds": named("bonds and links of forces", contents.joining_forces),
@@ -71,16 +69,7 @@ def in_file_names(c: str) -> bool:
 
 
 class Format(ABC):
-    """A format of export, for some frames of a trajectory.
-
-    Attributes
-    ----------
-    contents : Contents
-    frames : range
-        Which frames, ascending.
-    out : Path
-        What the user called it.
-    """
+    """A format of export of `contents`: `frames`, ascending, go to `out`, as the user called it."""
 
     #: The name of its files in messages.
     title: ClassVar[str]
@@ -94,20 +83,10 @@ class Format(ABC):
 
     @classmethod
     def check_installed(cls) -> None:
-        """Refuse what needs a package that is not there.
-
-        Raises
-        ------
-        ImportError
-        """
+        """Refuse what needs a package that is not there."""
 
     def check(self) -> None:
-        """Refuse what the format cannot hold at all.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse what the format cannot hold at all."""
 
     def paths(self) -> list[Path]:
         """Return the files it makes."""

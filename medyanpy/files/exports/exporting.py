@@ -4,7 +4,7 @@ import importlib
 import os
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -82,23 +82,19 @@ class ExportReport:
 
 @plainly_called
 def export(
-    source: str | os.PathLike[str] | Trajectory,
-    out: str | os.PathLike[str],
-    *,
-    frames: slice | None = None,
-    overwrite: bool = False,
-) -> ExportReport:
+    source: str | os.PathLike[str] | Trajectory, out: str | os.PathLike[str], *, frames: slice | None = None,
+    overwrite: bool = False
+) -> ExportReport:  # fmt: skip
     """Write a trajectory in the format of another program.
 
-    The ending of `out` names the format. Lengths are nm, in DCD and PDB Å; times are s, in DCD ps. Beads that come and
-    go: GSD, extended XYZ and Simularium have in each frame the particles that are there; DCD, PDB and VTKHDF have all
-    rows in each, see below.
+    The ending of `out` names the format. Lengths are nm, in DCD and PDB Å; times are s, in DCD ps. Where beads come and
+    go, GSD, extended XYZ and Simularium have in each frame those that are there, DCD, PDB and VTKHDF all rows.
 
     {formats}
 
-    Periodic boxes are in all of them as far as a format has any, frame by frame; DCD and PDB have those that are
-    periodic in all directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures
-    show them in PLY and Simularium; and else those of one and the same image for ever.
+    Periodic boxes are written frame by frame; in DCD and PDB those that are periodic in all directions, in PLY as a
+    comment. Positions are inside in GSD, with the numbers of images; as pictures show them in PLY and Simularium; and
+    else those of one and the same image for ever.
 
     Parameters
     ----------
@@ -113,13 +109,12 @@ def export(
     Returns
     -------
     ExportReport
-        The files, and sentences that name what the format could not hold; ``print`` shows both.
 
     Raises
     ------
     ParameterError
         An ending of no format; a file that exists or is the source itself; a source that is not a trajectory, is
-        damaged, of a later version or without frames. An empty choice of frames, or what the format cannot hold at all.
+        damaged or without frames; an empty choice of frames, or what the format cannot hold at all.
     ImportError
         A format needs an extra that is not installed.
     OutputError
@@ -138,10 +133,8 @@ def export(
     >>> report = mp.export(folder / "run.h5", folder / "run.simularium")
     >>> report.n_frames
     3
-    >>> for sentence in report.left_out:
-    ...     print(sentence)
-    Simularium files are written without masses.
-    Simularium files are written without numbers in double precision.
+    >>> report.left_out[0]
+    'Simularium files are written without masses.'
     """
     out = file_path("export: out", out)
     if out.suffix.lower() not in FORMATS:
@@ -204,7 +197,6 @@ def _chosen(trajectory: Trajectory, frames: slice | None) -> range:
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    try:
+    with suppress(OSError):
         return os.path.samefile(path, other)
-    except OSError:
-        return False
+    return False

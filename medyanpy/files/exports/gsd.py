@@ -91,15 +91,10 @@ class _Gsd(Format):
         _tell(frame.bonds, [there.bonds[~bound], *edges], [there.bond_types[~bound], *kinds])
 
     def _name_types(self, frame: Any) -> None:
-        """Name types once, in the first frame: in the others the library takes them from there. It writes names beyond
-        ASCII only where they are bytes."""
-        bonds = self.contents.bond_types
-        for group, names in (
-            (frame.particles, self.contents.types),
-            (frame.bonds, [*bonds, *self.contents.membranes]),
-            (frame.angles, self.contents.membranes),
-            (frame.pairs, bonds),
-        ):
+        """Name types in the first frame, from which others take them; names beyond ASCII must be bytes."""
+        types, bonds, membranes = self.contents.types, self.contents.bond_types, self.contents.membranes
+        groups = frame.particles, frame.bonds, frame.angles, frame.pairs
+        for group, names in zip(groups, (types, [*bonds, *membranes], membranes, bonds), strict=True):
             if names:
                 group.types = [name.encode() for name in names]
 
@@ -128,8 +123,7 @@ class _Gsd(Format):
 
 
 def _in_the_box(there: Particles) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions (n, 3) from minus to below plus half of the box, in single precision, and the numbers of images
-    that frames hold."""
+    """Return positions (n, 3) from minus to below plus half of the box, in single precision, and numbers of images."""
     shifted = there.positions + 0.5 * there.box
     image = np.floor(np.divide(shifted, there.box, out=np.zeros_like(shifted), where=there.box > 0.0)).astype(np.int64)
     x = (there.positions - image * there.box).astype(np.float32)

@@ -37,13 +37,9 @@ class _Ply(Format):
         several, series = len({name for _, name in wanted}) > 1, len(self.frames) > 1
         words = words_of(self.contents.membranes, in_file_names)
         digits = max(4, len(str(self.frames[-1])))
+        stem, suffix = self.out.stem, self.out.suffix
         return [
-            self.out.with_name(
-                self.out.stem
-                + (f".{words[name]}" if several else "")
-                + (f".{k:0{digits}d}" if series else "")
-                + self.out.suffix
-            )
+            self.out.with_name(f"{stem}{f'.{words[name]}' * several}{f'.{k:0{digits}d}' * series}{suffix}")
             for k, name in wanted
         ]
 

@@ -58,8 +58,7 @@ class _Simularium(Format):
             file.write(f']}},\n"plotData":{json.dumps({"version": 1, "data": self._plots(times)})}}}\n')
 
     def _window(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the centre of all that there is, or of the box (nm), how wide that is (nm), and how many nm a unit
-        is."""
+        """Return the centre of all that there is, or of the box (nm), its width (nm), and the nm of a unit."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for there in self.each():
             if len(there):
@@ -74,8 +73,7 @@ class _Simularium(Format):
         return 0.5 * (low + high), size if box.any() else np.full(3, widest), widest / _WIDTH
 
     def _agents(self, there: Particles, centre: np.ndarray, nm: float) -> list[float]:
-        """Return the numbers of each agent: what it is, its number, type, place, rotation, radius, and the points of a
-        fibre."""
+        """Return the numbers of each agent: kind, number, type, place, rotation, radius, and the points of a fibre."""
         x = (there.shown_positions - centre) / nm
         radii = np.where(there.radii > 0.0, there.radii, self.contents.size) / nm
         chained = np.array([handle.links is not None for handle in self.contents.handles.values()], bool)[there.types]

@@ -1,12 +1,11 @@
 """VTKHDF, for ParaView and PyVista: small files of virtual datasets, which show what is in those of the trajectory.
 
 Format: Kitware, "VTKHDF file format" 2.x, PolyData with steps: a file for each handle, of triangles, of lines, or of
-points. Positions, velocities and whatever else frames hold of the handle are not copied: one hyperslab of a dataset of
-the trajectory is mapped to all steps. What does not change is stored once, and steps point to it.
+points. What frames hold of it is not copied: one hyperslab of a dataset of the trajectory is mapped to all steps. What
+does not change is stored once, and steps point to it.
 
-In a periodic box positions are those of one and the same image for ever, as the trajectory has them, since they are not
-copied. Triangles across the sides of the box would be drawn across all of it: they are left out of the cells, of which
-there are then copies.
+In a periodic box positions are thus those of one and the same image for ever. Triangles across its sides, which would
+be drawn across all of it, are left out of the cells, of which there are then copies.
 """
 
 import os
@@ -156,8 +155,6 @@ class _File:
         else:
             self._there[key] = _packed(group, name, values)
 
-    # Columns of frames, for each bead -------------------------------------------------------------------------------
-
     def _write_points(self, starts: np.ndarray) -> None:
         data = self._root.create_group("PointData")
         offsets = self._steps.create_group("PointDataOffsets")
@@ -178,11 +175,8 @@ class _File:
         for name, parts in self._beside().items():
             self._keep(data, offsets, name, parts, self._frames)
 
-    def _keep(
-        self, data: Any, offsets: Any, name: str, parts: Iterable[np.ndarray], frames: list[int]
-    ) -> None:
-        """Write numbers of each bead, each part for so many frames: as long as they stay the same, steps point to one
-        copy."""
+    def _keep(self, data: Any, offsets: Any, name: str, parts: Iterable[np.ndarray], frames: list[int]) -> None:
+        """Write numbers of each bead, each part for so many frames: steps point to one copy of what stays the same."""
         start, where, before = 0, [], None
         kept: list[np.ndarray] = []
         for part, n in zip(parts, frames, strict=True):
@@ -242,34 +236,22 @@ class _File:
         offsets, sizes = self._steps.create_group("FieldDataOffsets"), self._steps.create_group("FieldDataSizes")
         n_steps = sum(self._frames)
         last = self._stretches[-1].segment
-        forces = {f"energy of {name}": element for name, element in last.energies.items()}
-        for name, element in {**dict(zip(hdf5.ENERGIES, hdf5.ENERGIES, strict=True)), **forces}.items():
+        fields: list[tuple[str, str, np.ndarray | None]] = [(name, name, None) for name in hdf5.ENERGIES]
+        # Names of datasets are not paths.
+        fields += [(f"energy of {name}".replace("/", "_"), held, None) for name, held in last.energies.items()]
+        fields += [(f"box_{axis}", "box", np.array([c])) for c, axis in enumerate("xyz" if last.holds("box") else "")]
+        for name, held, rows in fields:
             mapping, base = _Mapping((n_steps,)), 0
             for one in self._stretches:
-                if one.segment.holds(element):
-                    mapping.add(self._place_of(one.segment), *one.segment.place_of(element)[:2], one.frames, None, base)
+                if one.segment.holds(held):
+                    mapping.add(self._place_of(one.segment), *one.segment.place_of(held)[:2], one.frames, rows, base)
                 base += len(one.frames)
-            # Names of datasets are not paths.
-            name = name.replace("/", "_")
             mapping.create(data, name, np.dtype("<f8"))
             self._index(offsets, name, np.arange(n_steps))
             self._index(sizes, name, np.ones((n_steps, 2), np.int64))
-        for c, axis in enumerate("xyz" if last.holds("box") else ""):
-            mapping, base = _Mapping((n_steps,)), 0
-            for one in self._stretches:
-                if one.segment.holds("box"):
-                    place = one.segment.place_of("box")[:2]
-                    mapping.add(self._place_of(one.segment), *place, one.frames, np.array([c]), base)
-                base += len(one.frames)
-            mapping.create(data, f"box_{axis}", np.dtype("<f8"))
-            self._index(offsets, f"box_{axis}", np.arange(n_steps))
-            self._index(sizes, f"box_{axis}", np.ones((n_steps, 2), np.int64))
-
-    # Cells -------------------------------------------------------------------------------------------------------
 
     def _write_cells(self, n_steps: int) -> None:
-        """Write the cells of one kind. What the format calls parts are here its different sets of cells, and of
-        points."""
+        """Write the cells of one kind. Parts of the format are here different sets of cells, and of points."""
         handles = [handle for handle in self._handles if handle is not None]
         kind, write = "Vertices", self._write_other_cells
         if handles and handles[-1].faces is not None:
@@ -384,12 +366,7 @@ class _Cells(NamedTuple):
 
 
 class _Mapping:
-    """A dataset made of hyperslabs of others.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    """
+    """A dataset of this shape, made of hyperslabs of others."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         from h5py import h5p

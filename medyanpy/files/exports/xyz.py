@@ -36,8 +36,7 @@ class _Xyz(Format):
                 head, columns = _columns(there, turns, shapes)
                 energies = "".join(f" {name}={getattr(trajectory[k], name)!r}" for name in ENERGIES)
                 about = f"Properties=species:S:1:{head}:handle:S:1 Time={there.time!r} Step={there.step}"
-                about += f"{energies}{_box(there)}"
-                file.write(f"{len(there)}\n{about}\n")
+                file.write(f"{len(there)}\n{about}{energies}{_box(there)}\n")
                 table = [[species[t] for t in there.types.tolist()], *(c.tolist() for c in columns)]
                 file.writelines(
                     f"{row[0]} {' '.join(map(repr, row[1:]))} {row[0]}\n" for row in zip(*table, strict=True)
@@ -62,11 +61,9 @@ def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.
         found.append(("velo", "R", there.velocities))
     found += [
         # Readers make of nan what they like; 0 is not a radius.
-        ("radius", "R", np.nan_to_num(there.radii)),
-        ("mass", "R", there.masses),
-        ("id", "I", there.ids),
+        ("radius", "R", np.nan_to_num(there.radii)), ("mass", "R", there.masses), ("id", "I", there.ids),
         ("Z", "I", np.zeros_like(there.ids)),
-    ]
+    ]  # fmt: skip
     if turns:
         # The scalar last, as OVITO has it.
         found.append(("orientation", "R", there.orientations[:, [1, 2, 3, 0]]))
