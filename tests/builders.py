@@ -6,6 +6,7 @@ import traceback
 
 import h5py
 import numpy as np
+import pytest
 
 
 def orients(rng, n):
@@ -61,3 +62,9 @@ def assert_killed(function, *arguments):
     """Run a function in a fork of this process, which has to end it by SIGKILL."""
     _, status = os.waitpid(forked(function, *arguments), 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
+def refuses(error, phrase, call, /, *arguments, **options):
+    """Assert that a call raises an error with a phrase (a regular expression) in its message."""
+    with pytest.raises(error, match=phrase):
+        call(*arguments, **options)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools.images import nearest_image, wrapped
@@ -113,8 +114,7 @@ SHEET = mp.TriangleMesh.flat_sheet(5, 6, 2.0)
     ],
 )
 def test_bad_boxes_of_meshes(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+    refuses(error, message, make)
 
 
 # Systems ------------------------------------------------------------------------------------------------------------
@@ -319,8 +319,7 @@ def test_reversal_and_momentum_of_a_patch():
 
 
 def refused(match, error, build):
-    with pytest.raises(error, match=match):
-        build()
+    refuses(error, match, build)
 
 
 def test_what_makes_no_sense_in_a_box_is_refused():
@@ -385,8 +384,7 @@ def test_the_box_can_be_set():
     context.set_box((9.0, None, 12.0), scale=False)
     wrong = [((10.0, 10.0, 12.0), "open along y"), ((4.0, None, 12.0), "twice"), (None, "periodic along x")]
     for box, message in wrong:
-        with pytest.raises(ParameterError, match=message):
-            context.set_box(box)
+        refuses(ParameterError, message, context.set_box, box)
     assert context.get_state().box == (9.0, None, 12.0)
 
 
@@ -478,8 +476,7 @@ def test_a_trajectory_goes_on_in_its_box_and_in_no_other(tmp_path):
             mp.System(fluid(box).system.topology), mp.VerletIntegrator(2e-3)
         )
         stranger.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, append=True))
-        with pytest.raises(ParameterError, match="boundaries"):
-            stranger.step(5)
+        refuses(ParameterError, "boundaries", stranger.step, 5)
         stranger.close()
 
 

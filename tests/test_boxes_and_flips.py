@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing import check_mean
@@ -95,8 +96,7 @@ def test_a_state_that_cannot_be_taken_over_changes_nothing(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(mp.Context, "set_velocities", fails)
-        with pytest.raises(RuntimeError, match="no velocities"):
-            one.context.set_state(state)
+        refuses(RuntimeError, "no velocities", one.context.set_state, state)
     same(one, twin)
     for simulation in (one, twin):
         simulation.step(60)

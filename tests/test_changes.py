@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import forces, jumps
@@ -444,8 +445,7 @@ def test_everything_follows(name, tmp_path):
     run.simulation.step(4)
     if name in REFUSED:
         # It names what is in the way, and all goes on as if nothing had been.
-        with pytest.raises(MedyanError, match=REFUSED[name]):
-            changed(run.simulation)
+        refuses(MedyanError, REFUSED[name], changed, run.simulation)
     else:
         changed(run.simulation)
     for part in PARTS:
@@ -478,8 +478,7 @@ def test_a_run_with_all_changes_is_exported(scene, tmp_path):
     boxed = (".pdb", ".dcd", ".gsd", ".xyz", ".vtkhdf")
     for ending in exporting.FORMATS if scene == "open_space" else boxed:
         if ending == ".ply" and not simulation.topology.membranes:
-            with pytest.raises(mp.ParameterError, match="has no membrane"):
-                mp.export(tmp_path / "run.h5", tmp_path / "run.ply")
+            refuses(mp.ParameterError, "has no membrane", mp.export, tmp_path / "run.h5", tmp_path / "run.ply")
             continue
         try:
             found = mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
@@ -660,8 +659,7 @@ def test_a_refused_change_leaves_nothing_behind(name):
     simulation = boxed(*more)
     simulation.step(2)
     before = left_behind(simulation)
-    with pytest.raises(MedyanError, match=message):
-        changed(simulation)
+    refuses(MedyanError, message, changed, simulation)
     after = left_behind(simulation)
     if name == "an edit that the box of now refuses":
         # The box went there and back.

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 from test_editing import ALL, KINDS, WORDS, assert_same, look, parts, simulation_of
 
 import medyanpy as mp
@@ -248,10 +249,8 @@ def test_rows_are_taken_again_and_ids_are_not():
     for row in (0, 2, 4, 6):
         assert np.array_equal(state.positions[row], start.positions[row])
     assert after.beads.tolist() == [6]
-    with pytest.raises(mp.TopologyError, match=r"ids\[0\] = 1, but its bead is gone"):
-        state.rows_of_ids([1])
-    with pytest.raises(mp.TopologyError, match=r"ids\[1\] = 11, but no bead has had it: ids are 0 to 10"):
-        topology.rows_of_ids([0, 11])
+    refuses(mp.TopologyError, r"ids\[0\] = 1, but its bead is gone", state.rows_of_ids, [1])
+    refuses(mp.TopologyError, r"ids\[1\] = 11, but no bead has had it: ids are 0 to 10", topology.rows_of_ids, [0, 11])
     with pytest.raises(mp.TopologyError, match="do not follow each other since the topology was edited"):
         beads.first_bead  # noqa: B018
     with topology.edit():
@@ -603,8 +602,7 @@ def test_what_cannot_come_or_go(wrong, error, text):
 )
 def test_outside_of_an_edit_what_is_in_use_stays(change):
     simulation = simulation_of(ALL)
-    with pytest.raises(mp.TopologyError, match=r"in use by a Context; .* inside `with topology\.edit\(\):`"):
-        change(simulation.topology)
+    refuses(mp.TopologyError, r"in use by a Context; .* inside `with topology\.edit\(\):`", change, simulation.topology)
 
 
 def test_a_state_of_other_beads_is_refused():
@@ -635,8 +633,7 @@ def test_hostile_numberings_of_documents_are_refused():
     ]:
         tree = json.loads(text)
         change(tree["content"]["numbering"])
-        with pytest.raises(mp.MedyanError, match=message):
-            mp.deserialize(json.dumps(tree))
+        refuses(mp.MedyanError, message, mp.deserialize, json.dumps(tree))
 
 
 # Kinds from elsewhere ------------------------------------------------------------------------------------------------
@@ -669,8 +666,7 @@ def test_kinds_from_elsewhere_come_and_go():
     again = copy.deepcopy(topology)["charged beads"]
     assert again.product.tolist() == own.product.tolist()
     assert again.beads.tolist() == own.beads.tolist()
-    with pytest.raises(mp.ParameterError, match="give charge="):
-        own.add([[0.0, 0, 0]])
+    refuses(mp.ParameterError, "give charge=", own.add, [[0.0, 0, 0]])
     assert not Charged.comes_and_goes
     silent = topology.add(Silent, np.zeros((3, 3)), 1.0, charge=[1.0, 2.0, 3.0], scale=2.0)
     with pytest.raises(mp.TopologyError, match="per_bead does not say whether charge is something of each bead"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import forces
@@ -308,8 +309,7 @@ def test_frames_as_python_slices_them(text, frames):
 
 @pytest.mark.parametrize("text", ["", "a", "1:2:3:4", "1:2:0", "1.5"])
 def test_frames_that_are_none(text):
-    with pytest.raises(ParameterError, match="--frames"):
-        frames_of(text)
+    refuses(ParameterError, "--frames", frames_of, text)
 
 
 def test_export_says_what_it_wrote_and_left_out(here, capsys, monkeypatch):

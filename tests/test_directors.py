@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import forces
@@ -93,8 +94,7 @@ def test_bad_directors_are_refused(case):
     changed, message = REFUSED[case]
     topology = mp.Topology()
     given = {"directors": twisted(NODES), "director_mass": 1.0, **changed}
-    with pytest.raises((mp.TopologyError, mp.ParameterError), match=message):
-        topology.add_filament(NODES, 1.0, **given)
+    refuses((mp.TopologyError, mp.ParameterError), message, topology.add_filament, NODES, 1.0, **given)
     assert topology.n_beads == 0
 
 
@@ -137,8 +137,7 @@ def test_what_acts_between_places_refuses_them(case):
         system.add_force(BETWEEN_PLACES[case](handle))
         mp.Context(system, mp.VerletIntegrator(0.01))
 
-    with pytest.raises(mp.TopologyError, match=r"bead 6 belongs to .*directions without a place in space"):
-        use()
+    refuses(mp.TopologyError, r"bead 6 belongs to .*directions without a place in space", use)
 
 
 def test_temperature_counts_them_with_their_filaments():

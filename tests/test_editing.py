@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, refuses
 
 import medyanpy as mp
 from medyanpy import forces
@@ -349,8 +349,7 @@ def test_checkpoints_hold_what_was_added(tmp_path):
     assert np.array_equal(look(again).positions, look(simulation).positions)
     assert np.array_equal(look(again).velocities, look(simulation).velocities)
     here = look(simulation)
-    with pytest.raises(mp.MedyanError, match="checkpoint"):
-        simulation.load_checkpoint(tmp_path / "before")
+    refuses(mp.MedyanError, "checkpoint", simulation.load_checkpoint, tmp_path / "before")
     assert np.array_equal(look(simulation).positions, here.positions)
 
 
@@ -368,8 +367,7 @@ def test_after_a_fault_the_run_is_at_its_last_good_step():
     simulation.step(10)
     with simulation.topology.edit():
         simulation.system.add_force(forces.PythonForce(wall))
-    with pytest.raises(mp.SimulationError, match="enough"):
-        simulation.step(50)
+    refuses(mp.SimulationError, "enough", simulation.step, 50)
     assert simulation.current_step >= 10
     assert np.isfinite(look_without_forces(simulation).positions).all()
 
@@ -445,8 +443,7 @@ def test_an_edit_that_fails_has_changed_nothing(kind, text, block):
 
 def test_a_word_that_cannot_move_what_is_new_is_refused():
     simulation = simulation_of(["beads"], "BAOAB")
-    with pytest.raises(mp.ParameterError, match="has no G, but"):
-        grow(simulation, "membrane")
+    refuses(mp.ParameterError, "has no G, but", grow, simulation, "membrane")
     assert len(simulation.topology.handles) == 1
     simulation.step(1)
 
@@ -458,10 +455,8 @@ def test_edits_inside_of_something_else_are_refused():
         with pytest.raises(mp.TopologyError, match="is being edited already"), topology.edit():
             pass
         for ask in (lambda: context.step(1), lambda: simulation.step(1), lambda: context.get_state(positions=True)):
-            with pytest.raises(mp.ContextInUseError, match=r"inside `with topology.edit\(\):`"):
-                ask()
-        with pytest.raises(mp.TopologyError, match="make it after the block"):
-            mp.Context(simulation.system, mp.VerletIntegrator(0.1))
+            refuses(mp.ContextInUseError, r"inside `with topology.edit\(\):`", ask)
+        refuses(mp.TopologyError, "make it after the block", mp.Context, simulation.system, mp.VerletIntegrator(0.1))
     simulation.step(1)
     with pytest.raises(mp.TopologyError, match="in use by a Context; add everything first, or inside"):
         topology.add_beads([[0.0, 0, 0]], mass=1.0)
@@ -472,8 +467,7 @@ def test_edits_inside_of_something_else_are_refused():
                 pass
 
     simulation.reporters.append(Editor(1))
-    with pytest.raises(mp.ContextInUseError, match=r"topology\.edit was called by a reporter"):
-        simulation.step(1)
+    refuses(mp.ContextInUseError, r"topology\.edit was called by a reporter", simulation.step, 1)
     simulation.reporters.clear()
 
     def edits(positions):
@@ -482,8 +476,7 @@ def test_edits_inside_of_something_else_are_refused():
 
     with topology.edit():
         simulation.system.add_force(forces.PythonForce(edits))
-    with pytest.raises(mp.SimulationError, match=r"topology\.edit was called from inside step"):
-        simulation.step(1)
+    refuses(mp.SimulationError, r"topology\.edit was called from inside step", simulation.step, 1)
 
 
 def test_two_contexts_are_refused_and_one_that_is_gone_is_not_counted():
@@ -531,8 +524,7 @@ def test_tables_say_that_their_columns_are_others(tmp_path):
     simulation.reporters += [whole, each]
     simulation.step(4)
     grow(simulation, "balls")
-    with pytest.raises(mp.ParameterError, match=r"has been edited since.*columns would be others.*another file"):
-        simulation.step(2)
+    refuses(mp.ParameterError, r"has been edited since.*columns would be others.*another file", simulation.step, 2)
     assert simulation.current_step == 4
     each.close()
     simulation.reporters[:] = [whole]

@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._kernels import selected
@@ -279,8 +280,7 @@ def test_names_behind_semicolons_are_what_they_are_given():
 )
 def test_what_is_refused_says_what_and_where(text, message):
     graph = Graph()
-    with pytest.raises(mp.ParameterError, match=message):
-        parse("test", text, graph, {"depth": graph.number(2.0)}, polynomial=False)
+    refuses(mp.ParameterError, message, parse, "test", text, graph, {"depth": graph.number(2.0)}, polynomial=False)
 
 
 def test_a_parameter_may_be_named_pi_but_not_as_a_function():
@@ -370,13 +370,11 @@ def test_sympy_expressions_that_cannot_be_written_are_refused():
         (sympy.Symbol("x + y") * 2, r"x \+ y is not part of .*: names of symbols are letters, digits and _"),
         (sympy.Symbol("w") * x, "'w' at column .* is unknown"),
     ]:
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.forces.ExternalField([0], expression)
+        refuses(mp.ParameterError, message, mp.forces.ExternalField, [0], expression)
     for given in (3.0, None, [x]):
         with pytest.raises(mp.ParameterError, match="energy must be text or a SymPy expression, not"):
             mp.forces.ExternalField([0], given)
-    with pytest.raises(mp.ParameterError, match=r"tanh\(x\) is not part of a polynomial"):
-        mp.surfaces.Polynomial(sympy.tanh(x))
+    refuses(mp.ParameterError, r"tanh\(x\) is not part of a polynomial", mp.surfaces.Polynomial, sympy.tanh(x))
 
 
 R = "r = sqrt(x^2 + y^2 + z^2)"
@@ -479,13 +477,11 @@ def test_what_is_constant_but_for_jumps_is_refused_as_such(text):
         lambda t: mp.forces.CustomPair(beads, beads, t, cutoff=3.0),
         lambda t: mp.forces.CustomMembraneField(points, t, r=np.arange(12.0)),
     ):
-        with pytest.raises(mp.ParameterError, match=r"is constant but for jumps.*: it has no force"):
-            make(text)
+        refuses(mp.ParameterError, r"is constant but for jumps.*: it has no force", make, text)
         make(f"r + {text}")
     for make in (
         lambda t: mp.forces.ExternalField(beads, t),
         lambda t: mp.forces.CustomBonds([[0, 1]], t),
         lambda t: mp.forces.CustomPair(beads, beads, t, cutoff=3.0),
     ):
-        with pytest.raises(mp.ParameterError, match="does not depend on"):
-            make("3*step(2)")
+        refuses(mp.ParameterError, "does not depend on", make, "3*step(2)")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.demo.report import Line, bound_line, near_line
 from medyanpy.errors import ParameterError
@@ -148,10 +149,8 @@ def test_files_of_an_earlier_call_are_kept(tmp_path, made_up, capsys):
     assert (tmp_path / "numbers.csv").read_bytes() == before
     assert main([*arguments, "--overwrite"]) == 0
     (tmp_path / "file").write_text("")
-    with pytest.raises(ParameterError, match="is not a folder"):
-        figures.make_figures(figures.PLATES, tmp_path / "file")
-    with pytest.raises(ParameterError, match="none of them"):
-        figures.make_figures([], tmp_path / "other")
+    refuses(ParameterError, "is not a folder", figures.make_figures, figures.PLATES, tmp_path / "file")
+    refuses(ParameterError, "none of them", figures.make_figures, [], tmp_path / "other")
 
 
 def test_numbers_are_written_and_printed(tmp_path, capsys):

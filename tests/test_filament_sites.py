@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.forces import Links
@@ -102,13 +103,11 @@ def test_links_between_filaments_share_forces_among_nodes():
     ],
 )
 def test_refused(make, error, text):
-    with pytest.raises(error, match=text):
-        make(scene()[1])
+    refuses(error, text, make, scene()[1])
 
 
 def test_of_another_topology():
     topology, _ = scene()
     _, other = scene()
     system = mp.System(topology)
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        system.add_force(Links(other.sites(0, 0), [0], 1.0))
+    refuses(mp.TopologyError, "belongs to another topology", system.add_force, Links(other.sites(0, 0), [0], 1.0))

@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.core.letters import LETTERS
@@ -423,8 +424,7 @@ def test_states_of_other_jumps_are_refused_and_change_nothing():
     other.step(30)
     before = look(other)
     refusal = r"set_state: other of the jump LinkBinding is int32 of shape \(80,\) in the state"
-    with pytest.raises(mp.TopologyError, match=refusal):
-        other.context.set_state(look(simulation))
+    refuses(mp.TopologyError, refusal, other.context.set_state, look(simulation))
     pool, pooled = network(pool=3)
     assert len(look(simulation).links(links)) > 3
     with pytest.raises(mp.ParameterError, match="LinkBinding: the links that are said to be bound cannot be"):

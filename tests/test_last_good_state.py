@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -272,8 +273,7 @@ def test_a_failing_minimisation_goes_back_to_where_forces_could_be_computed():
     simulation, _, _ = chain(extra=[mp.forces.PythonForce(fails)])
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=2)
     before = everything(simulation.context)
-    with pytest.raises(mp.SimulationError, match="force PythonForce"):
-        simulation.minimize_energy()
+    refuses(mp.SimulationError, "force PythonForce", simulation.minimize_energy)
     *tried, failed = calls
     after = everything(simulation.context)
     assert (after.positions != before.positions).any(), "it had begun"
@@ -302,8 +302,7 @@ def test_forces_of_the_positions_that_failed_are_not_used_again():
         return mp.Context(system, mp.SplittingIntegrator("B0 B1 A B1 B0", 0.1), threads=1)
 
     context = make()
-    with pytest.raises(mp.SimulationError, match="step 0, force PythonForce"):
-        context.step(1)
+    refuses(mp.SimulationError, "step 0, force PythonForce", context.step, 1)
     broken[0] = False
     reference = make()
     for c in (context, reference):
@@ -326,7 +325,6 @@ def test_a_number_that_cannot_be_bound_leaves_all_as_it_was():
     context.step(3)
     before = everything(context)
     force.set(stiffness=13.0)
-    with pytest.raises(mp.ParameterError, match="not thirteen"):
-        context.step(1)
+    refuses(mp.ParameterError, "not thirteen", context.step, 1)
     force.set(stiffness=2.0)
     assert_same(everything(context), before)

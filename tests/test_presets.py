@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import presets, units
@@ -139,8 +140,7 @@ def test_presets_do_not_change():
     ],
 )
 def test_refused(act, text):
-    with pytest.raises(mp.ParameterError, match=text):
-        act(presets.actin())
+    refuses(mp.ParameterError, text, act, presets.actin())
 
 
 def test_water():
@@ -169,5 +169,4 @@ def test_water():
     assert np.abs((axis**2).mean(axis=0) - 1.0 / 3.0).max() < 6.0 * np.sqrt(4.0 / 45.0 / 500.0)
     with pytest.raises(mp.ParameterError, match=r"TIP3P: friction = -1\.0 but must be finite and >= 0"):
         water.arguments(places, friction=-1.0)
-    with pytest.raises(mp.ParameterError, match=r"TIP3P: centers must have shape \(n, 3\), not \(2,\)"):
-        water.arguments([1.0, 2.0])
+    refuses(mp.ParameterError, r"TIP3P: centers must have shape \(n, 3\), not \(2,\)", water.arguments, [1.0, 2.0])

@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -125,8 +126,7 @@ def test_many_rods(as_list, closed):
     assert [rods.describe(k) for k in (0, 4, 11)] == ["node 0 of rod 0", "node 0 of rod 1", "node 4 of rod 2"]
     if closed:
         assert rods.describe_link(6) == "link 2 of rod 1"
-        with pytest.raises(mp.TopologyError, match=r"rods: rings have no start"):
-            rods.tips("start")
+        refuses(mp.TopologyError, r"rods: rings have no start", rods.tips, "start")
         # All strains of a ring are those between its neighbours.
         np.testing.assert_allclose(np.diff(rods.strains()[1][:4], axis=0), 0.0, atol=1e-14)
     else:
@@ -217,8 +217,7 @@ BACKWARDS[3] = [0.0, 1.0, 0.0, 0.0]
 def test_refusals(change, error, match):
     topology = mp.Topology()
     given = {"nodes": X, "orientations": Q, "segment_length": 0.8, "linear_density": 1.3, "inertia_density": INERTIA}
-    with pytest.raises(error, match=match):
-        topology.add_rod(**{**given, **change})
+    refuses(error, match, topology.add_rod, **{**given, **change})
     assert topology.handles == ()
     assert topology.n_beads == 0
 
@@ -247,8 +246,7 @@ def test_refusals_of_many(change, error, match):
         "nodes": [X, X], "orientations": [Q, Q], "segment_length": 0.8, "linear_density": 1.3,
         "inertia_density": INERTIA,
     }  # fmt: skip
-    with pytest.raises(error, match=match):
-        topology.add_rods(**{**given, **change})
+    refuses(error, match, topology.add_rods, **{**given, **change})
     assert topology.handles == ()
 
 
@@ -351,8 +349,7 @@ def test_uniform_refusals():
         ((2, 1.0, [0.0, 0.0, 0.0], [1.0]), "uniform: strain must have shape"),
         ((2, 1.0, [0.0, np.inf, 0.0]), "uniform: curvature"),
     ]:
-        with pytest.raises(mp.ParameterError, match=match):
-            mp.rods.uniform(*arguments)
+        refuses(mp.ParameterError, match, mp.rods.uniform, *arguments)
 
 
 def helix(s, R=3.0, P=1.0):
@@ -425,8 +422,7 @@ def test_frames_refusals():
         ([[0.0, 0, 0], [1.0, 0, 0], [0.5, 0, 0]], False, "frames: the curve turns back on itself at node 1"),
         ([[0.0, 0], [1.0, 0]], False, "frames: nodes must have shape"),
     ]:
-        with pytest.raises(mp.TopologyError, match=match):
-            mp.rods.frames(nodes, closed)
+        refuses(mp.TopologyError, match, mp.rods.frames, nodes, closed)
 
 
 def test_quaternions_of_matrices():
@@ -462,8 +458,7 @@ def test_strains_of_other_places():
                                    atol=1e-14)  # fmt: skip
         chord = 1.0 if curvature[2] else 2.0 * np.sin(0.4 * rate) / (0.8 * rate)
         np.testing.assert_allclose(strain, np.tile([0.0, 0.0, chord], (8, 1)), atol=1e-14)
-    with pytest.raises(mp.ParameterError, match=r"strains: positions must have shape \(9, 3\)"):
-        rod.strains(np.zeros((3, 3)))
+    refuses(mp.ParameterError, r"strains: positions must have shape \(9, 3\)", rod.strains, np.zeros((3, 3)))
     with pytest.raises(mp.ParameterError, match=r"strains: orientations must have shape \(9, 4\)"):
         rod.strains(orientations=np.zeros((9, 3)))
 

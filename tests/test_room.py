@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import test_bits as bits
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import boundaries, forces
@@ -249,8 +250,7 @@ def test_what_is_set_ignores_rows_asleep():
         np.testing.assert_allclose(again.column(name), state.column(name), rtol=1e-12, atol=1e-12)
     bad = x.copy()
     bad[beads.beads[1], 2] = np.nan
-    with pytest.raises(mp.TopologyError, match=r"set_positions: positions\[1, 2\] = nan"):
-        context.set_positions(bad)
+    refuses(mp.TopologyError, r"set_positions: positions\[1, 2\] = nan", context.set_positions, bad)
 
 
 def test_minimisation_and_derivatives_leave_rows_asleep_out():
@@ -293,8 +293,7 @@ def test_minimisation_and_derivatives_leave_rows_asleep_out():
 def test_room_that_cannot_be(wrong, text):
     topology = everybody()
     n = topology.n_beads
-    with pytest.raises(mp.MedyanError, match=text):
-        wrong(topology)
+    refuses(mp.MedyanError, text, wrong, topology)
     assert topology.n_beads == n
 
 

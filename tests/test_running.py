@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools import threads as thread_choice
@@ -143,8 +144,7 @@ def test_threads_are_chosen_in_one_place(monkeypatch):
     assert thread_choice.available_threads() == 4
     assert thread_choice.choose_threads(7) == 7
     for bad in (0, -1, 1.5, "two"):
-        with pytest.raises(mp.ParameterError, match="threads = "):
-            thread_choice.choose_threads(bad)
+        refuses(mp.ParameterError, "threads = ", thread_choice.choose_threads, bad)
 
 
 def test_a_long_run_takes_the_steps_it_was_asked_for():

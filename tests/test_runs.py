@@ -11,6 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import runs
@@ -89,8 +90,7 @@ def test_times_as_people_and_schedulers_write_them(text, seconds):
     "text", [0, -1.0, "0m", "", "soon", "1m2h", "30:00", "1:60:00", "-5m", "nan", "inf", np.inf, None]
 )
 def test_times_that_are_none(text):
-    with pytest.raises(ParameterError, match="walltime"):
-        seconds_of("walltime", text)
+    refuses(ParameterError, "walltime", seconds_of, "walltime", text)
 
 
 def test_a_deadline_within_another():
@@ -117,10 +117,8 @@ def test_run_until_counts_from_the_beginning():
     through.step(25)
     one, other = (s.context.get_state(positions=True).positions for s in (simulation, through))
     assert (one == other).all()
-    with pytest.raises(ParameterError, match="step = 24 but the simulation is at step 25 already"):
-        simulation.run_until(24)
-    with pytest.raises(ParameterError, match="step"):
-        simulation.run_until(2.5)
+    refuses(ParameterError, "step = 24 but the simulation is at step 25 already", simulation.run_until, 24)
+    refuses(ParameterError, "step", simulation.run_until, 2.5)
 
 
 def test_steps_end_in_time(monkeypatch):
@@ -153,8 +151,7 @@ def test_a_time_shorter_than_a_step(monkeypatch, call):
     """The step is taken: whoever calls again comes to the end all the same."""
     Clock(monkeypatch, 2.5)
     simulation = build()
-    with pytest.raises(ParameterError, match=r"walltime = 1 s is shorter than one step .* which took 2\.5 s"):
-        call(simulation)
+    refuses(ParameterError, r"walltime = 1 s is shorter than one step .* which took 2\.5 s", call, simulation)
     assert simulation.current_step == 1
 
 
@@ -231,8 +228,7 @@ def test_a_run_killed_before_its_files_were_closed_is_closed(monkeypatch, tmp_pa
     if free:
         # As an ensemble does, which waits for the folder.
         Lock("test", tmp_path / "killed" / runs.CHECKPOINT).release()
-    with pytest.raises(OSError, match="already open for write"):
-        h5py.File(tmp_path / "killed" / "run.h5", "r")
+    refuses(OSError, "already open for write", h5py.File, tmp_path / "killed" / "run.h5", "r")
     mp.run(tmp_path / "through", make, until=50)
     assert mp.run(tmp_path / "killed", make, until=50).action == "was done"
     assert compared(tmp_path / "through", tmp_path / "killed") == []
@@ -255,8 +251,7 @@ def test_what_was_not_reported_when_the_checkpoint_was_written_is_reported(tmp_p
         report(simulation, state)
 
     table.report = once
-    with pytest.raises(OutputError, match="no room"):
-        simulation.step(21)
+    refuses(OutputError, "no room", simulation.step, 21)
     simulation.save_checkpoint(tmp_path / runs.CHECKPOINT)
     simulation.close()
     now = time.time_ns()
@@ -333,8 +328,7 @@ def test_functions_of_documents(tmp_path):
         return 0.5 * float((x**2).sum()), -x
 
     text = mp.serialize((with_force(pull), build().integrator))
-    with pytest.raises(ParameterError, match="pull"):
-        mp.run(tmp_path, text, until=10)
+    refuses(ParameterError, "pull", mp.run, tmp_path, text, until=10)
     mp.run(tmp_path, text, until=10, functions={"pull": pull})
     assert mp.run(tmp_path, text, until=20, functions={"pull": pull}).action == "resumed"
 
@@ -348,10 +342,8 @@ def test_functions_of_documents(tmp_path):
     ],
 )
 def test_documents_that_cannot_be_run(tmp_path, change, message):
-    with pytest.raises(ParameterError, match=message):
-        mp.run(tmp_path, change(mp.serialize(build())), until=10)
-    with pytest.raises(ParameterError, match=r"nowhere\.json does not exist"):
-        mp.run(tmp_path, tmp_path / "nowhere.json", until=10)
+    refuses(ParameterError, message, mp.run, tmp_path, change(mp.serialize(build())), until=10)
+    refuses(ParameterError, r"nowhere\.json does not exist", mp.run, tmp_path, tmp_path / "nowhere.json", until=10)
     assert left(tmp_path) == {}
 
 
@@ -361,26 +353,22 @@ def test_documents_that_cannot_be_run(tmp_path, change, message):
 def test_a_run_that_is_farther(tmp_path):
     mp.run(tmp_path, make, until=50)
     before = left(tmp_path)
-    with pytest.raises(ParameterError, match=r"until = 40 but .* is at step 50 already"):
-        mp.run(tmp_path, make, until=40)
+    refuses(ParameterError, r"until = 40 but .* is at step 50 already", mp.run, tmp_path, make, until=40)
     assert left(tmp_path) == before
 
 
 def test_folders_that_hold_something_else(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ParameterError, match="file is a file, not the folder of a run"):
-        mp.run(tmp_path / "file", make, until=10)
+    refuses(ParameterError, "file is a file, not the folder of a run", mp.run, tmp_path / "file", make, until=10)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / runs.CHECKPOINT).write_text("mine")
-    with pytest.raises(ParameterError, match="is not a checkpoint"):
-        mp.run(tmp_path / "a", make, until=10)
+    refuses(ParameterError, "is not a checkpoint", mp.run, tmp_path / "a", make, until=10)
     assert (tmp_path / "a" / runs.CHECKPOINT).read_text() == "mine"
     # Outputs of a run whose checkpoint is gone.
     mp.run(tmp_path / "b", make, until=10)
     (tmp_path / "b" / runs.CHECKPOINT).unlink()
     before = left(tmp_path / "b")
-    with pytest.raises(ParameterError, match=r"run\.h5 exists"):
-        mp.run(tmp_path / "b", make, until=20)
+    refuses(ParameterError, r"run\.h5 exists", mp.run, tmp_path / "b", make, until=20)
     assert left(tmp_path / "b") == before
 
 
@@ -397,8 +385,7 @@ def test_reporters_that_write_elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("made", [None, "x", lambda: 1])
 def test_a_make_that_makes_something_else(tmp_path, made):
-    with pytest.raises(ParameterError, match="make must return a Simulation, not"):
-        mp.run(tmp_path, lambda directory: made, until=10)
+    refuses(ParameterError, "make must return a Simulation, not", mp.run, tmp_path, lambda directory: made, until=10)
 
 
 @pytest.mark.parametrize(
@@ -409,10 +396,8 @@ def test_a_make_that_makes_something_else(tmp_path, made):
     ],
 )  # fmt: skip
 def test_numbers_outside_their_domain(tmp_path, options, message):
-    with pytest.raises(ParameterError, match=message):
-        mp.run(tmp_path, make, **options)
-    with pytest.raises(ParameterError, match="make"):
-        mp.run(tmp_path, 5, until=5)
+    refuses(ParameterError, message, mp.run, tmp_path, make, **options)
+    refuses(ParameterError, "make", mp.run, tmp_path, 5, until=5)
     assert left(tmp_path) == {}
 
 
@@ -458,8 +443,7 @@ def test_a_run_that_fails_keeps_its_last_checkpoint(tmp_path):
         simulation.reporters.append(mp.reporters.CheckpointReporter(directory / runs.CHECKPOINT, 10))
         return simulation
 
-    with pytest.raises((SimulationError, RuntimeError), match="enough"):
-        mp.run(tmp_path, begin, until=1000, functions={"pull": breaks})
+    refuses((SimulationError, RuntimeError), "enough", mp.run, tmp_path, begin, until=1000, functions={"pull": breaks})
     with mp.Simulation.resume(
         tmp_path / runs.CHECKPOINT, functions={"pull": lambda x: (0.0, np.zeros_like(x))}
     ) as simulation:

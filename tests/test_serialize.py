@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -378,15 +379,12 @@ def test_functions_are_named_and_must_be_given():
     system = system_of(topology, force, mp.forces.PythonForce(lambda x: (0.0, 0 * x)))
     text = mp.serialize(system)
     assert f'{{"function": "{__name__}:pull"}}' in text
-    with pytest.raises(mp.ParameterError, match=r"'pull' calls a Python function .*functions=\{'pull': ...\}"):
-        mp.deserialize(text)
-    with pytest.raises(mp.ParameterError, match=r"forces\[1\].*'PythonForce' calls"):
-        mp.deserialize(text, functions={"pull": pull})
+    refuses(mp.ParameterError, r"'pull' calls a Python function .*functions=\{'pull': ...\}", mp.deserialize, text)
+    refuses(mp.ParameterError, r"forces\[1\].*'PythonForce' calls", mp.deserialize, text, functions={"pull": pull})
     both = {"pull": pull, "PythonForce": pull}
     with pytest.raises(mp.ParameterError, match=r"functions names 'push'; .*'PythonForce', 'pull'"):
         mp.deserialize(text, functions={**both, "push": pull})
-    with pytest.raises(mp.ParameterError, match="dict of callables"):
-        mp.deserialize(text, functions={"pull": "os.system"})
+    refuses(mp.ParameterError, "dict of callables", mp.deserialize, text, functions={"pull": "os.system"})
     again = mp.deserialize(text, functions=both)
     assert again.forces[1].function is pull
 
@@ -442,8 +440,7 @@ def test_arrays_of_all_kinds_come_back():
         (object(), "held is a object"),
         ([{1: 2}], r"held\[0\] is a dict"),
     ]:
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.serialize(Holder(value))
+        refuses(mp.ParameterError, message, mp.serialize, Holder(value))
 
 
 def test_a_document_can_be_written_by_hand():
@@ -601,30 +598,23 @@ def test_errors_say_where_and_why(old, new, error, message):
 
 def test_what_is_no_document(tmp_path):
     for text in ("{", "{}", "[]\n", "{" * 100_000, '{"format": {}}'):
-        with pytest.raises(mp.ParameterError, match=r"is not a (medyanpy )?document"):
-            mp.deserialize(text)
+        refuses(mp.ParameterError, r"is not a (medyanpy )?document", mp.deserialize, text)
     (tmp_path / "binary").write_bytes(bytes(range(256)))
-    with pytest.raises(mp.ParameterError, match="binary is not a document"):
-        mp.deserialize(tmp_path / "binary")
-    with pytest.raises(mp.ParameterError, match="nowhere does not exist"):
-        mp.deserialize(str(tmp_path / "nowhere"))
-    with pytest.raises(mp.ParameterError, match="is not a document"):
-        mp.deserialize(tmp_path)
-    with pytest.raises(mp.ParameterError, match="not int"):
-        mp.deserialize(3)
+    refuses(mp.ParameterError, "binary is not a document", mp.deserialize, tmp_path / "binary")
+    refuses(mp.ParameterError, "nowhere does not exist", mp.deserialize, str(tmp_path / "nowhere"))
+    refuses(mp.ParameterError, "is not a document", mp.deserialize, tmp_path)
+    refuses(mp.ParameterError, "not int", mp.deserialize, 3)
 
 
 def test_what_cannot_be_written():
     system, points = everything()
     for what, message in [(points, "is part of a topology"), (3, "not int"), (np.zeros(3), "not ndarray")]:
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.serialize(what)
+        refuses(mp.ParameterError, message, mp.serialize, what)
     with pytest.raises(mp.TopologyError, match="belongs to another topology"):
         mp.serialize(mp.forces.UniformField([points, everything()[1]], [0.0, 0, 1]))
     # Names are unique unless somebody sees to it that they are not.
     points._complete(name="loose ends")
-    with pytest.raises(mp.TopologyError, match="two objects have the name 'loose ends'"):
-        mp.serialize(system)
+    refuses(mp.TopologyError, "two objects have the name 'loose ends'", mp.serialize, system)
 
 
 def test_a_document_is_replaced_in_one_move(tmp_path, monkeypatch):
@@ -636,8 +626,7 @@ def test_a_document_is_replaced_in_one_move(tmp_path, monkeypatch):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no space"):
-        mp.serialize(mp.VerletIntegrator(0.2), path)
+    refuses(OSError, "no space", mp.serialize, mp.VerletIntegrator(0.2), path)
     assert path.read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
@@ -646,10 +635,8 @@ def test_running_things_are_not_pickled():
     system, _ = everything()
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0))
     for use in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match=r"a Simulation cannot be pickled or copied: save_checkpoint.*resume"):
-            use(simulation)
-        with pytest.raises(TypeError, match=r"a Context cannot be pickled or copied: .*save_checkpoint.*resume"):
-            use(simulation.context)
+        refuses(TypeError, r"a Simulation cannot be pickled or copied: save_checkpoint.*resume", use, simulation)
+        refuses(TypeError, r"a Context cannot be pickled or copied: .*save_checkpoint.*resume", use, simulation.context)
 
 
 def test_help_still_shows_the_arguments():
@@ -658,8 +645,7 @@ def test_help_still_shows_the_arguments():
     assert str(inspect.signature(mp.forces.UniformField)) == (
         "(beads: Beads, force: Numbers, *, name: str | None = None, group: int = 0)"
     )
-    with pytest.raises(TypeError, match=r"VerletIntegrator needs the argument 'timestep'"):
-        mp.VerletIntegrator()
+    refuses(TypeError, r"VerletIntegrator needs the argument 'timestep'", mp.VerletIntegrator)
 
 
 class Tagged(mp.topology.Beads):
@@ -685,7 +671,6 @@ def test_kinds_of_beads_of_other_packages_are_carried():
         assert type(again) is Tagged
         assert (again.name, len(again), again.tag.tolist()) == ("mine", 2, [0.5, 1.5])
         assert (again.mass == handle.mass).all()
-    with pytest.raises(mp.TopologyError, match="kind must be a class of beads, not 3"):
-        topology.add(3, [[0.0, 0, 0]], mass=1.0)
+    refuses(mp.TopologyError, "kind must be a class of beads, not 3", topology.add, 3, [[0.0, 0, 0]], mass=1.0)
     with pytest.raises(mp.ParameterError, match=r"is not a kind of bead that this process knows.* import elsewhere"):
         mp.deserialize(text.replace(f"{Tagged.__module__}:Tagged", "elsewhere:Tagged"))

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -312,8 +313,7 @@ def test_documents_and_copies_have_the_numbers_as_they_are(monkeypatch):
 def test_what_is_refused_changes_nothing(numbers, message):
     integrator = mp.BAGOGABIntegrator(0.1, kT=1.0)
     context = running(beads(), integrator)
-    with pytest.raises(mp.ParameterError, match=message):
-        integrator.set(**numbers)
+    refuses(mp.ParameterError, message, integrator.set, **numbers)
     assert (integrator.timestep, integrator.kT, integrator.version) == (0.1, 1.0, 0)
     context.step(1)
     assert context.time == 0.1
@@ -322,8 +322,7 @@ def test_what_is_refused_changes_nothing(numbers, message):
 def test_a_word_without_noise_has_no_temperature_to_set():
     integrator = mp.VerletIntegrator(0.1)
     for change in (lambda: integrator.set(kT=1.0), lambda: setattr(integrator, "temperature", 300.0)):
-        with pytest.raises(mp.ParameterError, match=r"the word 'B A G A B' has no O"):
-            change()
+        refuses(mp.ParameterError, r"the word 'B A G A B' has no O", change)
 
 
 def test_timesteps_that_are_too_long_are_warned_of_when_they_are_set():

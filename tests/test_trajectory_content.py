@@ -8,6 +8,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -246,8 +247,7 @@ def test_python_functions_are_given_again(tmp_path):
     simulation.step(2)
     simulation.close()
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
-        with pytest.raises(mp.ParameterError, match="mine"):
-            trajectory.system()
+        refuses(mp.ParameterError, "mine", trajectory.system)
         context = mp.Context(*trajectory.system({"mine": push}), threads=1)
         context.set_state(trajectory[-1].state())
         context.step(3)
@@ -269,8 +269,7 @@ def test_a_run_without_a_document_goes_on_and_its_file_says_why(tmp_path):
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert [f.energies for f in trajectory] == [s.energies for s in recorder.states]
         for look in (lambda: trajectory.document, trajectory.system):
-            with pytest.raises(mp.ParameterError, match=r"holds no document .*RuntimeError: the key is not given away"):
-                look()
+            refuses(mp.ParameterError, r"holds no document .*RuntimeError: the key is not given away", look)
 
 
 # Frames as states ----------------------------------------------------------------------------------------------------
@@ -357,10 +356,8 @@ def test_a_state_without_velocities_is_said_to_have_none(tmp_path):
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         state = trajectory[0].state()
         assert not state.has("velocities")
-        with pytest.raises(mp.ParameterError, match="velocities"):
-            mp.Context(*trajectory.system(), threads=1).set_state(state)
-        with pytest.raises(mp.ParameterError, match="no column 'angular_momenta'"):
-            state.column("angular_momenta")
+        refuses(mp.ParameterError, "velocities", mp.Context(*trajectory.system(), threads=1).set_state, state)
+        refuses(mp.ParameterError, "no column 'angular_momenta'", state.column, "angular_momenta")
 
 
 def test_more_links_than_a_site_can_have_are_refused(run):
@@ -369,8 +366,7 @@ def test_more_links_than_a_site_can_have_are_refused(run):
     context = mp.Context(*mp.deserialize(mp.serialize(simulation)), threads=1)
     for wrong, why in (([[0, 0], [0, 1], [0, 2]], "more than"), ([[0, 9]], r"b has sites 0 to")):
         parts |= {"discrete": {}, "jumps": {"binding": {"links": np.array(wrong, np.int32)}}}
-        with pytest.raises(mp.TopologyError, match=why):
-            context.set_state(mp.State(2, 0.004, parts))
+        refuses(mp.TopologyError, why, context.set_state, mp.State(2, 0.004, parts))
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
@@ -644,8 +640,7 @@ def test_files_with_other_links_are_not_appended_to(tmp_path):
     # Sites with the same main beads are other sites all the same.
     links.move(0, b=mp.Sites.weighted([[1, 2]], [[0.75, 0.25]]))
     simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, append=True))
-    with pytest.raises(mp.ParameterError, match="the links of Links are others"):
-        simulation.step(1)
+    refuses(mp.ParameterError, "the links of Links are others", simulation.step, 1)
 
 
 def test_going_back_with_other_links_begins_a_segment(tmp_path):
@@ -762,8 +757,7 @@ def test_what_is_missing_is_named_and_the_rest_is_read(run, tmp_path, change, lo
     path = damaged(run, tmp_path, change)
     with mp.Trajectory(path) as trajectory:
         if why is not None:
-            with pytest.raises(mp.ParameterError, match=why):
-                look(trajectory)
+            refuses(mp.ParameterError, why, look, trajectory)
         assert len(trajectory) == len(run[2].states)
         for frame, state in zip(trajectory, run[2].states, strict=True):
             np.testing.assert_array_equal(frame.positions, state.positions)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.analysis import constraint_multipliers
@@ -140,7 +141,5 @@ def test_bad_input():
         constraint_multipliers(np.zeros((2, 4, 3)), penalty)
     with pytest.raises(mp.ParameterError, match="penalty must be one of the penalties"):
         constraint_multipliers(np.zeros((2, 4, 3)), mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
-    with pytest.raises(mp.ParameterError, match="window = 0"):
-        constraint_multipliers(np.zeros((2, 5, 3)), penalty, 0)
-    with pytest.raises(mp.ParameterError, match="positions"):
-        constraint_multipliers(np.zeros((5, 3)), penalty)
+    refuses(mp.ParameterError, "window = 0", constraint_multipliers, np.zeros((2, 5, 3)), penalty, 0)
+    refuses(mp.ParameterError, "positions", constraint_multipliers, np.zeros((5, 3)), penalty)

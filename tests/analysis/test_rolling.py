@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre
 
@@ -534,10 +535,8 @@ def test_refused(rng):
         (r"from frame \d to \d, point \d \(bead \d+\) gets .* nm away in a straight line, .* beyond reach = 0.01 nm",
          states, {"reach": 0.01}),
     ):  # fmt: skip
-        with pytest.raises(mp.ParameterError, match=words):
-            along(source, points, **{"reach": 2.0} | options)
-    with pytest.raises(TopologyError, match="points must be the handle of in-triangle points"):
-        along(states, sheet, reach=2.0)
+        refuses(mp.ParameterError, words, along, source, points, **{"reach": 2.0} | options)
+    refuses(TopologyError, "points must be the handle of in-triangle points", along, states, sheet, reach=2.0)
     frames = moved_about(states[:2], sheet, points, [lambda x: x, lambda x: x + [0.0, 0.0, 3.0]])
     for frame in frames:
         frame.box = mesh.box
@@ -552,5 +551,4 @@ def test_a_hop_over_too_many_triangles_names_its_frame():
     far = mp.TriangleMesh.flat_sheet(260, 260, 0.05)
     frames = [seen(k, far.vertices, far.faces, [0 if k == 0 else len(far.faces) - 1], np.full((1, 3), 1.0 / 3.0))
               for k in range(2)]  # fmt: skip
-    with pytest.raises(mp.SimulationError, match="from frame 0 to 1: "):
-        along(frames, handle_of(far, 1), reach=100.0)
+    refuses(mp.SimulationError, "from frame 0 to 1: ", along, frames, handle_of(far, 1), reach=100.0)

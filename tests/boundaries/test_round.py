@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.boundaries import Capsule, Sphere
@@ -151,8 +152,7 @@ def test_what_is_in_front_stays_there_and_keeps_its_energy(name):
     ],
 )
 def test_what_is_refused(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
+    refuses(ParameterError, message, make)
 
 
 def test_what_is_offered_for_planes_alone_says_so():
@@ -168,5 +168,4 @@ def test_what_is_offered_for_planes_alone_says_so():
     mp.Context(system, mp.VerletIntegrator(1e-3))
     system = mp.System(topology)
     system.add_force(mp.forces.WallRepulsion(Sphere(radius=0.8), balls, 1.0, 1.0))
-    with pytest.raises(ParameterError, match=r"starts 0.2 nm behind the wall Sphere"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    refuses(ParameterError, r"starts 0.2 nm behind the wall Sphere", mp.Context, system, mp.VerletIntegrator(1e-3))

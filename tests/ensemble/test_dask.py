@@ -2,6 +2,7 @@
 
 import ensemble_runs as runs
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.errors import ExecutorError, ParameterError
@@ -69,8 +70,7 @@ def test_an_executor_of_a_client(client, reference):
 
 def test_the_address_of_a_scheduler(client, reference):
     runs.same(ensemble(client.scheduler.address), reference)
-    with pytest.raises(ExecutorError, match=r"no scheduler of Dask answers at 'nowhere'"):
-        ensemble("nowhere")
+    refuses(ExecutorError, r"no scheduler of Dask answers at 'nowhere'", ensemble, "nowhere")
 
 
 def test_functions_of_a_notebook(client):
@@ -99,5 +99,4 @@ def test_a_client_that_is_closed():
         executor = client.get_executor()
         with pytest.raises(ParameterError, match="asynchronous Client"):
             ensemble(type("Client", (), {"get_executor": None, "asynchronous": True})())
-    with pytest.raises(ExecutorError, match="the executor has ended or was shut down"):
-        ensemble(executor)
+    refuses(ExecutorError, "the executor has ended or was shut down", ensemble, executor)

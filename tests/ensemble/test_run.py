@@ -15,6 +15,7 @@ from pathlib import Path
 import ensemble_runs as runs
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.ensemble import replicas, shipping
@@ -72,8 +73,7 @@ def test_seeds_are_those_of_numpy():
     expected = np.random.SeedSequence(3, spawn_key=(0, 1, 2)).generate_state(1, np.uint64)[0]
     assert mp.ensemble.seed_of(3, 1, 2) == expected
     assert len({mp.ensemble.seed_of(s, i, j) for s in range(3) for i in range(30) for j in range(30)}) == 2700
-    with pytest.raises(ParameterError, match="seed_of: replica = -1"):
-        mp.ensemble.seed_of(3, 1, -1)
+    refuses(ParameterError, "seed_of: replica = -1", mp.ensemble.seed_of, 3, 1, -1)
 
 
 def test_tables(reference, tmp_path):
@@ -86,8 +86,7 @@ def test_tables(reference, tmp_path):
     assert (tmp_path / "table.csv").read_text() == text
     assert text.splitlines()[0] == "stiffness,energy"
     assert [float(line.split(",")[1]) for line in text.splitlines()[1:]] == reference["energy"].tolist()
-    with pytest.raises(ParameterError, match="exists"):
-        reference.csv(tmp_path / "table.csv")
+    refuses(ParameterError, "exists", reference.csv, tmp_path / "table.csv")
     reference.csv(tmp_path / "table.csv", overwrite=True)
     assert repr(reference).splitlines()[1].split()[:2] == ["1", "0"]
     assert str(reference).startswith("Table: 4 rows\n")
@@ -427,8 +426,7 @@ REFUSED = [
 @pytest.mark.parametrize(("given", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_refused_before_anything_is_run(tmp_path, given, message):
     options = {"until": 10, "directory": tmp_path / "x", "executor": ThreadPoolExecutor(1), **given}
-    with pytest.raises(ParameterError, match=message):
-        mp.ensemble.run(options.pop("make", runs.bead), **options)
+    refuses(ParameterError, message, mp.ensemble.run, options.pop("make", runs.bead), **options)
     assert not list((tmp_path / "x").glob("0*"))
 
 
@@ -466,8 +464,7 @@ def test_folders_of_others(tmp_path):
     assert table["status"].tolist() == ["failed", "done"]
     assert "params.json cannot be read" in table["error"][0]
     (folder / "ensemble.json").write_text("[]")
-    with pytest.raises(ParameterError, match=r"ensemble\.json cannot be read"):
-        mp.ensemble.run(runs.bead, directory=folder, **options)
+    refuses(ParameterError, r"ensemble\.json cannot be read", mp.ensemble.run, runs.bead, directory=folder, **options)
 
 
 def test_one_process_at_a_time(tmp_path):

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -252,8 +253,7 @@ def of_walls(s):
 def of_planes(s):
     """A wall across an open direction; others are refused."""
     wall, x = mp.boundaries.Plane((0.0, 0.0, 3.0)), s.x[0][s.beads.beads] * [1.0, 1.0, 0.0]
-    with pytest.raises(mp.ParameterError, match="periodic along z, so that there is nothing behind"):
-        wall.distance(x, BOX)
+    refuses(mp.ParameterError, "periodic along z, so that there is nothing behind", wall.distance, x, BOX)
     return wall.distance(x, (*BOX[:2], None)), wall.normals(x, (*BOX[:2], None))
 
 
@@ -594,13 +594,11 @@ def test_shapes_without_an_image_are_refused(scenes):
     for source in (state, scene.frames[0]):
         for beads, why in ((scene.patch, "joined through the sides along x"), (scene.actin, "not joined are"),
                            ([scene.beads, scene.vesicle], "nothing says which")):  # fmt: skip
-            with pytest.raises(mp.ParameterError, match=why):
-                analysis.radius_of_gyration(source, beads)
+            refuses(mp.ParameterError, why, analysis.radius_of_gyration, source, beads)
     own = state.positions[scene.actin.beads]
     given = analysis.radius_of_gyration(state, scene.actin, images="given")
     assert given == pytest.approx(np.sqrt(((own - own.mean(axis=0)) ** 2).sum(axis=1).mean()), rel=1e-12)
-    with pytest.raises(mp.ParameterError, match="images"):
-        analysis.gyration_tensor(state, scene.beads, images="far")
+    refuses(mp.ParameterError, "images", analysis.gyration_tensor, state, scene.beads, images="far")
     # One filament is one thing, however long.
     chain = mp.Topology().add_filament(np.arange(50)[:, None] * [3.0, 0.0, 0.0], node_mass=1.0)
     frame = SimpleNamespace(positions=chain.positions % 60.0, box=(60.0, 60.0, 60.0), time=0.0, ids=np.arange(50))
@@ -624,8 +622,7 @@ def test_vesicles_that_flip_are_whole_by_their_triangles_of_now():
 
 def test_membranes_that_close_through_the_box_enclose_nothing(scenes):
     for ask in (analysis.reduced_volume, partial(analysis.vesicle_spectrum, l_max=2)):
-        with pytest.raises(mp.ParameterError, match="closes through the sides of the box"):
-            ask(scenes[1].frames[0], scenes[1].patch)
+        refuses(mp.ParameterError, "closes through the sides of the box", ask, scenes[1].frames[0], scenes[1].patch)
     tube = mp.TriangleMesh.cylinder(6.0, 40.0, 16, periodic=True)
     with pytest.raises(mp.ParameterError, match="closes through the box along z"):
         analysis.patch_spectrum(tube.vertices, tube, box=(40.0, 40.0, 40.0))
@@ -719,8 +716,7 @@ def test_terms_longer_than_half_of_the_box_are_refused(name):
     make, message = TOO_LONG[name]
     system = make()
     integrator = mp.BAGOGABIntegrator(1e-9, kT=4.14, seed=1)
-    with pytest.raises(mp.ParameterError, match=message):
-        mp.Context(system, integrator)
+    refuses(mp.ParameterError, message, mp.Context, system, integrator)
     if system.topology.membranes:
         return
     wide = mp.System(system.topology, box=tuple(side and 40.0 for side in system.box))
@@ -729,10 +725,8 @@ def test_terms_longer_than_half_of_the_box_are_refused(name):
     simulation = mp.Simulation(wide, mp.BAGOGABIntegrator(1e-9, kT=4.14, seed=1), threads=1)
     context = simulation.context
     for box in (system.box, tuple(side and 29.9 for side in system.box)):
-        with pytest.raises(mp.ParameterError, match=message):
-            context.set_box(box)
-    with pytest.raises(mp.ParameterError, match=message):
-        simulation.ramp("box", x=(40.0, 25.0), steps=10)
+        refuses(mp.ParameterError, message, context.set_box, box)
+    refuses(mp.ParameterError, message, simulation.ramp, "box", x=(40.0, 25.0), steps=10)
     assert simulation.reporters == []
     assert context.get_state().box == wide.box
     context.set_box(tuple(side and 33.0 for side in system.box))
@@ -776,13 +770,11 @@ def test_numbers_that_are_set_and_links_that_are_added_are_looked_at():
     links = system.forces[0]
     context = mp.Context(system, mp.VerletIntegrator(1e-12))
     links.set(length=10.5)
-    with pytest.raises(mp.ParameterError, match=r"link 0 has a length of 10\.5"):
-        context.step(1)
+    refuses(mp.ParameterError, r"link 0 has a length of 10\.5", context.step, 1)
     links.set(length=9.0)
     context.step(1)
     added = links.add([0], [2], length=12.0)
-    with pytest.raises(mp.ParameterError, match="link 1 has a length of 12"):
-        context.step(1)
+    refuses(mp.ParameterError, "link 1 has a length of 12", context.step, 1)
     links.remove(added)
     context.set_box((18.5, 20.0, 20.0))
     links.remove(0)
@@ -844,8 +836,7 @@ def test_displacements_in_a_box_that_changes_are_refused_or_scaled(scenes):
         (lambda: analysis.mean_square_displacement(x, interval=1.0, scaled=True), "these frames have none"),
     ]
     for refused, message in refusals:
-        with pytest.raises(mp.ParameterError, match=message):
-            refused()
+        refuses(mp.ParameterError, message, refused)
     same = scenes[0].states
     plain, scaled = (
         analysis.mean_square_displacement(same, scenes[0].beads, lags=[2], scaled=on).value[0] for on in (False, True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools import outputs
@@ -92,8 +93,7 @@ def test_planted_links_keep_what_they_point_to(tmp_path, monkeypatch, what):
     assert victim.read_text() == "precious"
     monkeypatch.setattr(outputs, "_unforeseen", lambda: "00")
     (tmp_path / f".y.h5.{os.getpid()}.00.tmp").symlink_to(victim)
-    with pytest.raises(mp.MedyanError, match="cannot write"):
-        WRITES[what](tmp_path / "y.h5")
+    refuses(mp.MedyanError, "cannot write", WRITES[what], tmp_path / "y.h5")
     assert victim.read_text() == "precious"
 
 
@@ -156,8 +156,7 @@ def test_a_make_that_is_refused_leaves_no_file_outside(tmp_path):
             simulation.reporters.append(mp.reporters.StateDataReporter(file, 1, step=True))
         return simulation
 
-    with pytest.raises(mp.ParameterError, match="outside of the folder of the run"):
-        mp.run(tmp_path / "run", make, until=1)
+    refuses(mp.ParameterError, "outside of the folder of the run", mp.run, tmp_path / "run", make, until=1)
     assert not outside.exists()
     assert kept.exists()
 
@@ -270,8 +269,7 @@ def test_shapes_are_not_believed_before_what_is_stored_is_seen(tmp_path, claim):
     inflate(path, names, shape)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for use in (mp.Trajectory, lambda p: mp.export(p, tmp_path / "x.xyz"), lambda p: mp.Trajectory(p).system()):
-        with pytest.raises(mp.ParameterError, match=r"claims \d+ bytes, but 0 are stored"):
-            use(path)
+        refuses(mp.ParameterError, r"claims \d+ bytes, but 0 are stored", use, path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
 
 
@@ -308,8 +306,7 @@ def test_towers_of_powers_are_refused_before_they_take_memory(tower):
         system.add_force(mp.forces.ExternalField(simulation.topology.handles[0], text))
         mp.Context(system, mp.VerletIntegrator(1e-60), threads=1)
 
-    with pytest.raises(mp.ParameterError, match="operations with its derivatives"):
-        start(TOWERS[tower])
+    refuses(mp.ParameterError, "operations with its derivatives", start, TOWERS[tower])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 120_000  # kB
     start("x" + "^(1 + 0.001*x)" * 100)
 
@@ -318,8 +315,7 @@ def test_a_zipped_structure_of_newlines_is_refused(tmp_path):
     pytest.importorskip("gemmi")
     path = tmp_path / "n.pdb.gz"
     path.write_bytes(gzip.compress(b"\n" * 30_000_000))
-    with pytest.raises(mp.ParameterError, match="is zipped to less than"):
-        mp.rigid.read_structure(path)
+    refuses(mp.ParameterError, "is zipped to less than", mp.rigid.read_structure, path)
 
 
 # Damaged files of ensembles ------------------------------------------------------------------------------------------
@@ -352,8 +348,7 @@ def test_a_damaged_file_fails_its_replica_by_name_and_no_other(tmp_path, name, t
 def test_a_damaged_ensemble_is_refused_by_name(tmp_path, text):
     sweep(tmp_path / "e")
     (tmp_path / "e" / "ensemble.json").write_text(text)
-    with pytest.raises(mp.ParameterError, match=r"ensemble\.json cannot be read|is of another ensemble"):
-        sweep(tmp_path / "e")
+    refuses(mp.ParameterError, r"ensemble\.json cannot be read|is of another ensemble", sweep, tmp_path / "e")
 
 
 def test_results_of_any_size_are_columns_and_text_is_text(tmp_path):
@@ -364,8 +359,7 @@ def test_results_of_any_size_are_columns_and_text_is_text(tmp_path):
     table = sweep(tmp_path / "f", analyse=lambda simulation: "\udc80")
     assert "must be text that UTF-8 can hold" in table["error"][0]
     table.csv(tmp_path / "t.csv")
-    with pytest.raises(mp.ParameterError, match="JSON holds"):
-        sweep(tmp_path / "g", parameters=[{"k": "\udc80"}])
+    refuses(mp.ParameterError, "JSON holds", sweep, tmp_path / "g", parameters=[{"k": "\udc80"}])
 
 
 # Names ---------------------------------------------------------------------------------------------------------------
@@ -514,5 +508,4 @@ def test_bonds_of_another_shape_are_damage(tmp_path):
             if isinstance(file[name], h5py.Dataset):
                 del file[name]
                 file.create_dataset(name, data=np.zeros(5, int))
-    with pytest.raises(mp.ParameterError, match="is damaged: bonds"):
-        mp.export(path, tmp_path / "r.pdb")
+    refuses(mp.ParameterError, "is damaged: bonds", mp.export, path, tmp_path / "r.pdb")

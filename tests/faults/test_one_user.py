@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -91,8 +92,7 @@ def test_a_look_that_calls_the_force_refuses_looks_from_inside_it():
     """Named is the one that is under way, whatever was called before."""
     simulation = beads_with(lambda context, _: context.get_state(forces=True))
     simulation.context.set_velocities(np.ones((N, 3)))
-    with pytest.raises(mp.SimulationError, match="get_state was called from inside get_state"):
-        simulation.context.get_state(energy=True)
+    refuses(mp.SimulationError, "get_state was called from inside get_state", simulation.context.get_state, energy=True)
 
 
 def test_numbers_set_inside_a_step_hold_from_the_next_call_of_step_on():
@@ -243,8 +243,7 @@ def test_snapshots_from_another_thread_are_states_between_two_steps():
 def test_a_snapshot_of_an_idle_context_is_a_state_and_errors_reach_who_asked():
     context = large(1)
     assert (context.snapshot(positions=True).positions == context.get_state(positions=True).positions).all()
-    with pytest.raises(TypeError, match="colour"):
-        context.snapshot(colour=True)
+    refuses(TypeError, "colour", context.snapshot, colour=True)
 
 
 def test_a_context_goes_from_thread_to_thread():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.forces import WCA, Coulomb, LennardJones
@@ -203,8 +204,7 @@ def test_forces_of_a_pair_are_exactly_opposite():
 
 def test_beads_named_wrongly_are_refused_by_their_name():
     topology, _ = beads_at([[0.0, 0, 0], [1.0, 0, 0]])
-    with pytest.raises(mp.TopologyError, match="Coulomb: beads: bead 1 is named twice"):
-        look(topology, Coulomb([0, 1, 1], 1.0))
+    refuses(mp.TopologyError, "Coulomb: beads: bead 1 is named twice", look, topology, Coulomb([0, 1, 1], 1.0))
     with pytest.raises(mp.TopologyError, match=r"Coulomb: exclusions\[0\] excludes bead 1 from itself"):
         look(topology, Coulomb([0, 1], 1.0, exclusions=[[1, 1]]))
 
@@ -218,5 +218,4 @@ def test_beads_in_one_place_end_the_run(kind):
     system = mp.System(topology)
     system.add_force(force)
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
-    with pytest.raises(mp.SimulationError, match=rf"bead 1 \('twins', beads\), force {force.name}"):
-        context.step(1)
+    refuses(mp.SimulationError, rf"bead 1 \('twins', beads\), force {force.name}", context.step, 1)

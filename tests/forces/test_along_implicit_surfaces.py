@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq, fsolve
 
@@ -404,19 +405,6 @@ def test_a_run_goes_back():
     np.testing.assert_allclose(last.velocities, -first.velocities, rtol=0.0, atol=1e-8)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_bits_know_nothing_of_lists_and_threads(threads):
-    surface = SHAPES["genus 2"]
-    cutoff = 0.3 * np.pi / surface.largest_curvature
-    runs = []
-    for skin, n_threads in ((None, 1), (0.02 * cutoff, threads), (2.0 * cutoff, threads)):
-        context = swarm(surface, 700, cutoff, 0.02 * cutoff, threads=n_threads, skin=skin)
-        context.step(40)
-        state = look(context)
-        runs.append((state.positions.tobytes(), state.forces.tobytes(), state.potential_energy))
-    assert runs[0] == runs[1] == runs[2]
-
-
 # Two beads in equilibrium ------------------------------------------------------------------------------------------
 
 
@@ -545,8 +533,7 @@ def test_largest_curvatures():
 
 
 def refused(make, text):
-    with pytest.raises((mp.errors.TopologyError, mp.errors.ParameterError), match=text):
-        make()
+    refuses((mp.errors.TopologyError, mp.errors.ParameterError), text, make)
 
 
 def test_refusals():

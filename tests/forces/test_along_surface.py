@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy import stats
 
 import medyanpy as mp
@@ -322,8 +323,7 @@ def test_what_lives_on_no_surface_is_refused(kind):
     # By its number: when it is bound.
     system = mp.System(topology)
     system.add_force(mp.forces.SoftSphere(h["points 1"], h[kind].beads, 1.0, 1.0, along_surface=True))
-    with pytest.raises(mp.errors.TopologyError, match="lives on no surface"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    refuses(mp.errors.TopologyError, "lives on no surface", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
 def test_sites_are_refused():
@@ -336,8 +336,7 @@ def test_groups_on_different_membranes_are_refused():
     topology, h = scene_of_errors()
     system = mp.System(topology)
     system.add_force(mp.forces.WCA(h["points 1"], h["points 2"], 1.0, 1.0, along_surface=True))
-    with pytest.raises(mp.errors.TopologyError, match=r"'cell 1', 'cell 2'.*no way leads"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    refuses(mp.errors.TopologyError, r"'cell 1', 'cell 2'.*no way leads", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
 def test_there_must_be_an_end_and_a_switch():
@@ -345,8 +344,7 @@ def test_there_must_be_an_end_and_a_switch():
     points = h["points 1"]
     with pytest.raises(mp.errors.ParameterError, match="LennardJones: give cutoff="):
         mp.forces.LennardJones(points, points, 1.0, 1.0, along_surface=True)
-    with pytest.raises(mp.errors.ParameterError, match="give diameter="):
-        mp.forces.SoftSphere(points, points, 1.0, along_surface=True)
+    refuses(mp.errors.ParameterError, "give diameter=", mp.forces.SoftSphere, points, points, 1.0, along_surface=True)
     with pytest.raises(mp.errors.ParameterError, match="along_surface must be True or False"):
         mp.forces.SoftSphere(points, points, 1.0, 1.0, along_surface="mesh")
 

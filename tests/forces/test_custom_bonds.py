@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.forces import CustomBonds, ExternalField, HarmonicBonds, LinkLengthPenalty
@@ -162,8 +163,7 @@ def test_sympy_expressions_are_texts():
     ],
 )  # fmt: skip
 def test_what_is_refused(pairs, text, numbers, error, message):
-    with pytest.raises(error, match=message):
-        look(X, CustomBonds(pairs, text, **numbers))
+    refuses(error, message, look, X, CustomBonds(pairs, text, **numbers))
 
 
 def test_openmm_names_lead_to_it():

@@ -7,6 +7,7 @@ from dataclasses import InitVar
 
 import numpy as np
 import pytest
+from builders import refuses
 from medyanpy._kernels.forces.radial import Radial
 
 import medyanpy as mp
@@ -88,19 +89,16 @@ def test_it_acts_as_the_force_that_it_repeats():
     ],
 )
 def test_wrong_calls_are_refused(call, message):
-    with pytest.raises(ArgumentError, match=message):
-        call()
+    refuses(ArgumentError, message, call)
 
 
 def test_values_outside_of_what_is_declared_are_refused():
     with pytest.raises(mp.ParameterError, match=r"Terms: stiffness\[1\] = -1.0 but must be finite and >= 0"):
         Terms([[0, 1], [1, 2]], [1.0, -1.0])
     for wrong in ({"soft": "no"}, {"name": 3}):
-        with pytest.raises(mp.ParameterError, match=rf"Terms: {next(iter(wrong))} must be"):
-            Terms([[0, 1]], 1.0, **wrong)
+        refuses(mp.ParameterError, rf"Terms: {next(iter(wrong))} must be", Terms, [[0, 1]], 1.0, **wrong)
     force = Terms([[0, 1]], 1.0)
-    with pytest.raises(mp.ParameterError, match="pairs cannot be assigned to"):
-        force.pairs = [[1, 2]]
+    refuses(mp.ParameterError, "pairs cannot be assigned to", setattr, force, "pairs", [[1, 2]])
     assert force.pairs.tolist() == [[0, 1]]
     assert not hasattr(force, "soft")
 

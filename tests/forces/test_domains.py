@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools.domains import Domain, domain_table
@@ -98,9 +99,7 @@ def test_a_table_gives_what_can_be_set_and_cannot_be_written_to():
     force = Own(1.0, [1, 2, 3])
     force.k = 2
     assert force.parameters["k"] == 2.0
-    with pytest.raises(mp.ParameterError, match=r"Own: k = -1.0 but must be finite and >= 0"):
-        force.k = -1
-    with pytest.raises(mp.ParameterError, match=r"Own: c must have shape \(3,\), not \(2,\)"):
-        force.set(c=[1.0, 2.0])
+    refuses(mp.ParameterError, r"Own: k = -1.0 but must be finite and >= 0", setattr, force, "k", -1)
+    refuses(mp.ParameterError, r"Own: c must have shape \(3,\), not \(2,\)", force.set, c=[1.0, 2.0])
     with pytest.raises(TypeError):
         Own.domains["k"] = Domain()

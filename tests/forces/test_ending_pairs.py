@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from builders import refuses
 from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from scipy.interpolate import CubicSpline
 
@@ -191,20 +192,6 @@ def test_energy_is_kept_where_they_end_smoothly(kind):
         assert wander["truncated"] > 5.0 * wander["half"]
 
 
-@pytest.mark.parametrize("kind", KIND)
-def test_same_bits_on_any_number_of_threads_and_with_any_list(kind):
-    seen = set()
-    for threads, skin in ((1, None), (2, None), (3, 0.05), (1, 3.0)):
-        topology, beads = beads_at(drop(1500, seed=4))
-        force = forces(beads, cutoff=2.0, switch=1.5, skin=skin)[kind]
-        context = context_of(topology, force, threads=threads, timestep=2e-3)
-        context.set_velocities(np.random.default_rng(3).normal(0.0, 1.0, (1500, 3)))
-        context.step(40)
-        state = context.get_state(positions=True, energy=True)
-        seen.add((state.positions.tobytes(), state.potential_energy))
-    assert len(seen) == 1
-
-
 # Tables ----------------------------------------------------------------------------------------------------
 
 
@@ -377,12 +364,10 @@ def test_longest_timesteps_are_those_of_the_well():
 )
 def test_what_is_refused(make, message):
     topology, beads = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
-    with pytest.raises(ParameterError, match=message):
-        look(topology, make(beads))
+    refuses(ParameterError, message, look, topology, make(beads))
 
 
 def test_numbers_of_groups_that_share_beads_are_refused():
     topology, _ = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
     force = CustomPair([0, 1], [1, 2], "q1*r", cutoff=2.0, q1=[1.0, 2.0])
-    with pytest.raises(TopologyError, match="q1 has one number for each bead of a group, but bead 1 is in both"):
-        look(topology, force)
+    refuses(TopologyError, "q1 has one number for each bead of a group, but bead 1 is in both", look, topology, force)

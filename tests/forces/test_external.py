@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.forces import HarmonicTrap, UniformField
@@ -103,5 +104,4 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
 )
 def test_beads_that_do_not_fit_are_refused(make, message):
     topology, handles = scene()
-    with pytest.raises(mp.TopologyError, match=message):
-        look(topology, make(handles))
+    refuses(mp.TopologyError, message, look, topology, make(handles))

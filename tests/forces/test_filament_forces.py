@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -293,15 +294,12 @@ def test_energy_is_kept_to_second_order(closed):
 @pytest.mark.parametrize("kind", [FilamentBending, FilamentStretching, FixmanPotential])
 def test_other_handles_are_refused(kind):
     beads = mp.Topology().add_beads([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], mass=1.0)
-    with pytest.raises(TopologyError, match=rf"{kind.__name__}: filaments must be the handle of filaments, not Beads"):
-        kind(beads, 1.0)
+    refuses(TopologyError, rf"{kind.__name__}: filaments must be the handle of filaments, not Beads", kind, beads, 1.0)
 
 
 def test_what_constraints_exclude_is_refused():
-    with pytest.raises(TopologyError, match="constrained to their lengths"):
-        FilamentStretching(chains([4])[1], 1.0)
-    with pytest.raises(TopologyError, match="not constrained"):
-        FixmanPotential(chains([4], constrained=False)[1], kT=1.0)
+    refuses(TopologyError, "constrained to their lengths", FilamentStretching, chains([4])[1], 1.0)
+    refuses(TopologyError, "not constrained", FixmanPotential, chains([4], constrained=False)[1], kT=1.0)
 
 
 @pytest.mark.parametrize(
@@ -313,5 +311,4 @@ def test_what_constraints_exclude_is_refused():
     ],
 )
 def test_bad_numbers_of_fixman(arguments, message):
-    with pytest.raises(ParameterError, match=message):
-        FixmanPotential(chains([4])[1], **arguments)
+    refuses(ParameterError, message, FixmanPotential, chains([4])[1], **arguments)

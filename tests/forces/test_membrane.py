@@ -10,6 +10,7 @@ import json
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing import ForceCase, check_force
@@ -515,14 +516,12 @@ TENSION, VOLUME = mp.forces.MembraneTension, mp.forces.MembraneVolume
 )
 def test_bad_arguments_are_refused(force, mesh, arguments, message):
     membrane = mp.Topology().add_membrane(mesh, vertex_mass=1.0)
-    with pytest.raises(mp.ParameterError, match=message):
-        force(membrane, **arguments)
+    refuses(mp.ParameterError, message, force, membrane, **arguments)
 
 
 def test_an_open_membrane_has_no_volume():
     membrane = mp.Topology().add_membrane(OPEN, vertex_mass=1.0)
-    with pytest.raises(mp.TopologyError, match="has 1 border, so it encloses no volume"):
-        VOLUME(membrane, 1.0)
+    refuses(mp.TopologyError, "has 1 border, so it encloses no volume", VOLUME, membrane, 1.0)
 
 
 @pytest.mark.parametrize("force", [BENDING, AREA, TENSION, VOLUME])
@@ -530,8 +529,6 @@ def test_anything_but_a_membrane_is_refused(force):
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0]], mass=1.0)
     for wrong in (beads, CLOSED, None):
-        with pytest.raises(mp.TopologyError, match="must be the handle of a membrane"):
-            force(wrong, 1.0)
+        refuses(mp.TopologyError, "must be the handle of a membrane", force, wrong, 1.0)
     membrane = mp.Topology().add_membrane(CLOSED, vertex_mass=1.0)
-    with pytest.raises(mp.TopologyError, match="another topology"):
-        mp.System(topology).add_force(force(membrane, 1.0))
+    refuses(mp.TopologyError, "another topology", mp.System(topology).add_force, force(membrane, 1.0))

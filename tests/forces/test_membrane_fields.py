@@ -5,6 +5,7 @@ Every component of the force against an independent energy, momentum, threads an
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing.statistics import check_chi_square
@@ -216,8 +217,7 @@ def test_bad_input():
         mp.forces.MembraneField(points, np.zeros(11))
     with pytest.raises(mp.errors.ParameterError, match=r"values\[3\]"):
         mp.forces.MembraneField(points, [0.0, 1.0, 2.0, np.nan, *range(8)])
-    with pytest.raises(mp.errors.ParameterError, match="function must be callable, not 3"):
-        mp.forces.PythonMembraneField(points, 3)
+    refuses(mp.errors.ParameterError, "function must be callable, not 3", mp.forces.PythonMembraneField, points, 3)
 
 
 @pytest.mark.parametrize(
@@ -282,16 +282,14 @@ def test_texts_that_are_none(text, given, match):
     topology = mp.Topology()
     membrane = topology.add_membrane(lumpy(), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 5, mass=1.0, seed=1)
-    with pytest.raises(mp.ParameterError, match=match):
-        mp.forces.CustomMembraneField(points, text, **given)
+    refuses(mp.ParameterError, match, mp.forces.CustomMembraneField, points, text, **given)
 
 
 def test_where_the_energy_is_no_number_the_run_ends():
     def law(points, values):
         return mp.forces.CustomMembraneField(points, "log(a)", a=values)
 
-    with pytest.raises(mp.SimulationError, match="CustomMembraneField"):
-        scene(law, lumpy(), 40)[0].get_state(energy=True)
+    refuses(mp.SimulationError, "CustomMembraneField", scene(law, lumpy(), 40)[0].get_state, energy=True)
 
 
 def test_a_function_of_triangles_by_number_does_not_allow_flips():

@@ -7,6 +7,7 @@ Forces against differences of independent energies are in test_contract.py.
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.forces._stiffness import Start
@@ -192,8 +193,7 @@ def test_a_membrane_that_is_turned_inside_out_ends_the_run():
     system.add_force(F.MembraneOsmoticPressure(membrane, 100.0, 0.2, kT=4.0))
     context = mp.Context(system, mp.VerletIntegrator(1e-9))
     context.set_positions(-mesh.vertices)
-    with pytest.raises(mp.SimulationError, match="MembraneOsmoticPressure"):
-        context.step(1)
+    refuses(mp.SimulationError, "MembraneOsmoticPressure", context.step, 1)
 
 
 # Lines ----------------------------------------------------------------------------------------------------------------
@@ -416,8 +416,7 @@ CLOSED, OPEN = mp.TriangleMesh.icosphere(10.0, 1), mp.TriangleMesh.flat_sheet(3,
     ],
 )
 def test_membranes_that_will_not_do_are_refused(make, mesh, match):
-    with pytest.raises(mp.TopologyError, match=match):
-        make(mp.Topology().add_membrane(mesh, vertex_mass=1.0))
+    refuses(mp.TopologyError, match, make, mp.Topology().add_membrane(mesh, vertex_mass=1.0))
 
 
 @pytest.mark.parametrize(
@@ -433,8 +432,7 @@ def test_membranes_that_will_not_do_are_refused(make, mesh, match):
     ],
 )
 def test_numbers_that_will_not_do_are_refused(make, match):
-    with pytest.raises(mp.ParameterError, match=match):
-        make(mp.Topology().add_membrane(CLOSED, vertex_mass=1.0))
+    refuses(mp.ParameterError, match, make, mp.Topology().add_membrane(CLOSED, vertex_mass=1.0))
 
 
 # In a periodic box ----------------------------------------------------------------------------------------------------
@@ -516,5 +514,4 @@ def test_refuses_of_boxes(to, reach, words):
     if to == "beads":
         to = system.topology.add_beads([[0.0, 0.0, 9.0]], mass=1.0)
     system.add_force(F.MembraneAdhesion(sheet, to, 0.1, reach))
-    with pytest.raises(mp.ParameterError, match=words):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    refuses(mp.ParameterError, words, mp.Context, system, mp.VerletIntegrator(1e-3))

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -252,11 +253,9 @@ def test_refusals():
     mean = mp.Sites.beads(points[:1]) + bodies.sites([[0, 0, 1.0]])[:1]
     with pytest.raises(TopologyError, match="direction 1 is asked at a site that is not a single bead"):
         NormalLinks(ends[0] + ends[0], ends[1] + ends[1], mean, 1.0)
-    with pytest.raises(ParameterError, match="stiffness"):
-        NormalLinks(*ends, points[:1], -1.0)
+    refuses(ParameterError, "stiffness", NormalLinks, *ends, points[:1], -1.0)
     links = NormalLinks(*ends, points[:1], 1.0)
-    with pytest.raises(TopologyError, match="no in-triangle point"):
-        links.add(*ends, bodies.sites([[0, 0, 2.0]])[:1])
+    refuses(TopologyError, "no in-triangle point", links.add, *ends, bodies.sites([[0, 0, 2.0]])[:1])
     assert len(links) == 1
 
 

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -197,8 +198,7 @@ def all_of_them():
     ],
 )
 def test_what_is_refused(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+    refuses(error, message, make)
 
 
 @pytest.mark.parametrize("force", all_of_them(), ids=lambda force: force.name)
@@ -209,8 +209,7 @@ def test_beads_that_do_not_exist_are_refused(force):
 
 def test_constrained_filaments_are_refused():
     filament = mp.Topology().add_filament([[0.0, 0, 0], [1.0, 0, 0]], 1.0)
-    with pytest.raises(TopologyError, match=r"LinkLengthPenalty: the links of .* are constrained"):
-        LinkLengthPenalty(filament, 1.0)
+    refuses(TopologyError, r"LinkLengthPenalty: the links of .* are constrained", LinkLengthPenalty, filament, 1.0)
 
 
 # Stiffnesses --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -207,10 +208,8 @@ def test_a_joint_turned_by_almost_pi():
 def test_it_acts_on_rods():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0]], mass=1.0)
-    with pytest.raises(mp.TopologyError, match="rod must be the handle of rods, not Beads"):
-        mp.forces.RodElasticity(beads, **NUMBERS)
-    with pytest.raises(mp.TopologyError, match="rod must be the handle of rods, not Beads"):
-        mp.forces.RodLoad(beads, "end")
+    refuses(mp.TopologyError, "rod must be the handle of rods, not Beads", mp.forces.RodElasticity, beads, **NUMBERS)
+    refuses(mp.TopologyError, "rod must be the handle of rods, not Beads", mp.forces.RodLoad, beads, "end")
     with pytest.raises(mp.TopologyError, match=r"rods\[0\] must be the handle of rods, not Beads"):
         mp.forces.RodCollision([beads], 1.0, 1.0)
 
@@ -259,11 +258,9 @@ def test_couples_and_loads_that_follow(follows):
 
 def test_refusals_of_loads():
     _, rod, _ = at_rest()
-    with pytest.raises(mp.ParameterError, match="end must be \"start\" or \"end\", not 'middle'"):
-        mp.forces.RodLoad(rod, "middle")
+    refuses(mp.ParameterError, "end must be \"start\" or \"end\", not 'middle'", mp.forces.RodLoad, rod, "middle")
     _, force, _ = scene(True, closed=True)
-    with pytest.raises(mp.TopologyError, match="rings have no end"):
-        mp.forces.RodLoad(force.rod, "end")
+    refuses(mp.TopologyError, "rings have no end", mp.forces.RodLoad, force.rod, "end")
 
 
 # Excluded volume -----------------------------------------------------------------------------------------------

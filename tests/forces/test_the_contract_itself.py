@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools import quaternions
@@ -49,8 +50,7 @@ BODY = ForceCase("trap of an arm", build_on_a_body, energy_on_a_body, LENGTH)
 
 
 def fails(case, match):
-    with pytest.raises(AssertionError, match=f"^{case.name}: .*{match}"):
-        check_force(case)
+    refuses(AssertionError, f"^{case.name}: .*{match}", check_force, case)
 
 
 @pytest.mark.parametrize("case", [SOUND, BODY], ids=lambda case: case.name)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -359,8 +359,7 @@ def refused(error, message, **changed):
     beads = given.pop("beads", "bodies")
     beads = beads(topology) if callable(beads) else handles[beads]
     wall, system = given.pop("wall"), mp.System(topology)
-    with pytest.raises(error, match=message):
-        mp.Context(system_with(system, wall, beads, given), mp.VerletIntegrator(0.01))
+    refuses(error, message, mp.Context, system_with(system, wall, beads, given), mp.VerletIntegrator(0.01))
 
 
 @pytest.mark.parametrize(
@@ -403,8 +402,7 @@ def test_numbers_that_are_set_are_for_where_beads_are():
     context.set_positions([[0.0, 0, 3.0]])
     force.set(radius=3.0)
     assert context.get_state(energy=True).potential_energy == pytest.approx(3.0, rel=1e-12)
-    with pytest.raises(mp.ParameterError, match="starts 2 nm behind the wall"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    refuses(mp.ParameterError, "starts 2 nm behind the wall", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
 def test_soft_walls_take_any_start():

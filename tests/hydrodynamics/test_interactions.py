@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.linalg import eigh
 
 import medyanpy as mp
@@ -277,10 +278,8 @@ def test_repr_and_what_a_system_tells():
     with pytest.raises(mp.ParameterError, match=r"the system has RotnePrager.* already"):
         system.add_hydrodynamics(RotnePrager(ETA, balls))
     run(system, 1)
-    with pytest.raises(mp.MedyanError, match="in use by a Context"):
-        system.remove_hydrodynamics()
-    with pytest.raises(mp.ParameterError, match="cannot be assigned"):
-        water.viscosity = 1.0
+    refuses(mp.MedyanError, "in use by a Context", system.remove_hydrodynamics)
+    refuses(mp.ParameterError, "cannot be assigned", setattr, water, "viscosity", 1.0)
 
 
 TOPOLOGY = mp.Topology()
@@ -333,8 +332,7 @@ FLOOR = mp.boundaries.Plane()
 )
 def test_bad_input(arguments, error, named):
     given = {"viscosity": ETA, "handles": BALLS, **arguments}
-    with pytest.raises(error, match=named):
-        RotnePrager(given.pop("viscosity"), given.pop("handles"), **given)
+    refuses(error, named, RotnePrager, given.pop("viscosity"), given.pop("handles"), **given)
 
 
 def test_flows_that_stick_to_a_wall_are_taken():
@@ -346,14 +344,10 @@ def test_flows_that_stick_to_a_wall_are_taken():
 
 def test_wrong_systems():
     system = mp.System(TOPOLOGY)
-    with pytest.raises(mp.ParameterError, match=r"is not a hydrodynamics\.RotnePrager"):
-        system.add_hydrodynamics(3)
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        system.add_hydrodynamics(RotnePrager(ETA, ELSEWHERE))
-    with pytest.raises(mp.ParameterError, match="there are none"):
-        system.remove_hydrodynamics()
-    with pytest.raises(mp.TopologyError, match="does not take part"):
-        RotnePrager(ETA, BALLS).radius(LONG)
+    refuses(mp.ParameterError, r"is not a hydrodynamics\.RotnePrager", system.add_hydrodynamics, 3)
+    refuses(mp.TopologyError, "belongs to another topology", system.add_hydrodynamics, RotnePrager(ETA, ELSEWHERE))
+    refuses(mp.ParameterError, "there are none", system.remove_hydrodynamics)
+    refuses(mp.TopologyError, "does not take part", RotnePrager(ETA, BALLS).radius, LONG)
 
 
 class Reservoir(mp.jumps.Jump):
@@ -383,5 +377,4 @@ def test_who_is_born_and_dies_is_refused():
 
 def test_constrained_filaments_are_refused_by_d():
     system, _, _ = some()
-    with pytest.raises(mp.ParameterError, match="its links are constraints"):
-        mp.Context(system, mp.BrownianIntegrator(0.01, kT=1.0))
+    refuses(mp.ParameterError, "its links are constraints", mp.Context, system, mp.BrownianIntegrator(0.01, kT=1.0))

@@ -472,20 +472,6 @@ def test_the_normal_noise_is_not_that_of_o():
             assert not np.isclose(drawn[a], drawn[b], rtol=1e-3).any()
 
 
-@pytest.mark.parametrize("threads", [2, 3, 4])
-@pytest.mark.parametrize("twistable", [False, True])
-def test_threads_change_no_bit(threads, twistable):
-    counts = CHAINS * 12 + [301, 290]
-    both = []
-    for t in (1, threads):
-        bundle = Bundle(counts, twistable=twistable, word="BAOAB", threads=t)
-        bundle.context.set_velocities_to_temperature(kT=1.0, seed=2)
-        bundle.context.step(15)
-        both.append(bundle.look())
-    for a, b in zip(*both, strict=True):
-        assert a.tobytes() == b.tobytes()
-
-
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("n", [3, 8, 20, 400])
 @pytest.mark.parametrize("twistable", [False, True])

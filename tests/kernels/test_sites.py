@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 from medyanpy._kernels.core.accumulate import Accumulator
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.sites import SiteTable
@@ -337,8 +338,7 @@ def test_sites_cannot_be_changed():
     assert sites.bead_numbers.tolist() == [3, 4]
     with pytest.raises(AttributeError):
         sites.weights = None
-    with pytest.raises(mp.ParameterError, match=r"make them by Sites\.beads"):
-        mp.Sites()
+    refuses(mp.ParameterError, r"make them by Sites\.beads", mp.Sites)
 
 
 @pytest.mark.parametrize(
@@ -369,8 +369,7 @@ def test_sites_cannot_be_changed():
     ],
 )
 def test_what_is_refused(make, error, text):
-    with pytest.raises(error, match=text):
-        make()
+    refuses(error, text, make)
 
 
 def test_rounding_of_weights_is_no_error():
@@ -384,8 +383,7 @@ def test_handles_of_two_topologies_do_not_mix(scene):
     _, beads, _ = scene
     other = mp.Topology().add_beads([[0.0, 0, 0]], mass=1.0)
     for make in (lambda: mp.Sites.beads([beads, other]), lambda: mp.Sites.beads(beads) + mp.Sites.beads(other)):
-        with pytest.raises(mp.TopologyError, match="belong to different topologies"):
-            make()
+        refuses(mp.TopologyError, "belong to different topologies", make)
 
 
 def test_weights_that_miss_their_sum_push_nothing_away():

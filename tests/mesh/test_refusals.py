@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.errors import MeshError
 from medyanpy.mesh import DefectPlace, TriangleMesh
@@ -210,5 +211,4 @@ def test_only_the_first_places_are_named_but_all_are_counted():
 
 
 def test_a_mesh_error_is_a_value_error():
-    with pytest.raises(ValueError, match="there are no faces"):
-        TriangleMesh(np.eye(3), [])
+    refuses(ValueError, "there are no faces", TriangleMesh, np.eye(3), [])

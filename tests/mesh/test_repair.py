@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.errors import MeshError
 from medyanpy.mesh import RepairReport, TriangleMesh
@@ -46,8 +47,7 @@ def test_needles_between_coincident_vertices_are_collapsed_without_a_slit():
     faces = np.concatenate([faces, [[a, after, 42], [before, a, 42]]])
     assert b in (before, after)
     assert g != f
-    with pytest.raises(MeshError, match="2 faces have zero area"):
-        TriangleMesh(x, faces)
+    refuses(MeshError, "2 faces have zero area", TriangleMesh, x, faces)
     mesh, report = TriangleMesh.repair(x, faces)
     assert report.actions == {"coincident_vertices_merged": 1, "zero_area_faces_dropped": 2}
     np.testing.assert_array_equal(mesh.faces, SPHERE.faces)
@@ -85,8 +85,7 @@ def test_faces_round_an_edge_are_joined_in_pairs_up_to_64_of_them(n, loose):
 
 
 def test_nothing_left_is_an_error():
-    with pytest.raises(MeshError, match="nothing is left of this mesh"):
-        TriangleMesh.repair(np.eye(3), [[0, 0, 1], [1, 2, 2]])
+    refuses(MeshError, "nothing is left of this mesh", TriangleMesh.repair, np.eye(3), [[0, 0, 1], [1, 2, 2]])
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,7 @@ def test_nothing_left_is_an_error():
     ],
 )
 def test_what_no_rule_can_mend_is_still_refused(vertices, faces, message):
-    with pytest.raises(MeshError, match=message):
-        TriangleMesh.repair(vertices, faces)
+    refuses(MeshError, message, TriangleMesh.repair, vertices, faces)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -168,8 +166,7 @@ def neck(height):
 
 def test_a_neck_of_two_edges_is_kept_by_subdividing_one():
     x, faces = neck(height=3.0)
-    with pytest.raises(MeshError, match="1 edge with more than two faces"):
-        TriangleMesh(x, faces)
+    refuses(MeshError, "1 edge with more than two faces", TriangleMesh, x, faces)
     mesh, report = TriangleMesh.repair(x, faces)
     assert report.actions == {"branching_edges_cut": 1, "edges_subdivided": 1}
     assert (len(mesh.components), len(mesh.borders), mesh.genus, mesh.euler_characteristic) == (1, 2, 0, 0)

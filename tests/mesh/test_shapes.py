@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh, shapes
@@ -194,8 +195,7 @@ def test_red_blood_cell_triangles_are_good(argument):
     ],
 )
 def test_bad_arguments_are_named_with_their_bound(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
+    refuses(ParameterError, message, make)
 
 
 def test_both_spheres_agree_on_the_icosahedron():

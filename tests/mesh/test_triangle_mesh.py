@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy import stats
 
 from medyanpy.errors import MeshError, ParameterError
@@ -47,8 +48,7 @@ def test_input_is_copied():
 
 
 def test_attributes_cannot_be_set_or_deleted(wobbly):
-    with pytest.raises(AttributeError, match="immutable: vertices cannot be set"):
-        wobbly.vertices = 0
+    refuses(AttributeError, "immutable: vertices cannot be set", setattr, wobbly, "vertices", 0)
     with pytest.raises(AttributeError, match="immutable: faces cannot be deleted"):
         del wobbly.faces
 
@@ -186,8 +186,7 @@ def test_scaled_and_translated(wobbly):
     ],
 )
 def test_bad_arguments_are_refused(wobbly, call, error, message):
-    with pytest.raises(error, match=message):
-        call(wobbly)
+    refuses(error, message, call, wobbly)
 
 
 def test_samples_lie_in_their_triangles(wobbly):
@@ -275,5 +274,4 @@ def test_a_closed_mesh_knows_what_it_contains(wobbly):
     assert wobbly.contains(np.empty((0, 3))).shape == (0,)
     with pytest.raises(MeshError, match="contains is not defined: the mesh has 1 border,"):
         TriangleMesh.flat_sheet(4, 4, 1.0).contains([[0.0, 0, 0]])
-    with pytest.raises(ParameterError, match=r"TriangleMesh.contains: points\[1\]"):
-        torus.contains([[0.0, 0, 0], [0, np.nan, 0]])
+    refuses(ParameterError, r"TriangleMesh.contains: points\[1\]", torus.contains, [[0.0, 0, 0], [0, np.nan, 0]])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, check_variance, thermal
@@ -101,8 +102,7 @@ def test_the_two_ways_of_saying_it_and_what_is_refused():
     for handle in (a, b):
         assert handle.friction.tolist() == [1.0, 2.0, 3.0]
         assert handle.friction_along.tolist() == [0.5, 0.5, 0.5]
-    with pytest.raises(mp.ParameterError, match="not both"):
-        topology.add_filament(nodes, 1.0, (0.5, 1.0), node_friction_along=0.5)
+    refuses(mp.ParameterError, "not both", topology.add_filament, nodes, 1.0, (0.5, 1.0), node_friction_along=0.5)
     with pytest.raises(mp.ParameterError, match=r"add_filament: node_friction along the filament = -1\.0 but must"):
         topology.add_filament(nodes, 1.0, (-1.0, 1.0))
     again = mp.deserialize(mp.serialize(topology))

@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -73,10 +74,8 @@ def test_existing_files_are_refused(tmp_path):
     (tmp_path / "c").write_text("precious")
     with pytest.raises(mp.ParameterError, match=r"c exists; give overwrite=True to replace it$"):
         mp.reporters.CheckpointReporter(tmp_path / "c", 1)
-    with pytest.raises(mp.ParameterError, match="is a folder"):
-        mp.reporters.CheckpointReporter(tmp_path, 1)
-    with pytest.raises(mp.ParameterError, match="does not exist"):
-        mp.reporters.CheckpointReporter(tmp_path / "nowhere" / "c", 1)
+    refuses(mp.ParameterError, "is a folder", mp.reporters.CheckpointReporter, tmp_path, 1)
+    refuses(mp.ParameterError, "does not exist", mp.reporters.CheckpointReporter, tmp_path / "nowhere" / "c", 1)
     assert (tmp_path / "c").read_text() == "precious"
 
 
@@ -119,14 +118,12 @@ def test_damaged_files_are_refused(tmp_path):
     for damage in damages:
         path.write_bytes(damage)
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=r"c is damaged|c is not a checkpoint, or has lost its end"):
-                read(path)
+            refuses(mp.ParameterError, r"c is damaged|c is not a checkpoint, or has lost its end", read, path)
     assert content(simulation) == before
     path.write_bytes(whole)
     simulation.load_checkpoint(path)
     for read in (simulation.load_checkpoint, mp.Simulation.resume):
-        with pytest.raises(mp.ParameterError, match="nowhere does not exist"):
-            read(tmp_path / "nowhere")
+        refuses(mp.ParameterError, "nowhere does not exist", read, tmp_path / "nowhere")
 
 
 def forge(path, change, drop=(), replace=()):
@@ -177,8 +174,7 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
             if message is None:
                 read(path)
                 continue
-            with pytest.raises(mp.ParameterError, match=message):
-                read(path)
+            refuses(mp.ParameterError, message, read, path)
     assert content(simulation) == before
 
     def only_integrator(head):
@@ -198,23 +194,20 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
         wrong = as_file(np.array(wrong, None if 0.5 in wrong else np.int32))
         forge(path, lambda head: head, replace={"state/triangle.npy": wrong})
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=message):
-                read(path)
+            refuses(mp.ParameterError, message, read, path)
     three = as_file(np.zeros(3))
     fortran = as_file(np.zeros((2, 2), order="F"))
     for wrong in (three, three.replace(b"(3,)", b"(9,)"), three[:-1], three + b"x", b"x", fortran):
         simulation.save_checkpoint(path)
         forge(path, lambda head: head, replace={"state/x.npy": wrong})
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=r"not a checkpoint, or is damaged|c: checkpoint: x is"):
-                read(path)
+            refuses(mp.ParameterError, r"not a checkpoint, or is damaged|c: checkpoint: x is", read, path)
     assert content(simulation) == before
 
     simulation.save_checkpoint(path)
     forge(path, only_integrator)
     for read in (simulation.load_checkpoint, mp.Simulation.resume):
-        with pytest.raises(mp.ParameterError, match=r"not (the document )?of a Simulation"):
-            read(path)
+        refuses(mp.ParameterError, r"not (the document )?of a Simulation", read, path)
 
 
 def test_a_checkpoint_is_an_archive_of_numpy(tmp_path):
@@ -423,8 +416,7 @@ def test_a_checkpoint_is_replaced_in_one_move(tmp_path, monkeypatch):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no space"):
-        simulation.save_checkpoint(path)
+    refuses(OSError, "no space", simulation.save_checkpoint, path)
     assert path.read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
 

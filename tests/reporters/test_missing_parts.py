@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.cli import main
@@ -100,8 +101,7 @@ def test_parts_of_another_run_with_the_same_numbers(run, tmp_path):
     other = written(tmp_path / "other" / "run.h5", seed=2)
     for number in (2, 3):
         shutil.copy(hdf5.part_of(other, number), hdf5.part_of(run, number))
-        with pytest.raises(mp.ParameterError, match=r"with other positions .* of different runs"):
-            mp.Trajectory(run)
+        refuses(mp.ParameterError, r"with other positions .* of different runs", mp.Trajectory, run)
         written(run.with_name("fresh.h5"))
         shutil.copy(hdf5.part_of(run.with_name("fresh.h5"), number), hdf5.part_of(run, number))
         for there in run.parent.glob("fresh*"):
@@ -217,8 +217,7 @@ def test_a_classic_file_that_is_cut_short_is_damaged(tmp_path):
     content = copy.read_bytes()
     for size in (len(content) - 100, len(content) // 2, 200, 48):
         copy.write_bytes(content[:size])
-        with pytest.raises(mp.ParameterError, match=r"copy\.h5 is .*damaged"):
-            mp.Trajectory(copy)
+        refuses(mp.ParameterError, r"copy\.h5 is .*damaged", mp.Trajectory, copy)
 
 
 def test_files_of_other_programs_are_not_called_damaged(tmp_path):
@@ -263,5 +262,4 @@ def test_bonds_of_another_shape_are_named(tmp_path, shape):
     with mp.Trajectory(path) as trajectory, pytest.raises(mp.ParameterError, match=said):
         _ = trajectory[0].bonds
     for ending in ("xyz", "pdb"):
-        with pytest.raises(mp.ParameterError, match="is damaged"):
-            mp.export(path, tmp_path / f"run.{ending}")
+        refuses(mp.ParameterError, "is damaged", mp.export, path, tmp_path / f"run.{ending}")

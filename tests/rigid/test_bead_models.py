@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -220,5 +221,4 @@ def test_mirror_images_couple_oppositely(rng):
     ],
 )
 def test_refusals(call, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        call()
+    refuses(mp.ParameterError, message, call)

@@ -5,6 +5,7 @@ from itertools import permutations
 import mpmath
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import rigid
@@ -128,5 +129,4 @@ def test_inertia():
     ],
 )
 def test_refusals(call, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        call()
+    refuses(mp.ParameterError, message, call)

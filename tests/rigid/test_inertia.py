@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -122,5 +123,4 @@ def test_friction_in_the_body_frame(rng):
     ],
 )
 def test_refusals(call, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        call()
+    refuses(mp.ParameterError, message, call)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 from scipy.special import struve, y0, yv
 
@@ -71,8 +72,7 @@ def test_upright():
     # Within a hair of straight down all turns about x are as good.
     np.testing.assert_allclose(turned, unit, atol=2e-6)
     np.testing.assert_allclose(turned[:50], unit[:50], atol=1e-14)
-    with pytest.raises(ParameterError, match=r"normals\[1\] has length 0"):
-        mp.rigid.upright([[1.0, 0, 0], [0.0, 0, 0]])
+    refuses(ParameterError, r"normals\[1\] has length 0", mp.rigid.upright, [[1.0, 0, 0], [0.0, 0, 0]])
 
 
 def test_normals_of_points():
@@ -102,5 +102,4 @@ def test_the_preset():
     )
     with pytest.raises(ParameterError, match=r"2 viscosity radius / surface_viscosity = 0.6 but must be <= 0.1"):
         mp.presets.transmembrane_protein(3.0, 12.0, surface_viscosity=1e-8)
-    with pytest.raises(ParameterError, match="height"):
-        mp.presets.transmembrane_protein(3.0, 0.0, surface_viscosity=1e-6)
+    refuses(ParameterError, "height", mp.presets.transmembrane_protein, 3.0, 0.0, surface_viscosity=1e-6)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -236,8 +237,7 @@ def test_enclosing_ellipsoids(seed):
 def test_points_in_a_plane_have_no_ellipsoid(rng):
     flat = rng.normal(size=(20, 3)) * [1.0, 1.0, 0.0]
     for x in (flat, flat[:3], np.zeros((5, 3))):
-        with pytest.raises(mp.ParameterError, match="lie in a plane, or are fewer than four"):
-            rigid.enclosing_ellipsoid(x)
+        refuses(mp.ParameterError, "lie in a plane, or are fewer than four", rigid.enclosing_ellipsoid, x)
 
 
 def test_ligands_go_with_the_nearest_domain(rng):
@@ -283,11 +283,9 @@ def test_what_is_refused(three, rng):
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(**three.arguments())
     single = rigid.from_structure(structure, ETA, model="residues")
-    with pytest.raises(mp.ParameterError, match="a molecule of one body has no linkers"):
-        single.links(bodies)
+    refuses(mp.ParameterError, "a molecule of one body has no linkers", single.links, bodies)
     others = topology.add_rigid_bodies(**single.arguments(np.eye(3)[:2]))
-    with pytest.raises(mp.ParameterError, match="2 bodies are not copies of a molecule of 3"):
-        three.links(others)
+    refuses(mp.ParameterError, "2 bodies are not copies of a molecule of 3", three.links, others)
     with pytest.raises(mp.ParameterError, match=r"orientations\[1\] has length 2"):
         three.arguments(np.eye(3)[:2], [[1.0, 0, 0, 0], [2.0, 0, 0, 0]])
     assert repr(three) == f"RigidMolecule({structure!r} of 3 domains, {len(three.linkers.stiffness)} linkers)"

@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import rigid
@@ -119,8 +120,7 @@ def test_models_and_chains_are_chosen(tmp_path):
     for k in (1, 2):
         models += [f"MODEL     {k:4d}", *peptide(y=20.0 * k), *peptide(("GLY", "ALA"), "B", y=40.0), "ENDMDL"]
     path = written(tmp_path, models)
-    with pytest.raises(mp.ParameterError, match="has 2 models: say which, model=1 to 2"):
-        rigid.read_structure(path, gaps="allow")
+    refuses(mp.ParameterError, "has 2 models: say which, model=1 to 2", rigid.read_structure, path, gaps="allow")
     second = rigid.read_structure(path, model=2, chains="A", gaps="allow")
     np.testing.assert_allclose(second.positions[0], [0.0, 4.0, 0.0])
     assert second.chains == ("A",)
@@ -128,10 +128,8 @@ def test_models_and_chains_are_chosen(tmp_path):
     assert rigid.read_structure(path, model=1, chains=["B"], gaps="allow").chains == ("B",)
     # Ends of chains, and where residues are not bound.
     assert rigid.read_structure(path, model=1, gaps="allow").breaks[[0, 3]].all()
-    with pytest.raises(mp.ParameterError, match="model = 3"):
-        rigid.read_structure(path, model=3)
-    with pytest.raises(mp.ParameterError, match="has no chain 'C', but 'A', 'B'"):
-        rigid.read_structure(path, model=1, chains="C")
+    refuses(mp.ParameterError, "model = 3", rigid.read_structure, path, model=3)
+    refuses(mp.ParameterError, "has no chain 'C', but 'A', 'B'", rigid.read_structure, path, model=1, chains="C")
 
 
 def test_ligands_are_refused_by_name_or_treated_as_said(tmp_path):
@@ -172,25 +170,19 @@ def test_gaps_are_refused_by_name_or_allowed(tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_no_protein(tmp_path, lines, text):
-    with pytest.raises(mp.ParameterError, match=text):
-        rigid.read_structure(written(tmp_path, lines), gaps="allow")
+    refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, lines), gaps="allow")
 
 
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(mp.ParameterError, match="there is no file"):
-        rigid.read_structure(tmp_path / "nothing.pdb")
-    with pytest.raises(mp.ParameterError, match=r"must end in one of \.pdb"):
-        rigid.read_structure(tmp_path / "protein.xyz")
+    refuses(mp.ParameterError, "there is no file", rigid.read_structure, tmp_path / "nothing.pdb")
+    refuses(mp.ParameterError, r"must end in one of \.pdb", rigid.read_structure, tmp_path / "protein.xyz")
     (tmp_path / "text.cif").write_text("this is a letter\n")
-    with pytest.raises(mp.ParameterError, match="is not an mmCIF file"):
-        rigid.read_structure(tmp_path / "text.cif")
+    refuses(mp.ParameterError, "is not an mmCIF file", rigid.read_structure, tmp_path / "text.cif")
     (tmp_path / "broken.pdb").write_bytes(b"ATOM  \xff\xfe\x00 nothing here\n" * 20)
-    with pytest.raises(mp.ParameterError, match=r"broken\.pdb"):
-        rigid.read_structure(tmp_path / "broken.pdb")
+    refuses(mp.ParameterError, r"broken\.pdb", rigid.read_structure, tmp_path / "broken.pdb")
     name = written(tmp_path, peptide(), "name.pdb")
     name.write_bytes(name.read_bytes().replace(b"ALA A   2", b"A\xd2A A   2"))
-    with pytest.raises(mp.ParameterError, match=r"a name is not text|is no PDB file"):
-        rigid.read_structure(name, gaps="allow")
+    refuses(mp.ParameterError, r"a name is not text|is no PDB file", rigid.read_structure, name, gaps="allow")
     for name, value in (("ligands", "burn"), ("gaps", "fill")):
         with pytest.raises(mp.ParameterError, match=f"{name} = '{value}' but must be one of"):
             rigid.read_structure(tmp_path / "x.pdb", **{name: value})

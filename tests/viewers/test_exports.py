@@ -10,6 +10,7 @@ from itertools import pairwise
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.files.exports import exporting
@@ -554,8 +555,7 @@ def test_a_source_that_is_damaged_inside(run, tmp_path):
         file.seek(chunk.byte_offset + chunk.size // 2)
         file.write(bytes(200))
     out.write_bytes(b"of before")
-    with pytest.raises(mp.ParameterError, match="is damaged: positions"):
-        mp.export(broken, out, overwrite=True)
+    refuses(mp.ParameterError, "is damaged: positions", mp.export, broken, out, overwrite=True)
     assert out.read_bytes() == b"of before"
     assert set(tmp_path.iterdir()) == {broken, out}
 
@@ -614,8 +614,7 @@ def test_bad_input(run, tmp_path, what):
     given = {"source": "run.h5", "out": "run.xyz"} | change
     for key in ("source", "out"):
         given[key] = tmp_path / given[key] if isinstance(given[key], str) else given[key]
-    with pytest.raises(mp.ParameterError, match=message):
-        mp.export(**given)
+    refuses(mp.ParameterError, message, mp.export, **given)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -626,8 +625,7 @@ def test_a_trajectory_is_not_replaced_by_its_export(run, tmp_path):
     link = tmp_path / "link.xyz"
     link.symlink_to(own)
     for out in (own, link):
-        with pytest.raises(mp.ParameterError, match="is the trajectory itself"):
-            mp.export(own, out, overwrite=True)
+        refuses(mp.ParameterError, "is the trajectory itself", mp.export, own, out, overwrite=True)
     assert own.read_bytes() == run.path.read_bytes()
 
 

@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.visualize import draw, figures, renderer, scene
@@ -177,8 +178,7 @@ def test_spheres_that_cannot_be_drawn():
         ({"dimers": (np.zeros((1, 3)), 0.0)}, r"radii\S* = 0"),
         ({"dimers": (np.zeros((1, 2)), 1.0)}, "centers must have shape"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            draw(simulation, spheres=spheres, size=SIZE)
+        refuses(mp.ParameterError, message, draw, simulation, spheres=spheres, size=SIZE)
 
 
 def test_the_spheres_of_a_molecule():
@@ -192,10 +192,8 @@ def test_the_spheres_of_a_molecule():
         ((centers, radii),) = molecule.spheres(model)
         np.testing.assert_allclose(molecule.bodies[0].to_space(centers), alpha, atol=1e-12)
         np.testing.assert_array_equal(radii, np.full(n, radius))
-    with pytest.raises(mp.ParameterError, match="model = 'sphere' but must be one of 'atoms', 'residues'"):
-        molecule.spheres("sphere")
-    with pytest.raises(mp.ParameterError, match="the molecule of a preset holds no structure"):
-        mp.presets.adenylate_kinase().spheres()
+    refuses(mp.ParameterError, "model = 'sphere' but must be one of 'atoms', 'residues'", molecule.spheres, "sphere")
+    refuses(mp.ParameterError, "the molecule of a preset holds no structure", mp.presets.adenylate_kinase().spheres)
     # In a picture as well.
     topology = mp.Topology()
     topology.add_rigid_bodies(**molecule.arguments(mass_scale=1e6), name="helix")
@@ -372,8 +370,7 @@ def test_opacity_colours_and_edges():
         ({"colors": ["red"]}, "colors must be a dict"),
         ({"opacity": 1.5}, "opacity = 1.5"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            draw(simulation, **wrong, **options)
+        refuses(mp.ParameterError, message, draw, simulation, **wrong, **options)
 
 
 @pytest.mark.parametrize("of", ["vertices", "faces"])
