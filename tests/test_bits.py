@@ -49,9 +49,8 @@ def vesicle():
     topology = mp.Topology()
     topology.add_beads(rng.normal(0.0, 2.0, (18000, 3)), mass=1.0, friction=0.3, name="solvent")
     membrane = topology.add_membrane(sphere(20.0, 5), vertex_mass=1.0, vertex_friction=0.5)
-    points = topology.add_intriangle_points(
-        membrane, 6500, mass=rng.uniform(0.5, 1.0, 6500), friction=rng.uniform(0.0, 1.0, 6500), seed=3
-    )
+    points = topology.add_intriangle_points(membrane, 6500, mass=rng.uniform(0.5, 1.0, 6500),
+                                            friction=rng.uniform(0.0, 1.0, 6500), seed=3)  # fmt: skip
     topology.add_balls(rng.normal(0.0, 3.0, (50, 3)), 0.5, mass=2.0, friction=1.0)
     system = mp.System(topology)
     system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
@@ -290,10 +289,8 @@ def chains_and_rings(rng, **options):
     topology = mp.Topology()
     for closed, counts in ((False, [*rng.integers(2, 40, 70), 601]), (True, [*rng.integers(3, 40, 50), 600])):
         n = int(sum(counts))
-        topology.add_filaments(
-            [nodes(m, closed) for m in counts], rng.uniform(0.5, 2.0, n), rng.uniform(0.0, 5.0, n), closed=closed,
-            fixed_nodes=np.cumsum(counts)[:9], **options,
-        )  # fmt: skip
+        topology.add_filaments([nodes(m, closed) for m in counts], rng.uniform(0.5, 2.0, n), rng.uniform(0.0, 5.0, n),
+                               closed=closed, fixed_nodes=np.cumsum(counts)[:9], **options)  # fmt: skip
     return topology
 
 
@@ -325,18 +322,16 @@ def shapes_that_collide():
     x *= rng.uniform(5.0, 9.0, (300, 1)) / np.linalg.norm(x, axis=1)[:, None]
     bodies = topology.add_rigid_bodies(x, q, 1.0, (0.5, 0.5, 0.2), (0.3, 0.5))
     axes = rng.uniform(0.3, 1.5, (300, 3))
-    system.add_force(
-        forces.EllipsoidCollisions(bodies, shapes, 2.0, axes, [0.3, 0.2, None, 0.25], form="soft", skin=0.15)
-    )
+    system.add_force(forces.EllipsoidCollisions(bodies, shapes, 2.0, axes, [0.3, 0.2, None, 0.25], form="soft",
+                                                skin=0.15))  # fmt: skip
     system.add_force(forces.MembraneEdgeSprings(membrane, 30.0, group=1))
     return system
 
 
 def twistable_filaments():
     """With all that acts on them inside."""
-    topology = chains_and_rings(
-        np.random.default_rng(17), directors="parallel", director_mass=0.7, director_friction=0.4
-    )
+    topology = chains_and_rings(np.random.default_rng(17), directors="parallel", director_mass=0.7,
+                                director_friction=0.4)  # fmt: skip
     system = mp.System(topology)
     for handle in topology.handles:
         if isinstance(handle, mp.topology.Filaments):
@@ -389,11 +384,8 @@ def beads_that_feel_each_other_along_a_surface():
     ]
     system = mp.System(topology)
     for i, (handle, (*_, cutoff)) in enumerate(zip(handles, shapes, strict=True)):
-        system.add_force(
-            forces.Ricker(
-                handle, handle, 0.3, 0.5 * cutoff, cutoff=cutoff, skin=0.1, along_surface=True, group=i % 2, name=f"{i}"
-            )
-        )
+        system.add_force(forces.Ricker(handle, handle, 0.3, 0.5 * cutoff, cutoff=cutoff, skin=0.1, along_surface=True,
+                                       group=i % 2, name=f"{i}"))  # fmt: skip
     return system
 
 
@@ -409,9 +401,8 @@ def constraints_of_its_own():
     chains = topology.add_filaments(x + 30.0, 1.0, 0.3)
     directors = np.cross(np.diff(x, axis=1), rng.normal(size=(n, 3, 3))).reshape(-1, 3)
     directors /= np.linalg.norm(directors, axis=1)[:, None]
-    twistable = topology.add_filaments(
-        x - 30.0, 1.0, 0.3, directors=directors, director_mass=1.0, director_friction=0.2, name="twistable"
-    )
+    twistable = topology.add_filaments(x - 30.0, 1.0, 0.3, directors=directors, director_mass=1.0,
+                                       director_friction=0.2, name="twistable")  # fmt: skip
     sphere = mp.surfaces.Sphere(6.0)
     walkers = topology.add_surface_points(sphere, sphere.sample(400, 2), 1.0, 0.4)
     net = np.arange(100).reshape(10, 10)
@@ -519,9 +510,8 @@ def rods(free):
             root = rng.normal(size=(2, 6, 6))
             tensors = (root @ root.transpose(0, 2, 1) / 3.0 + np.eye(6))[rng.integers(0, 2, n)]
             along = {"friction": tensors} if name == "rods" else {"friction": (1.0, 2.0), "rotational_friction": 1.0}
-            handle = topology.add_rods(
-                *shapes(counts, closed), 0.5, 2.0, [1.0, 1.0, 1.5], ends=ends, closed=closed, name=name, **along
-            )
+            handle = topology.add_rods(*shapes(counts, closed), 0.5, 2.0, [1.0, 1.0, 1.5], ends=ends, closed=closed,
+                                       name=name, **along)  # fmt: skip
             handles.append(handle)
             numbers = ((3.0, 4.0), 5.0, (2.0, 1.0), 3.0)
             if closed:
@@ -564,9 +554,8 @@ def suspension(wall=None):
         if wall is None:
             # Not rigid: a shear would turn these bodies in ways that are not known.
             flow[0, 1], flow[1, 0] = -0.3, 0.3
-        system.add_hydrodynamics(
-            mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow, tolerance=1e-3)
-        )
+        system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow,
+                                                              tolerance=1e-3))  # fmt: skip
         return system
 
     return build
@@ -662,11 +651,7 @@ def membranes():
 
 
 # Kicks that solve equations, which words with groups refuse.
-COARSE = {
-    "molecules, implicit kick": molecules,
-    "a net, implicit kick": net,
-    "membranes, implicit kick": membranes,
-}
+COARSE = {"molecules, implicit kick": molecules, "a net, implicit kick": net, "membranes, implicit kick": membranes}
 COARSE_WORDS = ["BAGOGAB", "OBABO"]
 KICKS = {
     "molecules, implicit kick": mp.kicks.ZhangSkeel(0.3),
@@ -844,9 +829,8 @@ def test_no_kernel_rounds_a_product_and_a_sum_at_once():
     fused = re.compile(r"\bvfn?m(add|sub)")
     found = []
     for path in sorted(Path(selected.__file__).parent.rglob("*.so")):
-        listing = subprocess.run(
-            ["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True
-        ).stdout
+        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True,
+                                 check=True).stdout  # fmt: skip
         found += [f"{path.parent.name}/{path.name}: {line}" for line in listing.splitlines() if fused.search(line)]
     assert found == []
 
@@ -883,9 +867,8 @@ def marked(kind, word, way):
     return pytest.param(kind, word, way, marks=marks if usual(kind, word, way) else [*marks, pytest.mark.long])
 
 
-@pytest.mark.parametrize(
-    ("kind", "word", "way"), [marked(kind, word, way) for kind, word in CASES for way in WAYS | LONG_WAYS]
-)
+@pytest.mark.parametrize(("kind", "word", "way"),
+                         [marked(kind, word, way) for kind, word in CASES for way in WAYS | LONG_WAYS])  # fmt: skip
 def test_matrix(kind, word, way, tmp_path):
     assert_same(run(kind, word, (WAYS | LONG_WAYS)[way], tmp_path), reference(kind, word))
 
@@ -900,9 +883,8 @@ def marked_pair(pair, word, way):
     return pytest.param(pair, word, way, marks=[] if is_usual else [pytest.mark.slow, pytest.mark.long])
 
 
-@pytest.mark.parametrize(
-    ("pair", "word", "way"), [marked_pair(*case) for case in itertools.product(PAIRS, PAIR_WORDS, WAYS)]
-)
+@pytest.mark.parametrize(("pair", "word", "way"),
+                         [marked_pair(*case) for case in itertools.product(PAIRS, PAIR_WORDS, WAYS)])  # fmt: skip
 def test_pairs_of_jumps(pair, word, way, tmp_path):
     """Restarts, looks, edits, threads and cuts leave the bits of jumps beside jumps, boxes, ramps and edits."""
     how = WAYS[way]
@@ -971,13 +953,9 @@ def of_variant():
     @functools.cache
     def run_half(isa, half):
         numbers = [str(i) for i in range(half, len(CASES), 2)]
-        return subprocess.run(
-            [sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent), *numbers],
-            env={**os.environ, "MEDYANPY_ISA": isa},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return subprocess.run([sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent), *numbers],
+                              env={**os.environ, "MEDYANPY_ISA": isa}, capture_output=True, text=True,
+                              check=False)  # fmt: skip
 
     def ask(isa, case):
         number = CASES.index(case)

@@ -12,9 +12,8 @@ from medyanpy.errors import SimulationError, TopologyError
 SIDE = 8.0
 
 
-def sheet(
-    word="JBAOABJ", n=4, stiffness=16.0, seed=3, threads=1, timestep=0.02, barostat=True, points=0, mass=1.0, **more
-):
+def sheet(word="JBAOABJ", n=4, stiffness=16.0, seed=3, threads=1, timestep=0.02, barostat=True, points=0, mass=1.0,
+          **more):  # fmt: skip
     """A sheet that closes through a small box, at a tension that is too much for its springs."""
     mesh = mp.TriangleMesh.flat_sheet(n, n, 1.0, periodic=True)
     topology = mp.Topology()

@@ -24,9 +24,8 @@ def everything(threads=1, seed=3, tension=0.2, friction=1.0, word="JBAGOGABJ", f
     lattice = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0), [1.5], indexing="ij"), -1).reshape(-1, 3)
     above = 1.7 * (lattice * [1.0, 1.0, 0.0]) + [-3.0, -2.8, 1.5] + rng.normal(0.0, 0.05, lattice.shape)
     beads = topology.add_beads(above, mass=1.0, friction=friction, name="beads")
-    chain = topology.add_filament(
-        np.arange(6)[:, None] * [0.9, 0.1, 0.0] + [2.0, 0.0, 4.0], node_mass=1.0, node_friction=friction, name="chain"
-    )
+    chain = topology.add_filament(np.arange(6)[:, None] * [0.9, 0.1, 0.0] + [2.0, 0.0, 4.0], node_mass=1.0,
+                                  node_friction=friction, name="chain")  # fmt: skip
     system = mp.System(topology, box=(*mesh.box[:2], None))
     system.add_force(mp.forces.MembraneBending(sheet, 5.0))
     system.add_force(mp.forces.MembraneTether(sheet, 80.0, 1.0, l_min=0.4, l_max=1.7))

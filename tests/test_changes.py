@@ -41,19 +41,14 @@ def open_space():
     bare = topology.add_beads(line(4, [0.0, 0, 0]), mass=1.0, friction=0.5, name="beads")
     balls = topology.add_balls(2.0 * line(3, [0.0, 5, 0]), 0.4, mass=1.0, friction=0.5, name="balls")
     chains = topology.add_filaments([line(4, [0.0, 10, 0]), line(4, [0.0, 12, 0])], 1.0, 0.5, name="filaments")
-    twistable = topology.add_filaments(
-        [line(4, [0.0, 20, 0]), line(5, [0.0, 23, 0])], 1.0, 0.5, directors="parallel", director_mass=0.5,
-        director_friction=0.3, name="twistable",
-    )  # fmt: skip
+    twistable = topology.add_filaments([line(4, [0.0, 20, 0]), line(5, [0.0, 23, 0])], 1.0, 0.5, directors="parallel",
+                                       director_mass=0.5, director_friction=0.3, name="twistable")  # fmt: skip
     uneven = topology.add_filaments([line(4, [0.0, 30, 0])], 1.0, (0.3, 0.6), name="uneven")
-    bodies = topology.add_rigid_bodies(
-        2.0 * line(3, [0.0, 40, 0]), [TURN] * 3, 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name="bodies"
-    )
+    bodies = topology.add_rigid_bodies(2.0 * line(3, [0.0, 40, 0]), [TURN] * 3, 1.0, [1.0, 1.5, 2.0], (0.4, 0.6),
+                                       name="bodies")  # fmt: skip
     nodes, frames = mp.rods.uniform(4, 1.0)
-    rod = topology.add_rods(
-        [nodes + [0.0, 50, 0], nodes + [0.0, 54, 0]], [frames, frames], 1.0, 1.0, [1.0, 1.0, 1.5], 1.0,
-        rotational_friction=0.3, name="rods",
-    )  # fmt: skip
+    rod = topology.add_rods([nodes + [0.0, 50, 0], nodes + [0.0, 54, 0]], [frames, frames], 1.0, 1.0, [1.0, 1.0, 1.5],
+                            1.0, rotational_friction=0.3, name="rods")  # fmt: skip
     sphere = mp.surfaces.Sphere(3.0, center=[0.0, 60.0, 0.0])
     walkers = topology.add_surface_points(sphere, [[3.0, 60, 0], [0.0, 63, 0]], 1.0, 0.4, name="walkers")
     mesh = mp.TriangleMesh.icosphere(4.0, 1).translated([0.0, 80.0, 0.0])
@@ -102,9 +97,8 @@ def overdamped():
     """Without velocities, in a fluid."""
     topology = mp.Topology()
     beads = topology.add_beads(2.0 * line(5, [0.0, 0, 0]), mass=1.0, friction=0.5, name="beads")
-    bodies = topology.add_rigid_bodies(
-        2.0 * line(3, [0.0, 8, 0]), [TURN] * 3, 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name="bodies"
-    )
+    bodies = topology.add_rigid_bodies(2.0 * line(3, [0.0, 8, 0]), [TURN] * 3, 1.0, [1.0, 1.5, 2.0], (0.4, 0.6),
+                                       name="bodies")  # fmt: skip
     system = mp.System(topology)
     system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, [beads, bodies]))
     system.add_force(forces.HarmonicTrap([beads, bodies], 0.3, [0.0, 4.0, 0.0], name="trap"))
@@ -326,9 +320,7 @@ def a_force_added_in_another_box(simulation):
 
 
 #: Changes that are refused, and what the error says.
-REFUSED = {
-    "periodic_box: all of beads removed": "binding: all sites of a would go",
-}
+REFUSED = {"periodic_box: all of beads removed": "binding: all sites of a would go"}
 
 # What has to follow --------------------------------------------------------------------------------------------------
 
@@ -417,12 +409,8 @@ def files_hold_it(run):
     assert len({len(row) for row in rows if row and not row[0].startswith("#")}) == 1
 
 
-PARTS = [
-    a_run_made_afresh_goes_the_same_way,
-    a_checkpoint_goes_on_with_the_same_bits,
-    swaps_know_what_it_weighs,
-    files_hold_it,
-]
+PARTS = [a_run_made_afresh_goes_the_same_way, a_checkpoint_goes_on_with_the_same_bits, swaps_know_what_it_weighs,
+         files_hold_it]  # fmt: skip
 
 
 def reported(simulation, folder):
@@ -492,9 +480,7 @@ def test_vtkhdf_has_the_ids_of_segments_with_and_without_them(tmp_path):
     h5py = pytest.importorskip("h5py")
     topology = mp.Topology()
     beads = topology.add_beads(line(3, [0.0, 0, 0]), mass=1.0, friction=1.0, name="beads")
-    simulation = mp.Simulation(
-        mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=1
-    )
+    simulation = mp.Simulation(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=1)
     simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
     simulation.step(4)
     expected = [{0, 1, 2}] * 2
@@ -588,11 +574,10 @@ def left_behind(simulation):
     state = context.get_state(positions=True, velocities=True, energy=True)
     numbers = {one.name: dict(one.parameters) for one in (*simulation.system.forces, *simulation.system.jumps)}
     integrator = simulation.integrator.timestep, simulation.integrator.kT
-    return {
-        "reporters": list(simulation.reporters), "numbers": repr(numbers), "integrator": integrator, "box": state.box,
-        "energies": state.energies, "time": state.time, "widths": dict(context.layout._widths),
-        "handles": [repr(one) for one in simulation.topology.handles], "forces": simulation.system.force_names,
-    }  # fmt: skip
+    return {"reporters": list(simulation.reporters), "numbers": repr(numbers), "integrator": integrator,
+            "box": state.box, "energies": state.energies, "time": state.time, "widths": dict(context.layout._widths),
+            "handles": [repr(one) for one in simulation.topology.handles],
+            "forces": simulation.system.force_names}  # fmt: skip
 
 
 def boxed(*more):
@@ -636,13 +621,11 @@ def too_wide_for_the_box_of_now(simulation):
 
 
 REFUSALS = {
-    "ramp of a box with surface points": (
-        ("surface",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "on a surface",
-    ),
+    "ramp of a box with surface points": (("surface",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6),
+                                          "on a surface"),
     "ramp of a box with fixed beads": (("fixed",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "is fixed"),
-    "ramp of a box with constraints": (
-        ("constraints",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "constraints of your own",
-    ),
+    "ramp of a box with constraints": (("constraints",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6),
+                                       "constraints of your own"),
     "ramp of a box that becomes too small": ((), lambda s: s.ramp("box", x=(20.0, 9.0), steps=6), "reaches 5 nm"),
     "ramp of a cutoff": ((), lambda s: s.ramp("pairs", cutoff=(11.0, 12.0), steps=6), "reaches 11 nm"),
     "ramp of a name": ((), lambda s: s.ramp("pears", cutoff=(11.0, 12.0), steps=6), "pears"),

@@ -98,17 +98,14 @@ def test_states_and_contexts_name_columns_that_they_do_not_have():
     assert (context.get_state(positions=True).orientations == before).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"role": "speed"}, "role = 'speed' but must be"),
-        ({"role": "momentum"}, "have mass= and drive="),
-        ({"mass": "m"}, "have mass= and drive="),
-        ({"role": "momentum", "mass": "m", "drive": "f", "dtype": np.int32}, "must be np.float64"),
-        ({"dtype": np.float32}, "must be np.float64 or, of positions, an integer type"),
-        ({"drawn": "color"}, "drawn = 'color' but must be"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"role": "speed"}, "role = 'speed' but must be"),
+    ({"role": "momentum"}, "have mass= and drive="),
+    ({"mass": "m"}, "have mass= and drive="),
+    ({"role": "momentum", "mass": "m", "drive": "f", "dtype": np.int32}, "must be np.float64"),
+    ({"dtype": np.float32}, "must be np.float64 or, of positions, an integer type"),
+    ({"drawn": "color"}, "drawn = 'color' but must be"),
+])  # fmt: skip
 def test_columns_that_cannot_be(options, message):
     refuses(mp.ParameterError, f"Column wrong: .*{re.escape(message)}", Column, "wrong", "some", **options)
 

@@ -60,9 +60,8 @@ def rattle(g, force, x, v, mass, h, steps, fixed=()):
 def chain_on_a_surface(topology, tolerance=1e-14):
     """A filament of four nodes, one of which a distance ties to a bead on an ellipsoid, with a fixed angle in it; g."""
     ellipsoid = mp.surfaces.Polynomial("x**2 + 2*y**2 + z**2 - 9", length=3.0)
-    walkers = topology.add_surface_points(
-        ellipsoid, ellipsoid.project([[2.0, 1.0, 1.0], [1.0, -1.0, 2.0]]), [1.0, 2.0], [0.5, 0.2], tolerance=1e-15
-    )
+    walkers = topology.add_surface_points(ellipsoid, ellipsoid.project([[2.0, 1.0, 1.0], [1.0, -1.0, 2.0]]), [1.0, 2.0],
+                                          [0.5, 0.2], tolerance=1e-15)  # fmt: skip
     nodes = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.5, 1.0, 0.0], [2.0, 1.0, 1.0]]) + [0.0, 0.0, 0.3]
     chain = topology.add_filament(nodes, [1.0, 2.0, 3.0, 1.0], [0.3, 1.0, 0.1, 2.0], tolerance=tolerance)
     a, b = walkers.beads, chain.beads
@@ -123,10 +122,8 @@ def twistable_on_a_sphere(topology, tolerance=1e-14):
     """A twistable filament whose nodes stay on a sphere of their own text; g."""
     angle = np.array([0.0, 0.4, 0.9, 1.3])
     nodes = 2.0 * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(4)])
-    chain = topology.add_filament(
-        nodes, [1.0, 2.0, 1.0, 0.5], 0.3, directors=np.tile([0.0, 0.0, 1.0], (3, 1)), director_mass=0.4,
-        director_friction=0.2, tolerance=tolerance,
-    )  # fmt: skip
+    chain = topology.add_filament(nodes, [1.0, 2.0, 1.0, 0.5], 0.3, directors=np.tile([0.0, 0.0, 1.0], (3, 1)),
+                                  director_mass=0.4, director_friction=0.2, tolerance=tolerance)  # fmt: skip
     topology.constrain("x^2 + y^2 + z^2 - R*R", chain.beads[:, None], R=2.0, tolerance=tolerance)
     b, p = chain.beads, chain.directors.beads
     lengths = np.linalg.norm(np.diff(nodes, axis=0), axis=1)
@@ -156,9 +153,8 @@ def made(build, word="BAB", h=0.02, kT=1.0, tolerance=1e-14, threads=1, order=2)
     beads = np.concatenate([h.beads for h in topology.handles if len(h)])
     center = np.random.default_rng(3).normal(0.0, 0.5, (len(beads), 3))
     system.add_force(mp.forces.HarmonicTrap(beads, 1.0, center))
-    context = mp.Context(
-        system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=5, order=order), threads=threads
-    )
+    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=5, order=order),
+                         threads=threads)  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     at = np.empty_like(center)
     at[beads] = center
@@ -709,48 +705,42 @@ def box(n=4):
     return topology, topology.add_beads(np.eye(3)[np.arange(n) % 3] * (1.0 + np.arange(n))[:, None], 1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("x1 + q", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q' is unknown: there are x1, y1, z1"),
-        (("x1 - x3", [[0, 1]]), mp.ParameterError, "'x3' .* is unknown: there are x1, y1, z1, x2, y2, z2"),
-        (("x - x1", [[0, 1]]), mp.ParameterError, "'x' at column 1 .* is unknown"),
-        (("x1 ** q", [[0]]), mp.ParameterError, "'q' at column 7 .* is unknown"),
-        (("tanx(x1)", [[0]]), mp.ParameterError, "is not part of an expression: there is no function tanx"),
-        (("3 - 3", [[0]]), mp.ParameterError, "does not depend on any coordinate"),
-        (("x1 - 1", [[0, 1]]), mp.TopologyError, "'x1 - 1' does not depend on bead 2 of the 2 in each row"),
-        (("x1 - 1", [[7]]), mp.TopologyError, "row 0 names beads .7., but the topology has beads 0 to 3"),
-        (("x1 - x2", [[0, 1], [2, 2]]), mp.TopologyError, r"row 1 names a bead twice: \[2, 2\]"),
-        (("x1 - 2", [[0], [1]]), mp.TopologyError,
-         r"constraint 0 \('x1 - 2'\), of beads \[0\], does not hold where they start: it is -1, about 1 nm away"),
-        (("(x1 - 1)^2", [[0]]), mp.TopologyError, "has no gradient where its beads start"),
-        (("log(-x1)", [[0]]), mp.TopologyError, "is not a finite number where its beads start"),
-        (("", [[0]]), mp.ParameterError, "ends where a number or a name should follow"),
-        (([], [[0]]), mp.ParameterError, "the list of constraints is empty"),
-        ((7, [[0]]), mp.ParameterError, "give text, a SymPy expression or a list of such, not int"),
-        (([3], [[0]]), mp.ParameterError, "3 is neither text nor a SymPy expression"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    (("x1 + q", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q' is unknown: there are x1, y1, z1"),
+    (("x1 - x3", [[0, 1]]), mp.ParameterError, "'x3' .* is unknown: there are x1, y1, z1, x2, y2, z2"),
+    (("x - x1", [[0, 1]]), mp.ParameterError, "'x' at column 1 .* is unknown"),
+    (("x1 ** q", [[0]]), mp.ParameterError, "'q' at column 7 .* is unknown"),
+    (("tanx(x1)", [[0]]), mp.ParameterError, "is not part of an expression: there is no function tanx"),
+    (("3 - 3", [[0]]), mp.ParameterError, "does not depend on any coordinate"),
+    (("x1 - 1", [[0, 1]]), mp.TopologyError, "'x1 - 1' does not depend on bead 2 of the 2 in each row"),
+    (("x1 - 1", [[7]]), mp.TopologyError, "row 0 names beads .7., but the topology has beads 0 to 3"),
+    (("x1 - x2", [[0, 1], [2, 2]]), mp.TopologyError, r"row 1 names a bead twice: \[2, 2\]"),
+    (("x1 - 2", [[0], [1]]), mp.TopologyError,
+     r"constraint 0 \('x1 - 2'\), of beads \[0\], does not hold where they start: it is -1, about 1 nm away"),
+    (("(x1 - 1)^2", [[0]]), mp.TopologyError, "has no gradient where its beads start"),
+    (("log(-x1)", [[0]]), mp.TopologyError, "is not a finite number where its beads start"),
+    (("", [[0]]), mp.ParameterError, "ends where a number or a name should follow"),
+    (([], [[0]]), mp.ParameterError, "the list of constraints is empty"),
+    ((7, [[0]]), mp.ParameterError, "give text, a SymPy expression or a list of such, not int"),
+    (([3], [[0]]), mp.ParameterError, "3 is neither text nor a SymPy expression"),
+])  # fmt: skip
 def test_bad_constraints_are_refused(arguments, error, message):
     topology, _ = box()
     refuses(error, message, topology.constrain, *arguments)
     assert len(topology.handles) == 1
 
 
-@pytest.mark.parametrize(
-    ("numbers", "error", "message"),
-    [
-        ({"x1": 3.0}, mp.ParameterError, "x1 is a coordinate and cannot be a parameter"),
-        ({"exp": 3.0}, mp.ParameterError, "exp is a function and cannot be a parameter"),
-        ({"d": 1.0, "e": 2.0}, mp.ParameterError, "the parameter e is not in"),
-        ({"d": np.nan}, mp.ParameterError, "constrain: d = nan"),
-        ({"d": [1.0, 2.0]}, mp.ParameterError, "constrain: d"),
-        ({}, mp.ParameterError, "'d' .* is unknown"),
-        ({"d": 1.0, "length": 0.0}, mp.ParameterError, "constrain: length = 0"),
-        ({"d": 1.0, "tolerance": -1.0}, mp.ParameterError, "constrain: tolerance = -1"),
-        ({"d": 1.0, "name": "beads"}, mp.TopologyError, "the name 'beads' is in use"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "error", "message"), [
+    ({"x1": 3.0}, mp.ParameterError, "x1 is a coordinate and cannot be a parameter"),
+    ({"exp": 3.0}, mp.ParameterError, "exp is a function and cannot be a parameter"),
+    ({"d": 1.0, "e": 2.0}, mp.ParameterError, "the parameter e is not in"),
+    ({"d": np.nan}, mp.ParameterError, "constrain: d = nan"),
+    ({"d": [1.0, 2.0]}, mp.ParameterError, "constrain: d"),
+    ({}, mp.ParameterError, "'d' .* is unknown"),
+    ({"d": 1.0, "length": 0.0}, mp.ParameterError, "constrain: length = 0"),
+    ({"d": 1.0, "tolerance": -1.0}, mp.ParameterError, "constrain: tolerance = -1"),
+    ({"d": 1.0, "name": "beads"}, mp.TopologyError, "the name 'beads' is in use"),
+])  # fmt: skip
 def test_bad_numbers_are_refused(numbers, error, message):
     topology, _ = box()
     refuses(error, message, topology.constrain, "x1 - d", [[0]], **numbers)

@@ -112,9 +112,8 @@ def test_velocities_of_points_are_projected_and_those_of_fixed_beads_are_zero(sc
     np.testing.assert_allclose(state.velocities[others.beads], np.tile([2.0, 2.0, 0.0], (10, 1)), atol=1e-15)
     normal = points.membrane.mesh.face_normals[points.triangles]
     full = np.full((20, 3), 2.0)
-    np.testing.assert_allclose(
-        state.velocities[points.beads], full - np.einsum("ij,ij->i", full, normal)[:, None] * normal, atol=1e-13
-    )
+    np.testing.assert_allclose(state.velocities[points.beads],
+                               full - np.einsum("ij,ij->i", full, normal)[:, None] * normal, atol=1e-13)  # fmt: skip
 
 
 def test_set_state_carries_everything_over(scene):
@@ -240,26 +239,23 @@ def test_names_of_equal_forces_are_told_apart():
 ICOSAHEDRON = mp.TriangleMesh.icosphere(1.0, 0)
 
 
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (lambda t: t.add_beads([0.0, 1.0], mass=1.0), mp.TopologyError, r"shape \(n, 3\), not \(2,\)"),
-        (lambda t: t.add_beads([[0.0, 1.0]], mass=1.0), mp.TopologyError, r"shape \(n, 3\), not \(1, 2\)"),
-        (lambda t: t.add_beads([], mass=1.0), mp.TopologyError, r"\(n, 3\)"),
-        (lambda t: t.add_beads(np.zeros((0, 3)), mass=1.0), mp.TopologyError, "nothing to add"),
-        (lambda t: t.add_beads("here", mass=1.0), mp.TopologyError, "must be an array"),
-        (lambda t: t.add_beads([[0, 0, np.nan]], mass=1.0), mp.TopologyError, r"positions\[0, 2\] = nan"),
-        (lambda t: t.add_beads([[0, 0, 0]], mass=0.0), mp.ParameterError, "mass = 0.0 but must be finite and > 0"),
-        (lambda t: t.add_beads([[0, 0, 0]] * 2, mass=[1, -2]), mp.ParameterError, r"mass\[1\] = -2.0 but must be"),
-        (lambda t: t.add_beads([[0, 0, 0]] * 2, mass=[1, 1, 1]), mp.ParameterError, r"shape \(2,\), not \(3,\)"),
-        (lambda t: t.add_beads([[0, 0, 0]], 1.0, friction=-1.0), mp.ParameterError, "friction = -1.0 .*>= 0"),
-        (lambda t: t.add_beads([[0, 0, 0]], 1.0, friction=np.inf), mp.ParameterError, "friction = inf"),
-        (lambda t: t.add_balls([[0, 0, 0]], radius=0.0, mass=1.0), mp.ParameterError, "radius = 0.0 .*> 0"),
-        (lambda t: t.add_membrane(ICOSAHEDRON.vertices, 1.0), mp.TopologyError, "must be a TriangleMesh"),
-        (lambda t: t.add_membrane(ICOSAHEDRON, -1.0), mp.ParameterError, "vertex_mass = -1.0"),
-        (lambda t: t.add_beads([[0, 0, 0]], 1.0, name="cell"), mp.TopologyError, "'cell' is in use"),
-    ],
-)
+@pytest.mark.parametrize(("build", "error", "message"), [
+    (lambda t: t.add_beads([0.0, 1.0], mass=1.0), mp.TopologyError, r"shape \(n, 3\), not \(2,\)"),
+    (lambda t: t.add_beads([[0.0, 1.0]], mass=1.0), mp.TopologyError, r"shape \(n, 3\), not \(1, 2\)"),
+    (lambda t: t.add_beads([], mass=1.0), mp.TopologyError, r"\(n, 3\)"),
+    (lambda t: t.add_beads(np.zeros((0, 3)), mass=1.0), mp.TopologyError, "nothing to add"),
+    (lambda t: t.add_beads("here", mass=1.0), mp.TopologyError, "must be an array"),
+    (lambda t: t.add_beads([[0, 0, np.nan]], mass=1.0), mp.TopologyError, r"positions\[0, 2\] = nan"),
+    (lambda t: t.add_beads([[0, 0, 0]], mass=0.0), mp.ParameterError, "mass = 0.0 but must be finite and > 0"),
+    (lambda t: t.add_beads([[0, 0, 0]] * 2, mass=[1, -2]), mp.ParameterError, r"mass\[1\] = -2.0 but must be"),
+    (lambda t: t.add_beads([[0, 0, 0]] * 2, mass=[1, 1, 1]), mp.ParameterError, r"shape \(2,\), not \(3,\)"),
+    (lambda t: t.add_beads([[0, 0, 0]], 1.0, friction=-1.0), mp.ParameterError, "friction = -1.0 .*>= 0"),
+    (lambda t: t.add_beads([[0, 0, 0]], 1.0, friction=np.inf), mp.ParameterError, "friction = inf"),
+    (lambda t: t.add_balls([[0, 0, 0]], radius=0.0, mass=1.0), mp.ParameterError, "radius = 0.0 .*> 0"),
+    (lambda t: t.add_membrane(ICOSAHEDRON.vertices, 1.0), mp.TopologyError, "must be a TriangleMesh"),
+    (lambda t: t.add_membrane(ICOSAHEDRON, -1.0), mp.ParameterError, "vertex_mass = -1.0"),
+    (lambda t: t.add_beads([[0, 0, 0]], 1.0, name="cell"), mp.TopologyError, "'cell' is in use"),
+])  # fmt: skip
 def test_what_cannot_be_added(build, error, message):
     topology = mp.Topology()
     topology.add_membrane(ICOSAHEDRON, vertex_mass=1.0, name="cell")
@@ -282,28 +278,22 @@ def test_weights_on_edges_stay_there():
     np.testing.assert_allclose(weights, given, rtol=0.0, atol=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({}, mp.ParameterError, "give either n, or both"),
-        ({"n": 3, "triangles": [0], "barycentric": [[1, 0, 0]]}, mp.ParameterError, "give either n, or both"),
-        ({"triangles": [0]}, mp.ParameterError, "give either n, or both"),
-        ({"n": 0}, mp.ParameterError, "n = 0 but must be a whole number >= 1"),
-        ({"n": 2.5}, mp.ParameterError, "n = 2.5 but must be a whole number"),
-        ({"n": 3, "seed": -1}, mp.ParameterError, "seed = -1"),
-        ({"triangles": [20], "barycentric": [[1, 0, 0]]}, mp.TopologyError, r"triangles\[0\] = 20 .* 0 to 19"),
-        ({"triangles": [-1], "barycentric": [[1, 0, 0]]}, mp.TopologyError, r"triangles\[0\] = -1"),
-        ({"triangles": [0.5], "barycentric": [[1, 0, 0]]}, mp.TopologyError, "must hold integers"),
-        ({"triangles": [0, 1], "barycentric": [[1, 0, 0]]}, mp.TopologyError, r"shape \(2, 3\), not \(1, 3\)"),
-        (
-            {"triangles": [0, 4], "barycentric": [[1, 0, 0], [0.6, 0.6, -0.2]]},
-            mp.TopologyError,
-            "point 1 lies outside its triangle 4",
-        ),
-        ({"triangles": [0], "barycentric": [[0.5, 0.2, 0.2]]}, mp.TopologyError, "weights must be >= 0 with sum 1"),
-        ({"n": 1, "mass": 0.0}, mp.ParameterError, "mass = 0.0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({}, mp.ParameterError, "give either n, or both"),
+    ({"n": 3, "triangles": [0], "barycentric": [[1, 0, 0]]}, mp.ParameterError, "give either n, or both"),
+    ({"triangles": [0]}, mp.ParameterError, "give either n, or both"),
+    ({"n": 0}, mp.ParameterError, "n = 0 but must be a whole number >= 1"),
+    ({"n": 2.5}, mp.ParameterError, "n = 2.5 but must be a whole number"),
+    ({"n": 3, "seed": -1}, mp.ParameterError, "seed = -1"),
+    ({"triangles": [20], "barycentric": [[1, 0, 0]]}, mp.TopologyError, r"triangles\[0\] = 20 .* 0 to 19"),
+    ({"triangles": [-1], "barycentric": [[1, 0, 0]]}, mp.TopologyError, r"triangles\[0\] = -1"),
+    ({"triangles": [0.5], "barycentric": [[1, 0, 0]]}, mp.TopologyError, "must hold integers"),
+    ({"triangles": [0, 1], "barycentric": [[1, 0, 0]]}, mp.TopologyError, r"shape \(2, 3\), not \(1, 3\)"),
+    ({"triangles": [0, 4], "barycentric": [[1, 0, 0], [0.6, 0.6, -0.2]]}, mp.TopologyError,
+     "point 1 lies outside its triangle 4"),
+    ({"triangles": [0], "barycentric": [[0.5, 0.2, 0.2]]}, mp.TopologyError, "weights must be >= 0 with sum 1"),
+    ({"n": 1, "mass": 0.0}, mp.ParameterError, "mass = 0.0"),
+])  # fmt: skip
 def test_points_that_cannot_be_added(arguments, error, message):
     topology = mp.Topology()
     membrane = topology.add_membrane(ICOSAHEDRON, vertex_mass=1.0)
@@ -386,9 +376,8 @@ def test_a_run_that_blows_up_names_step_bead_object_and_force_after_flushing():
     simulation.context.runaway = None
     witness = Witness(1)
     simulation.reporters.append(witness)
-    with pytest.raises(
-        mp.SimulationError, match=r"step \d+, bead \d \('beads', beads\), force stiff: .*timestep"
-    ) as caught:
+    with pytest.raises(mp.SimulationError,
+                       match=r"step \d+, bead \d \('beads', beads\), force stiff: .*timestep") as caught:  # fmt: skip
         simulation.step(1000)
     error = caught.value
     assert error.step == simulation.current_step == witness.steps[-1]
@@ -475,17 +464,13 @@ def test_minimisation_slides_points_over_the_mesh():
     """A point tied to a bead outside a sphere ends where the sphere is closest to it, several triangles away."""
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(5.0, 3), vertex_mass=1.0, fixed=True)
-    bead = topology.add_membrane(
-        mp.TriangleMesh([[0.0, 0, 8.0], [1.0, 0, 9.0], [0, 1.0, 9.0]], [[0, 1, 2]]), vertex_mass=1.0, fixed=True
-    )
+    bead = topology.add_membrane(mp.TriangleMesh([[0.0, 0, 8.0], [1.0, 0, 9.0], [0, 1.0, 9.0]], [[0, 1, 2]]),
+                                 vertex_mass=1.0, fixed=True)  # fmt: skip
     point = topology.add_intriangle_points(
         membrane,
-        triangles=[
-            int(np.argmin(np.linalg.norm(membrane.mesh.vertices[membrane.mesh.faces].mean(1) - [5, 0, 0], axis=1)))
-        ],
-        barycentric=[[1 / 3] * 3],
-        mass=1.0,
-    )
+        triangles=[int(np.argmin(np.linalg.norm(membrane.mesh.vertices[membrane.mesh.faces].mean(1) - [5, 0, 0],
+                                                axis=1)))], barycentric=[[1 / 3] * 3], mass=1.0
+    )  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds([[point.beads[0], bead.beads[0]]], 1.0, 0.0))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.1))

@@ -23,9 +23,8 @@ def system_of(**more):
     """Beads before and after, so that no number is right by chance."""
     topology = mp.Topology()
     topology.add_beads([[9.0, 9, 9]], mass=1.0, friction=0.3)
-    handle = topology.add_filament(
-        NODES, 0.8, 0.3, directors=twisted(NODES), director_mass=[0.2, 0.3, 0.4, 0.5], director_friction=0.1, **more
-    )
+    handle = topology.add_filament(NODES, 0.8, 0.3, directors=twisted(NODES), director_mass=[0.2, 0.3, 0.4, 0.5],
+                                   director_friction=0.1, **more)  # fmt: skip
     topology.add_beads([[-9.0, 9, 9], [4.0, -9, 9]], mass=2.0, friction=0.3)
     return mp.System(topology), handle
 
@@ -72,12 +71,10 @@ def test_parallel_directors_have_no_twist(closed):
 
 
 REFUSED = {
-    "of length 0": (
-        {"directors": [[0, 1, 0], [0, 0, 0.0], [0, 0, 1], [1, 0, 0]]}, "link 1 of filament 0 has a director of length 0"
-    ),
-    "not perpendicular": (
-        {"directors": np.diff(NODES, axis=0) + 0.3}, r"link \d of filament 0 .* cosine .* within 0.001 of 0"
-    ),
+    "of length 0": ({"directors": [[0, 1, 0], [0, 0, 0.0], [0, 0, 1], [1, 0, 0]]},
+                    "link 1 of filament 0 has a director of length 0"),
+    "not perpendicular": ({"directors": np.diff(NODES, axis=0) + 0.3},
+                          r"link \d of filament 0 .* cosine .* within 0.001 of 0"),
     "too few": ({"directors": twisted(NODES)[:3]}, r"directors.*\(4, 3\)"),
     "not finite": ({"directors": twisted(NODES) * [np.nan, 1, 1]}, "directors"),
     "of what is not constrained": ({"constrained": False}, "constrained=True"),
@@ -86,7 +83,7 @@ REFUSED = {
     "of negative friction": ({"director_friction": [0.0, 0, -2, 0]}, r"director_friction\[2\]"),
     "unknown word": ({"directors": "straight"}, "parallel"),
     "mass alone": ({"directors": None}, "no directors"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -123,10 +120,9 @@ BETWEEN_PLACES = {
     "pairs by number": lambda h: forces.WCA(h.directors.beads, h.beads, 1.0, 1.0),
     "links": lambda h: forces.Links(h.directors, h.beads[:4], 1.0),
     "links by number": lambda h: forces.Links(h.beads[:4], h.directors.beads, 1.0),
-    "weighted sites": lambda h: forces.SoftSphere(
-        mp.Sites.weighted([[1, h.directors.beads[0]]], [[0.5, 0.5]]), mp.Sites.beads(h), 1.0, 1.0
-    ),
-}
+    "weighted sites": lambda h: forces.SoftSphere(mp.Sites.weighted([[1, h.directors.beads[0]]], [[0.5, 0.5]]),
+                                                  mp.Sites.beads(h), 1.0, 1.0),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BETWEEN_PLACES)
@@ -145,9 +141,8 @@ def test_temperature_counts_them_with_their_filaments():
     n = 4000
     x = np.array([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]])
     topology = mp.Topology()
-    handle = topology.add_filaments(
-        np.tile(x, (n, 1)), 1.0, 0.3, starts=3 * np.arange(n + 1), directors="parallel", director_mass=0.4
-    )
+    handle = topology.add_filaments(np.tile(x, (n, 1)), 1.0, 0.3, starts=3 * np.arange(n + 1), directors="parallel",
+                                    director_mass=0.4)  # fmt: skip
     assert handle.degrees_of_freedom + handle.directors.degrees_of_freedom == n * (9 - 2 + 2 * (3 - 2))
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0))
     context.set_velocities_to_temperature(kT=2.5, seed=1)

@@ -256,19 +256,14 @@ def test_jumps_and_kicks():
     assert ["kick", "ZhangSkeel(beta=0.5)"] in cells(kicked)
 
 
-@pytest.mark.parametrize(
-    ("made", "shown"),
-    [
-        (lambda p: mp.surfaces.Sphere(2.0), "Sphere(2)"),
-        (lambda p: mp.surfaces.Sphere(2.0, center=[1.0, 0.0, 0.0]), "Sphere(2, center=[1.0, 0.0, 0.0])"),
-        (lambda p: mp.surfaces.Polynomial("x*y - z"), "Polynomial('x*y - z')"),
-        (lambda p: mp.reporters.CheckpointReporter(p / "a.chk", 7), "CheckpointReporter('{p}/a.chk', 7)"),
-        (
-            lambda p: mp.reporters.StateDataReporter(p / "a.csv", 7, step=True, total_steps=100),
-            "StateDataReporter('{p}/a.csv', 7, step=True, total_steps=100)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("made", "shown"), [
+    (lambda p: mp.surfaces.Sphere(2.0), "Sphere(2)"),
+    (lambda p: mp.surfaces.Sphere(2.0, center=[1.0, 0.0, 0.0]), "Sphere(2, center=[1.0, 0.0, 0.0])"),
+    (lambda p: mp.surfaces.Polynomial("x*y - z"), "Polynomial('x*y - z')"),
+    (lambda p: mp.reporters.CheckpointReporter(p / "a.chk", 7), "CheckpointReporter('{p}/a.chk', 7)"),
+    (lambda p: mp.reporters.StateDataReporter(p / "a.csv", 7, step=True, total_steps=100),
+     "StateDataReporter('{p}/a.csv', 7, step=True, total_steps=100)"),
+])  # fmt: skip
 def test_reprs_are_the_calls(made, shown, tmp_path):
     one = made(tmp_path)
     assert repr(one) == shown.replace("{p}", str(tmp_path))

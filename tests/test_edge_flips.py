@@ -267,9 +267,8 @@ def test_ideal_points_weigh_triangulations_with_their_area():
     n = 3
     weights = area**n * np.exp(-0.2 * area)
     assert area.max() / area.min() > 1.3
-    context = frozen(
-        mesh, lambda sheet: [mp.forces.MembraneTension(sheet, 0.2)], rate=4.0, points=n, word="JBAGOGABJ", timestep=0.25
-    )
+    context = frozen(mesh, lambda sheet: [mp.forces.MembraneTension(sheet, 0.2)], rate=4.0, points=n, word="JBAGOGABJ",
+                     timestep=0.25)  # fmt: skip
     states = looks_apart(context, found, 20_000, 4)
     mean = weights @ area / weights.sum()
     flat = np.exp(-0.2 * area) @ area / np.exp(-0.2 * area).sum()
@@ -300,11 +299,8 @@ def test_forces_on_points_weigh_triangulations():
         weights.append(total)
     weights = np.array(weights)
     assert weights.max() / weights.min() > 1.6
-    context = frozen(
-        mesh,
-        lambda sheet: [mp.forces.HarmonicTrap(sheet.topology.point_handles[0], stiffness, center)],
-        rate=4.0, points=1, word="JBAGOGABJ", timestep=0.2,
-    )  # fmt: skip
+    context = frozen(mesh, lambda sheet: [mp.forces.HarmonicTrap(sheet.topology.point_handles[0], stiffness, center)],
+                     rate=4.0, points=1, word="JBAGOGABJ", timestep=0.2)  # fmt: skip
     states = looks_apart(context, found, 20_000, 4)
     check_counts("in a trap", np.bincount(states[::3], minlength=len(found)).astype(float), weights, sees=0.14)
 
@@ -528,9 +524,8 @@ def test_bits(forces, tmp_path):
     """Any number of threads, any cut, a replay from the last good state, a checkpoint, and the document."""
     # Velocities of points are projected when they are set, to last bits: not of all can a document be tested.
     local = forces is local_forces
-    system, integrator = vesicle(
-        forces, subdivisions=3 if local else 1, points=0 if local else 25, rate=0.02 if local else 0.1
-    )
+    system, integrator = vesicle(forces, subdivisions=3 if local else 1, points=0 if local else 25,
+                                 rate=0.02 if local else 0.1)  # fmt: skip
     whole = made(system, integrator)
     whole.step(24)
     expected = look(whole)
@@ -627,16 +622,13 @@ def sheet_of(mesh=None):
     return topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ({"rate": -1.0}, r"rate = -1"),
-        ({"rate": np.inf}, "rate"),
-        ({"rate": 1.0, "min_angle": 1.1}, r"min_angle = 1.1"),
-        ({"rate": 1.0, "min_angle": -0.1}, r"min_angle = -0.1"),
-        ({"rate": 1.0, "every": 0}, "every"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "text"), [
+    ({"rate": -1.0}, r"rate = -1"),
+    ({"rate": np.inf}, "rate"),
+    ({"rate": 1.0, "min_angle": 1.1}, r"min_angle = 1.1"),
+    ({"rate": 1.0, "min_angle": -0.1}, r"min_angle = -0.1"),
+    ({"rate": 1.0, "every": 0}, "every"),
+])  # fmt: skip
 def test_numbers_outside_of_their_domains(numbers, text):
     refuses(ParameterError, text, mp.jumps.EdgeFlips, sheet_of(), **numbers)
 

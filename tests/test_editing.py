@@ -37,18 +37,15 @@ def add_filaments(topology, x, name):
 
 def add_twistable(topology, x, name):
     nodes = x + np.arange(5)[:, None] * [1.0, 0.0, 0.0]
-    chain = topology.add_filament(
-        nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5, director_friction=0.2,
-        name=name,
-    )  # fmt: skip
+    chain = topology.add_filament(nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5,
+                                  director_friction=0.2, name=name)  # fmt: skip
     return forces.FilamentTwisting(chain, 2.0, 0.2, name=f"twisting of {name}")
 
 
 def add_bodies(topology, x, name):
     rng = np.random.default_rng(4)
-    bodies = topology.add_rigid_bodies(
-        x + rng.normal(0.0, 1.0, (3, 3)), orients(rng, 3), 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name=name
-    )
+    bodies = topology.add_rigid_bodies(x + rng.normal(0.0, 1.0, (3, 3)), orients(rng, 3), 1.0, [1.0, 1.5, 2.0],
+                                       (0.4, 0.6), name=name)  # fmt: skip
     return forces.HarmonicTrap(bodies, 0.3, list(x), name=f"trap of {name}")
 
 
@@ -72,16 +69,8 @@ def add_membrane(topology, x, name):
     return forces.MembraneEdgeSprings(membrane, 8.0, name=f"springs of {name}")
 
 
-KINDS = {
-    "beads": add_beads,
-    "balls": add_balls,
-    "filaments": add_filaments,
-    "twistable": add_twistable,
-    "bodies": add_bodies,
-    "rod": add_rod,
-    "walkers": add_walkers,
-    "membrane": add_membrane,
-}
+KINDS = {"beads": add_beads, "balls": add_balls, "filaments": add_filaments, "twistable": add_twistable,
+         "bodies": add_bodies, "rod": add_rod, "walkers": add_walkers, "membrane": add_membrane}  # fmt: skip
 WORDS = ["JBAGOGABJ", "OBAGABO", "BAGAB"]
 
 
@@ -180,9 +169,8 @@ def test_new_and_old_act_on_each_other():
     before = look(simulation)
     old = simulation.topology["filaments"]
     with simulation.topology.edit():
-        new = simulation.topology.add_filament(
-            before.positions[old.beads[:5]] + [0.0, -1.0, 0.0], node_mass=1.0, node_friction=0.5, name="new"
-        )
+        new = simulation.topology.add_filament(before.positions[old.beads[:5]] + [0.0, -1.0, 0.0], node_mass=1.0,
+                                               node_friction=0.5, name="new")  # fmt: skip
         simulation.system.add_force(forces.FilamentBending(new, 3.0))
         links = simulation.system.add_force(forces.Links(old.beads[:5], new.beads, stiffness=2.0, length=0.7))
     start = look(simulation)
@@ -382,10 +370,9 @@ def look_without_forces(simulation):
 def untouched(simulation):
     """Everything that a failed edit must leave as it is."""
     topology, system, context = simulation.topology, simulation.system, simulation.context
-    return (
-        topology.handles, topology.n_beads, topology.columns, dict(topology.row_counts), system.forces,
-        system.force_names, system.jumps, system.jump_names, context._store, context._schedule, topology.is_edited,
-    )  # fmt: skip
+    return (topology.handles, topology.n_beads, topology.columns, dict(topology.row_counts), system.forces,
+            system.force_names, system.jumps, system.jump_names, context._store, context._schedule,
+            topology.is_edited)  # fmt: skip
 
 
 def fails(simulation, kind, text, block):
@@ -424,15 +411,12 @@ def unknown_group(topology, system):
     system.add_force(forces.HarmonicBonds([[0, 100_000]], 1.0, 1.0))
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "block"),
-    [
-        (KeyError, "half way", interrupted),
-        (mp.ParameterError, r"mass\[0\] = -1|mass = -1", bad_mass),
-        (mp.MedyanError, "bound", foreign_jump),
-        (mp.TopologyError, "bead 100000 does not exist|100000", unknown_group),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text", "block"), [
+    (KeyError, "half way", interrupted),
+    (mp.ParameterError, r"mass\[0\] = -1|mass = -1", bad_mass),
+    (mp.MedyanError, "bound", foreign_jump),
+    (mp.TopologyError, "bead 100000 does not exist|100000", unknown_group),
+])  # fmt: skip
 def test_an_edit_that_fails_has_changed_nothing(kind, text, block):
     simulation = simulation_of(ALL)
     simulation.step(6)

@@ -45,9 +45,7 @@ class Scene:
 
 
 def make(system, word="BAGAB", timestep=0.01, threads=2):
-    context = mp.Context(
-        system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, 1.0), seed=3), threads=threads
-    )
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, 1.0), seed=3), threads=threads)
     # The watch would stop most of these before a number overflows.
     context.runaway = None
     return context
@@ -272,9 +270,8 @@ def a_triangle_between_two_points_collapses():
     topology = mp.Topology()
     corners = np.array([[-2.0, 2, 0], [-1.0, 0, 0], [0, 1.0, 0], [1.0, 0, 0], [2.0, 2, 0]])
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 3, 2], [2, 3, 4]]), vertex_mass=1.0)
-    points = topology.add_intriangle_points(
-        membrane, triangles=[2, 0], barycentric=[[0.25, 0.25, 0.5]] * 2, mass=1.0, name="proteins"
-    )
+    points = topology.add_intriangle_points(membrane, triangles=[2, 0], barycentric=[[0.25, 0.25, 0.5]] * 2, mass=1.0,
+                                            name="proteins")  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.SoftSphere(points, points, 0.0, 9.0, along_surface=True, name="pairs"))
     context = make(system, timestep=1.0)
@@ -290,9 +287,8 @@ def a_triangle_loses_its_area_under_a_point_in_a_field():
     topology = mp.Topology()
     corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
-    points = topology.add_intriangle_points(
-        membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0, name="proteins"
-    )
+    points = topology.add_intriangle_points(membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0,
+                                            name="proteins")  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.MembraneField(points, 2.0, name="field"))
     context = make(system, "BAGAB", timestep=1.0)
@@ -329,9 +325,8 @@ def proteins_that_see_each_other(mesh, n, diameter):
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, n, mass=1000.0, friction=0.1, seed=1, name="proteins")
     system = mp.System(topology)
-    pairs = system.add_force(
-        forces.SoftSphere(points, points, 1e-3, diameter, along_surface=True, name="pairs", skin=0.1)
-    )
+    pairs = system.add_force(forces.SoftSphere(points, points, 1e-3, diameter, along_surface=True, name="pairs",
+                                               skin=0.1))  # fmt: skip
     context = make(system, "BAGOGAB")
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(5)
@@ -435,9 +430,8 @@ for form, kernel, function, make_force in (
     ("difference in area, dihedral form", "membrane_curvatures.pyx", "_values_of_faces",
      lambda sphere: forces.MembraneAreaDifference(sphere, 5.0, 1.0, 600.0, None, "dihedral", name="bending")),
 ):  # fmt: skip
-    FAULTS.append(
-        Fault(kernel, function, "DEGENERATE_TRIANGLE", "", LOST, collapsing(make_force), True, name=f"bending, {form}")
-    )
+    FAULTS.append(Fault(kernel, function, "DEGENERATE_TRIANGLE", "", LOST, collapsing(make_force), True,
+                        name=f"bending, {form}"))  # fmt: skip
 
 
 @fault("membrane_edges.pyx", "_pull", "OUT_OF_TETHER", "", "its edge to bead [0-9]+ is longer or shorter than",
@@ -480,9 +474,7 @@ def a_triangle_comes_to_lie_on_the_next():
     topology = mp.Topology()
     topology.add_beads([[9.0, 9, 9]], mass=1.0)
     corners = np.array([[0.0, 0, 0], [2, 0, 0], [1, 3, 0], [1, -1, 0]])
-    sheet = topology.add_membrane(
-        mp.TriangleMesh(corners, [[0, 1, 2], [1, 0, 3]]), vertex_mass=1.0, name="sheet"
-    )
+    sheet = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 0, 3]]), vertex_mass=1.0, name="sheet")
     system = mp.System(topology)
     system.add_force(forces.MembraneFoldRepulsion(sheet, 5.0, name="folds"))
     context = make(system, "BAB", 1.0)
@@ -517,9 +509,8 @@ def a_point_walks_to_where_a_field_on_its_membrane_has_no_energy():
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        membrane, triangles=[0] * 300, barycentric=[[0.25, 0.5, 0.25]] * 300, mass=1.0, name="proteins"
-    )
+    points = topology.add_intriangle_points(membrane, triangles=[0] * 300, barycentric=[[0.25, 0.5, 0.25]] * 300,
+                                            mass=1.0, name="proteins")  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.CustomMembraneField(points, "-k*log(a - 1/8)", a=corners[:, 0], k=1e-6, name="pole"))
     context = make(system, "BAGAB", 1.0 / 64.0)
@@ -580,9 +571,8 @@ def fluid_vesicle(make_force, radius=10.0):
     """Some edges of which have flipped in five steps; a step begins with more."""
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=1.0)
-    vesicle = topology.add_membrane(
-        mp.TriangleMesh.icosphere(radius, 2), vertex_mass=1.0, vertex_friction=1.0, name="vesicle"
-    )
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(radius, 2), vertex_mass=1.0, vertex_friction=1.0,
+                                    name="vesicle")  # fmt: skip
     system = mp.System(topology)
     force = system.add_force(make_force(vesicle))
     system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=10.0, name="flips"))
@@ -595,9 +585,8 @@ def fluid_vesicle(make_force, radius=10.0):
 @fault("edge_flips.pyx", "attempt", "NOT_FINITE", "TotalArea", SMALLER, in_triangle=True)
 def a_flip_gains_more_energy_than_there_are_numbers():
     """Triangles are larger than 1 nm²."""
-    context, vesicle, tension = fluid_vesicle(
-        lambda vesicle: forces.MembraneTension(vesicle, 0.0, name="tension"), radius=1000.0
-    )
+    context, vesicle, tension = fluid_vesicle(lambda vesicle: forces.MembraneTension(vesicle, 0.0, name="tension"),
+                                              radius=1000.0)  # fmt: skip
     tension.set(tension=-1.7e308)
     return Scene(context, lambda: tension.set(tension=0.0), set(vesicle.beads.tolist()), "vesicle", "tension")
 
@@ -744,10 +733,8 @@ def a_pair_is_torn_apart():
        r"no shortest way along the surface to bead 40 was found, 1\.6 nm away", in_triangle=True)  # fmt: skip
 def two_beads_on_two_sheets_that_are_bent():
     """Of two spheres of one function; the cutoff is longer than the radius, so that normals do not tell them apart."""
-    spheres = mp.surfaces.Polynomial(
-        "((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
-        bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]],
-    )
+    spheres = mp.surfaces.Polynomial("((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
+                                     bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]])  # fmt: skip
     turn = np.linspace(-1.5, 1.5, 40)
     x = np.column_stack([1.05 + np.cos(turn), np.zeros(40), np.sin(turn)])
     topology = mp.Topology()
@@ -758,9 +745,8 @@ def two_beads_on_two_sheets_that_are_bent():
     pull[39] = [-1.0, 0.0, 0.0]
     system.add_force(forces.UniformField(walkers, pull))
     own = np.column_stack(np.triu_indices(40, 1))
-    soft = system.add_force(
-        forces.SoftSphere(walkers, walkers, 1.0, 1.6, exclusions=own, along_surface=True, name="along")
-    )
+    soft = system.add_force(forces.SoftSphere(walkers, walkers, 1.0, 1.6, exclusions=own, along_surface=True,
+                                              name="along"))  # fmt: skip
     return Scene(make(system, "BAB"), lambda: soft.set(diameter=0.1), 39, "walkers", "along")
 
 
@@ -909,9 +895,7 @@ def balls_in_water(x, word, h, tolerance=1e-4, wall=None):
     balls = topology.add_balls(x, 1.0, mass=1.0, friction=1.0, name="balls")
     system = mp.System(topology)
     field = system.add_force(forces.UniformField(balls, [0.0, 0.0, 0.0]))
-    system.add_hydrodynamics(
-        mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls, wall=wall, tolerance=tolerance)
-    )
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls, wall=wall, tolerance=tolerance))
     return make(system, word, h), field
 
 
@@ -975,9 +959,8 @@ def assert_usable_afterwards(context, error, reference, mend):
 
 
 @pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=pytest.mark.unstable if case.unstable else ()) for case in FAULTS],
-)
+    "case", [pytest.param(case, id=case.name, marks=pytest.mark.unstable if case.unstable else ()) for case in FAULTS]
+)  # fmt: skip
 def test_fault(case):
     scene, reference = case.build(), case.build()
     before = scene.context.step_count

@@ -24,9 +24,8 @@ def built(mesh, *, points=60, forces=None, mass=4e-12, friction=4e-6, before=Tru
     topology = mp.Topology()
     if before:
         topology.add_beads(np.random.default_rng(5).normal(0.0, 300.0, (5, 3)), mass=mass, friction=friction)
-        topology.add_membrane(
-            mp.TriangleMesh.icosphere(20.0, 1), vertex_mass=mass, vertex_friction=friction, name="other"
-        )
+        topology.add_membrane(mp.TriangleMesh.icosphere(20.0, 1), vertex_mass=mass, vertex_friction=friction,
+                              name="other")  # fmt: skip
     sheet = topology.add_membrane(mesh, vertex_mass=mass, vertex_friction=friction, name="sheet")
     if points:
         topology.add_intriangle_points(sheet, points, mass=mass, friction=friction, seed=3)
@@ -754,17 +753,12 @@ def test_corners_that_have_an_edge_already_are_not_joined_twice():
         refused(context, sheet, [edge], TopologyError, "the other corners of its two triangles, . and ., have an edge")
 
 
-@pytest.mark.parametrize(
-    ("force", "text"),
-    [
-        (lambda sheet: mp.forces.MembraneArea(sheet, 1.0, per_triangle=True), "its area is another for each triangle"),
-        (lambda sheet: mp.forces.MembraneEdgeSprings(sheet, 1.0), "its length is another for each edge"),
-        (
-            lambda sheet: mp.forces.MembraneEdgeSprings(sheet, np.linspace(1.0, 2.0, len(sheet.mesh.edges)), 5.0),
-            "its stiffness is another for each edge",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("force", "text"), [
+    (lambda sheet: mp.forces.MembraneArea(sheet, 1.0, per_triangle=True), "its area is another for each triangle"),
+    (lambda sheet: mp.forces.MembraneEdgeSprings(sheet, 1.0), "its length is another for each edge"),
+    (lambda sheet: mp.forces.MembraneEdgeSprings(sheet, np.linspace(1.0, 2.0, len(sheet.mesh.edges)), 5.0),
+     "its stiffness is another for each edge"),
+])  # fmt: skip
 def test_numbers_of_triangles_and_edges_refuse(force, text):
     system, sheet = built(rough(MESHES["closed"]), forces=lambda sheet: [force(sheet)])
     context = context_of(system)
@@ -832,10 +826,8 @@ def test_faces_of_another_surface_of_as_many_triangles_are_refused():
     icosahedron = mp.TriangleMesh.icosphere(50.0, 0)
     middle = icosahedron.vertices[icosahedron.faces[0]].mean(axis=0)
     a, b, c = icosahedron.faces[0]
-    sphere = mp.TriangleMesh(
-        np.concatenate([icosahedron.vertices, [middle]]),
-        np.concatenate([icosahedron.faces[1:], [[a, b, 12], [b, c, 12], [c, a, 12]]]),
-    )
+    sphere = mp.TriangleMesh(np.concatenate([icosahedron.vertices, [middle]]),
+                             np.concatenate([icosahedron.faces[1:], [[a, b, 12], [b, c, 12], [c, a, 12]]]))  # fmt: skip
     square = mp.TriangleMesh([[0.0, 0, 0], [9, 0, 0], [9, 9, 0], [0, 9, 0]], [[0, 1, 2], [0, 2, 3]])
     for mesh, faces, text in (
         (sphere, np.concatenate([torus, corner + 9]), "connected parts have other vertices"),

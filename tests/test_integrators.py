@@ -18,32 +18,24 @@ def test_compact_spaced_and_lower_case_are_the_same_word(word):
 def test_groups_count_by_themselves():
     letters = mp.SplittingIntegrator("B1 B0 A B0 A B0 B1", 0.1).letters
     assert [(le.kind, le.group, le.fraction) for le in letters] == [
-        ("B", 1, 1 / 2),
-        ("B", 0, 1 / 3),
-        ("A", None, 1 / 2),
-        ("B", 0, 1 / 3),
-        ("A", None, 1 / 2),
-        ("B", 0, 1 / 3),
-        ("B", 1, 1 / 2),
-    ]
+        ("B", 1, 1 / 2), ("B", 0, 1 / 3), ("A", None, 1 / 2), ("B", 0, 1 / 3), ("A", None, 1 / 2), ("B", 0, 1 / 3),
+        ("B", 1, 1 / 2)
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("word", "problem", "caret"),
-    [
-        ("BAXAB", "'X' is not a letter", 2),
-        ("BA-GAB", "'-' is not a letter", 2),
-        ("A1BA", "'1' is not a letter", 1),
-        ("BOB", "has no A", 3),
-        ("AGA", "has no B", 3),
-        ("", "has no A", 0),
-        ("BAGOGA", "not a palindrome", 5),
-        ("B0 A B", "mixes kicks", 5),
-        ("B A B0", "mixes kicks", 4),
-        ("B0 A B1", "not a palindrome", 5),
-        ("B40 A B40", "group that does not exist", 0),
-    ],
-)
+@pytest.mark.parametrize(("word", "problem", "caret"), [
+    ("BAXAB", "'X' is not a letter", 2),
+    ("BA-GAB", "'-' is not a letter", 2),
+    ("A1BA", "'1' is not a letter", 1),
+    ("BOB", "has no A", 3),
+    ("AGA", "has no B", 3),
+    ("", "has no A", 0),
+    ("BAGOGA", "not a palindrome", 5),
+    ("B0 A B", "mixes kicks", 5),
+    ("B A B0", "mixes kicks", 4),
+    ("B0 A B1", "not a palindrome", 5),
+    ("B40 A B40", "group that does not exist", 0),
+])  # fmt: skip
 def test_a_word_that_cannot_be_read_is_shown_with_a_caret(word, problem, caret):
     with pytest.raises(mp.ParameterError, match=problem) as caught:
         mp.SplittingIntegrator(word, 0.1, kT=1.0)

@@ -65,10 +65,9 @@ def case_of(load_sharing=0.5, partners=1, pool=None, rates=None, every=1, cls=mp
         apart = np.zeros((copies, 1, 3))
         apart[:, 0, 1] = 1000.0 * np.arange(copies)
         sides = (mp.Sites.anchors((x[None] + apart).reshape(-1, 3)) for x in (A, B))
-        system.add_jump(
-            cls(links, *sides, off_rate=K_OFF, on_rate=K_ON, load_sharing=load_sharing, partners=partners, rates=rates,
-                pool=None if pool is None else pool * copies, every=every, name="binding", **more)
-        )  # fmt: skip
+        system.add_jump(cls(links, *sides, off_rate=K_OFF, on_rate=K_ON, load_sharing=load_sharing, partners=partners,
+                            rates=rates, pool=None if pool is None else pool * copies, every=every, name="binding",
+                            **more))  # fmt: skip
         return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
 
     def states(state):

@@ -52,9 +52,8 @@ def without_jumps(word, n=30):
     return context.get_state(positions=True, velocities=True)
 
 
-@pytest.mark.parametrize(
-    ("word", "plain"), [("JBAOABJ", "BAOAB"), ("JOBABOJ", "OBABO"), ("BAJOJAB", "BAOAB"), ("JDJ", "D")]
-)
+@pytest.mark.parametrize(("word", "plain"),
+                         [("JBAOABJ", "BAOAB"), ("JOBABOJ", "OBABO"), ("BAJOJAB", "BAOAB"), ("JDJ", "D")])  # fmt: skip
 def test_without_jumps_a_word_with_j_gives_the_bits_of_the_word_without(word, plain):
     one, other = without_jumps(word), without_jumps(plain)
     assert np.array_equal(one.positions, other.positions)
@@ -453,12 +452,8 @@ def pairs_that_drift_apart(steps, bound, **rates):
     system = mp.System(topology)
     links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=10.0))
     pairs = np.repeat(np.arange(N_PAIRS), 2).reshape(-1, 2) if bound else ()
-    system.add_jump(
-        mp.jumps.LinkBinding(
-            links, mp.Sites.beads(beads), mp.Sites.anchors(apart), bound=pairs, load_sharing=SHARING, reach=10.0,
-            **rates,
-        )
-    )
+    system.add_jump(mp.jumps.LinkBinding(links, mp.Sites.beads(beads), mp.Sites.anchors(apart), bound=pairs,
+                                         load_sharing=SHARING, reach=10.0, **rates))  # fmt: skip
     integrator = mp.SplittingIntegrator("JBAOABJ", UNTIL / steps, kT=1.0, seed=steps)
     simulation = mp.Simulation(system, integrator, threads=1)
     simulation.context.set_velocities(np.tile([SPEED, 0.0, 0.0], (N_PAIRS, 1)))

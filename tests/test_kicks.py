@@ -783,9 +783,8 @@ def test_warning_of_kicks_that_heat(word, friction, says):
             mp.Context(coil(5, friction), mp.SplittingIntegrator(word, 0.05, kick=kick, kT=kT), threads=1)
 
 
-@pytest.mark.parametrize(
-    ("dt", "kT", "warns"), [(0.05, 0.1, False), (0.06, 0.1, True), (0.2, 0.007, False), (0.2, 0.01, True)]
-)
+@pytest.mark.parametrize(("dt", "kT", "warns"),
+                         [(0.05, 0.1, False), (0.06, 0.1, True), (0.2, 0.007, False), (0.2, 0.01, True)])  # fmt: skip
 def test_warning_where_heat_moves_stiff_links_too_far(dt, kT, warns):
     """√(βh²kT/m) against a hundredth of the length, beyond which `ZhangSkeel` loses runs and the others do not."""
     kicks = [ZhangSkeel(0.35, True), ZhangSkeelSimplified(0.35, True), PushForwardNewmark(0.35), Explicit()]
@@ -936,13 +935,11 @@ def test_bits():
     for rule in RULES:
         one = run(system, RULES[rule](0.3), 0.4, 30, v, word="BAOAB", kT=0.1, seed=5, runaway=None)
         for threads in (2, 3):
-            again = run(
-                system, RULES[rule](0.3), 0.4, 30, v, word="BAOAB", kT=0.1, seed=5, threads=threads, runaway=None
-            )
+            again = run(system, RULES[rule](0.3), 0.4, 30, v, word="BAOAB", kT=0.1, seed=5, threads=threads,
+                        runaway=None)  # fmt: skip
             assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
-        context = mp.Context(
-            system, mp.SplittingIntegrator("BAOAB", 0.4, kT=0.1, seed=5, kick=RULES[rule](0.3)), threads=1
-        )
+        context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.4, kT=0.1, seed=5, kick=RULES[rule](0.3)),
+                             threads=1)  # fmt: skip
         context.runaway = None
         context.set_velocities(v)
         context.step(11)
@@ -951,9 +948,8 @@ def test_bits():
         middle = context.get_state(positions=True, velocities=True)
         context.step(19)
         assert np.array_equal(context.get_state(positions=True).positions, one[0])
-        other = mp.Context(
-            system, mp.SplittingIntegrator("BAOAB", 0.4, kT=0.1, seed=5, kick=RULES[rule](0.3)), threads=2
-        )
+        other = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.4, kT=0.1, seed=5, kick=RULES[rule](0.3)),
+                           threads=2)  # fmt: skip
         other.runaway = None
         other.set_state(middle)
         other.step(19)

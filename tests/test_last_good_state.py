@@ -14,14 +14,10 @@ def chain(timestep=0.01, n=40, threads=1, extra=(), seed=1):
     beads = topology.add_beads(x, mass=1.0, friction=0.1)
     system = mp.System(topology)
     trap = system.add_force(mp.forces.HarmonicTrap(beads, 0.01, [0.0, 0, 0]))
-    bonds = system.add_force(
-        mp.forces.HarmonicBonds(np.column_stack([beads.beads[:-1], beads.beads[1:]]), 100.0, 1.0)
-    )
+    bonds = system.add_force(mp.forces.HarmonicBonds(np.column_stack([beads.beads[:-1], beads.beads[1:]]), 100.0, 1.0))
     for force in extra:
         system.add_force(force)
-    simulation = mp.Simulation(
-        system, mp.SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed), threads=threads
-    )
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed), threads=threads)
     # The watch would stop a run that blows up long before it overflows, which is what these tests are about.
     simulation.context.runaway = None
     return simulation, bonds, trap

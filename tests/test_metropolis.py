@@ -22,17 +22,14 @@ def look(context):
 # Words ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("word", "spaced", "fractions"),
-    [
-        ("M(BAB)O", "M(B A B) O", [0.5, 1, 0.5, 1]),
-        ("m ( bagab ) o", "M(B A G A B) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
-        ("J M(BAGAB) O J", "J M(B A G A B) O J", [0.5, 0.5, 0.5, 1, 0.5, 0.5, 1, 0.5]),
-        ("OM(ABA)O", "O M(A B A) O", [0.5, 0.5, 1, 0.5, 0.5]),
-        ("M(AGA) M(B) O", "M(A G A) M(B) O", [0.5, 1, 0.5, 1, 1]),
-        ("M(B1 B0 A B0 B1) O", "M(B1 B0 A B0 B1) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
-    ],
-)
+@pytest.mark.parametrize(("word", "spaced", "fractions"), [
+    ("M(BAB)O", "M(B A B) O", [0.5, 1, 0.5, 1]),
+    ("m ( bagab ) o", "M(B A G A B) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
+    ("J M(BAGAB) O J", "J M(B A G A B) O J", [0.5, 0.5, 0.5, 1, 0.5, 0.5, 1, 0.5]),
+    ("OM(ABA)O", "O M(A B A) O", [0.5, 0.5, 1, 0.5, 0.5]),
+    ("M(AGA) M(B) O", "M(A G A) M(B) O", [0.5, 1, 0.5, 1, 1]),
+    ("M(B1 B0 A B0 B1) O", "M(B1 B0 A B0 B1) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
+])  # fmt: skip
 def test_words_are_read_and_written(word, spaced, fractions):
     integrator = mp.SplittingIntegrator(word, 0.1, kT=1.0)
     assert integrator.word == spaced
@@ -43,27 +40,24 @@ def test_words_are_read_and_written(word, spaced, fractions):
     assert " ".join(integrator.blocks) in spaced
 
 
-@pytest.mark.parametrize(
-    ("word", "problem"),
-    [
-        ("M(BAOAB)", r"O \(friction and noise\) cannot be taken back, .* put it outside"),
-        ("M(JBABJ) O", r"J \(jumps: what happens at once\) cannot be taken back"),
-        ("M(BA) O", r"the block is not a palindrome: letter 1 is B, but letter 1 from the end is A"),
-        ("M(BAGAB)", r"accepted or rejected by the temperature, and no O, .* 'M\(B A G A B\) O'"),
-        ("B M(AGA) B O", r"B \(kick by the forces\) stands beside M\( \)"),
-        ("M(BAB) A O", r"A \(flight of the beads\) stands beside M\( \)"),
-        ("M(BAB O", "the block is not closed"),
-        ("BAB) O", "this closes a block that was not opened"),
-        ("M(BM(A)B) O", "a block M\\( \\) stands in another one"),
-        ("M() BAOAB", "the block has no letters"),
-        ("MBAB O", "M stands before letters in parentheses"),
-        ("M(BXB) O", "'X' is not a letter of a word: A, B .* G, J and O are"),
-        ("M(BAB) D", "D moves beads without velocities"),
-        ("M(BAB) D O", "D moves beads without velocities"),
-        ("M(ABA B1) O", "mixes kicks by all forces"),
-        ("M(AGA) O", "the word has no B"),
-    ],
-)
+@pytest.mark.parametrize(("word", "problem"), [
+    ("M(BAOAB)", r"O \(friction and noise\) cannot be taken back, .* put it outside"),
+    ("M(JBABJ) O", r"J \(jumps: what happens at once\) cannot be taken back"),
+    ("M(BA) O", r"the block is not a palindrome: letter 1 is B, but letter 1 from the end is A"),
+    ("M(BAGAB)", r"accepted or rejected by the temperature, and no O, .* 'M\(B A G A B\) O'"),
+    ("B M(AGA) B O", r"B \(kick by the forces\) stands beside M\( \)"),
+    ("M(BAB) A O", r"A \(flight of the beads\) stands beside M\( \)"),
+    ("M(BAB O", "the block is not closed"),
+    ("BAB) O", "this closes a block that was not opened"),
+    ("M(BM(A)B) O", "a block M\\( \\) stands in another one"),
+    ("M() BAOAB", "the block has no letters"),
+    ("MBAB O", "M stands before letters in parentheses"),
+    ("M(BXB) O", "'X' is not a letter of a word: A, B .* G, J and O are"),
+    ("M(BAB) D", "D moves beads without velocities"),
+    ("M(BAB) D O", "D moves beads without velocities"),
+    ("M(ABA B1) O", "mixes kicks by all forces"),
+    ("M(AGA) O", "the word has no B"),
+])  # fmt: skip
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_words_that_are_refused(word, problem, symmetric):
     refuses(mp.ParameterError, problem, mp.SplittingIntegrator, word, 0.1, kT=1.0, symmetric=symmetric)

@@ -117,9 +117,8 @@ def test_reporters_are_a_list():
 def test_arrays_that_are_handed_out_are_read_only_or_copies():
     """Of handles, states and forces: writing into one raises, or changes nothing that is asked for again."""
     simulation = build()
-    state = simulation.context.get_state(
-        positions=True, velocities=True, forces=True, energy=True, virial=True, physical_positions=True
-    )
+    state = simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True, virial=True,
+                                         physical_positions=True)  # fmt: skip
     found = 0
     for what in (*simulation.topology, *simulation.system, state, state.intriangle, simulation.context):
         properties = public(what) if what is not simulation.context else ["time", "step_count", "threads"]

@@ -22,12 +22,8 @@ PAIRS = {
     "Morse": (lambda a: FORCES.Morse(a, a, KT, 1.5, 10.0, cutoff=20.0, switch=16.0), 0.2),
     "EllipsoidRepulsion": (lambda a: FORCES.EllipsoidRepulsion(a, a, KT, [5.0, 5.0, 5.0]), 0.2),
     "CustomPair": (lambda a: FORCES.CustomPair(a, a, "e*(s/r)^12", cutoff=20.0, switch=16.0, e=KT, s=10.0), 0.2),
-    "CustomPair of beads": (
-        lambda a: FORCES.CustomPair(
-            a, a, "sqrt(e1*e2)*(s/r)^12", cutoff=20.0, switch=16.0, s=10.0, e=np.full(len(a), KT)
-        ),
-        0.2,
-    ),
+    "CustomPair of beads": (lambda a: FORCES.CustomPair(a, a, "sqrt(e1*e2)*(s/r)^12", cutoff=20.0, switch=16.0, s=10.0,
+                                                        e=np.full(len(a), KT)), 0.2),
     "TabulatedPair": (lambda a: FORCES.TabulatedPair(a, a, TABLE, KT * (10.0 / TABLE) ** 12, switch=20.0), 2.2),
     "below its table": (lambda a: FORCES.TabulatedPair(a, a, TABLE, KT * (10.0 / TABLE) ** 12, switch=20.0), 0.2),
     "SoftSphere": (lambda a: FORCES.SoftSphere(a, a, 10.0, 10.0), None),
@@ -147,10 +143,8 @@ def on_a_membrane(topology, x):
     return topology.add_intriangle_points(cell, len(x), mass=1e-9, friction=1e-5, seed=1)
 
 
-KINDS = {
-    "beads": free, "balls": lambda t, x: t.add_balls(x, radius=5.0, mass=1e-9, friction=1e-5), "filaments": nodes,
-    "bodies": bodies, "surface points": on_a_sphere, "points": on_a_membrane,
-}  # fmt: skip
+KINDS = {"beads": free, "balls": lambda t, x: t.add_balls(x, radius=5.0, mass=1e-9, friction=1e-5), "filaments": nodes,
+         "bodies": bodies, "surface points": on_a_sphere, "points": on_a_membrane}  # fmt: skip
 
 
 @pytest.mark.parametrize("box", [None, (80.0, 80.0, 80.0)])
@@ -196,8 +190,7 @@ def test_excluded_pairs_and_other_groups_do_not_overlap():
 
 
 def test_a_pair_across_the_sides_of_a_box_overlaps():
-    simulation, said = simulation_of(
-        lambda t: free(t, np.array([[0.1, 5.0, 5.0], [49.9, 5.0, 5.0]])), PAIRS["WCA"][0], box=(50.0, 50.0, 50.0)
-    )
+    simulation, said = simulation_of(lambda t: free(t, np.array([[0.1, 5.0, 5.0], [49.9, 5.0, 5.0]])), PAIRS["WCA"][0],
+                                     box=(50.0, 50.0, 50.0))  # fmt: skip
     assert "are 0.2 nm apart" in said[0]
     assert simulation.minimize_energy().converged

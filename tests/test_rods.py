@@ -72,16 +72,13 @@ def test_a_rod():
         assert not array.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("ends", "held", "freedom"),
-    [
-        ("free", [[0, 0], [0, 0]], 36),
-        ("pinned", [[1, 0], [1, 0]], 30),
-        ("clamped", [[1, 1], [1, 1]], 24),
-        (("clamped", "free"), [[1, 1], [0, 0]], 30),
-        (["free", "pinned"], [[0, 0], [1, 0]], 33),
-    ],
-)
+@pytest.mark.parametrize(("ends", "held", "freedom"), [
+    ("free", [[0, 0], [0, 0]], 36),
+    ("pinned", [[1, 0], [1, 0]], 30),
+    ("clamped", [[1, 1], [1, 1]], 24),
+    (("clamped", "free"), [[1, 1], [0, 0]], 30),
+    (["free", "pinned"], [[0, 0], [1, 0]], 33),
+])  # fmt: skip
 def test_ends(ends, held, freedom):
     """What is held stands for half a segment, as its other half is beyond the end."""
     rod = add_rod(ends=ends)
@@ -110,9 +107,8 @@ def test_many_rods(as_list, closed):
     starts = None if as_list else [0, 4, 7, 12]
     if not as_list:
         x, q = np.concatenate(x), np.concatenate(q)
-    rods = mp.Topology().add_rods(
-        x, q, lengths, np.arange(1.0, 13.0), INERTIA, starts=starts, closed=closed, ends="free"
-    )
+    rods = mp.Topology().add_rods(x, q, lengths, np.arange(1.0, 13.0), INERTIA, starts=starts, closed=closed,
+                                  ends="free")  # fmt: skip
     assert rods.name == "rods"
     assert rods.starts.tolist() == [0, 4, 7, 12]
     assert rods.n_rods == 3
@@ -222,30 +218,25 @@ def test_refusals(change, error, match):
     assert topology.n_beads == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "match"),
-    [
-        ({"nodes": [X, X[:, :2]]}, mp.TopologyError, r"add_rods: nodes\[1\] must have shape \(n, 3\), not \(6, 2\)"),
-        ({"orientations": [Q, Q[:, :3]]}, mp.TopologyError, r"add_rods: orientations\[1\] must have shape \(n, 4\)"),
-        ({"orientations": [Q, Q[:5]]}, mp.TopologyError, r"orientations must have shape \(12, 4\), not \(11, 4\)"),
-        ({"orientations": [Q, BACKWARDS]}, mp.TopologyError,
-         r"add_rods: link 2 of rod 1 runs against the third axis of node 9"),
-        ({"segment_length": [1.0, -1.0]}, mp.ParameterError, r"add_rods: segment_length\[1\] = -1.0 but must be"),
-        ({"segment_length": [1.0, 1.0, 1.0]}, mp.ParameterError, r"segment_length must be .*\(2,\)"),
-        ({"nodes": np.concatenate([X, X]), "starts": [0, 7]}, mp.TopologyError,
-         r"starts must ascend from 0 to the number of nodes, 12"),
-        ({"nodes": np.concatenate([X, X]), "orientations": np.concatenate([Q, Q]), "starts": [0, 11, 12]},
-         mp.TopologyError, r"rod 1 has 1 nodes, but a rod needs 2"),
-        ({"nodes": [X, np.where(np.arange(6)[:, None] == 5, X[4], X)]}, mp.TopologyError,
-         r"link 4 of rod 1 has both nodes in one place"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "error", "match"), [
+    ({"nodes": [X, X[:, :2]]}, mp.TopologyError, r"add_rods: nodes\[1\] must have shape \(n, 3\), not \(6, 2\)"),
+    ({"orientations": [Q, Q[:, :3]]}, mp.TopologyError, r"add_rods: orientations\[1\] must have shape \(n, 4\)"),
+    ({"orientations": [Q, Q[:5]]}, mp.TopologyError, r"orientations must have shape \(12, 4\), not \(11, 4\)"),
+    ({"orientations": [Q, BACKWARDS]}, mp.TopologyError,
+     r"add_rods: link 2 of rod 1 runs against the third axis of node 9"),
+    ({"segment_length": [1.0, -1.0]}, mp.ParameterError, r"add_rods: segment_length\[1\] = -1.0 but must be"),
+    ({"segment_length": [1.0, 1.0, 1.0]}, mp.ParameterError, r"segment_length must be .*\(2,\)"),
+    ({"nodes": np.concatenate([X, X]), "starts": [0, 7]}, mp.TopologyError,
+     r"starts must ascend from 0 to the number of nodes, 12"),
+    ({"nodes": np.concatenate([X, X]), "orientations": np.concatenate([Q, Q]), "starts": [0, 11, 12]}, mp.TopologyError,
+     r"rod 1 has 1 nodes, but a rod needs 2"),
+    ({"nodes": [X, np.where(np.arange(6)[:, None] == 5, X[4], X)]}, mp.TopologyError,
+     r"link 4 of rod 1 has both nodes in one place"),
+])  # fmt: skip
 def test_refusals_of_many(change, error, match):
     topology = mp.Topology()
-    given = {
-        "nodes": [X, X], "orientations": [Q, Q], "segment_length": 0.8, "linear_density": 1.3,
-        "inertia_density": INERTIA,
-    }  # fmt: skip
+    given = {"nodes": [X, X], "orientations": [Q, Q], "segment_length": 0.8, "linear_density": 1.3,
+             "inertia_density": INERTIA}  # fmt: skip
     refuses(error, match, topology.add_rods, **{**given, **change})
     assert topology.handles == ()
 
@@ -287,10 +278,9 @@ def test_a_round_section():
     area, G = np.pi * 9.0, 4.0
     assert section.area == pytest.approx(area, rel=1e-15)
     assert section.second_moment == pytest.approx(area * 9.0 / 4.0, rel=1e-15)
-    assert section.stiffness == pytest.approx(
-        {"shear": 0.9 * G * area, "extension": 10.0 * area, "bending": 10.0 * area * 2.25, "twist": G * area * 4.5},
-        rel=1e-15,
-    )
+    assert section.stiffness == pytest.approx({"shear": 0.9 * G * area, "extension": 10.0 * area,
+                                               "bending": 10.0 * area * 2.25, "twist": G * area * 4.5},
+                                              rel=1e-15)  # fmt: skip
     assert section.linear_density == pytest.approx(2.0 * area, rel=1e-15)
     assert section.inertia_density == pytest.approx([2.0 * area * 2.25] * 2 + [2.0 * area * 4.5], rel=1e-15)
     for change, match in [
@@ -478,19 +468,17 @@ def everything():
     topology.add_beads(np.zeros((2, 3)), mass=1.0, friction=0.3)
     rng = np.random.default_rng(4)
     x, q = mp.rods.uniform(6, 0.8, [0.1, 0.0, 0.1])
-    held = topology.add_rods(
-        [x, x + 0.5], [q, -q], [0.8, 0.75], rng.uniform(1.0, 2.0, 12), [0.4, 0.5, 0.8], (0.3, 0.6),
-        rotational_friction=(0.2, 0.1), ends=("clamped", "pinned"), rotation_parts=2, name="held",
-    )  # fmt: skip
+    held = topology.add_rods([x, x + 0.5], [q, -q], [0.8, 0.75], rng.uniform(1.0, 2.0, 12), [0.4, 0.5, 0.8], (0.3, 0.6),
+                             rotational_friction=(0.2, 0.1), ends=("clamped", "pinned"), rotation_parts=2,
+                             name="held")  # fmt: skip
     free = add_rod(topology=topology, friction=tensor(n=6), inertia_density=rng.uniform(0.9, 1.1, (6, 3)))
     loop, turns = mp.rods.uniform(7, 0.5, [0.0, 2.0 * np.pi / 3.5, 0.0])
     ring = topology.add_rod(loop, turns, 0.5, 1.0, INERTIA, 0.5, closed=True, name="ring")
     system = mp.System(topology)
     n = len(held.links)
-    system.add_force(mp.forces.RodElasticity(
-        held, rng.uniform(1.0, 2.0, (n, 2)), rng.uniform(1.0, 2.0, n), 3.0, 4.0, rest_curvature=rng.normal(size=(n, 3)),
-        name="its own", group=1,
-    ))  # fmt: skip
+    system.add_force(mp.forces.RodElasticity(held, rng.uniform(1.0, 2.0, (n, 2)), rng.uniform(1.0, 2.0, n), 3.0, 4.0,
+                                             rest_curvature=rng.normal(size=(n, 3)), name="its own",
+                                             group=1))  # fmt: skip
     system.add_force(mp.forces.RodElasticity(free, **PLAIN, rest_strain=(0.1, 0.0, 0.9)))
     system.add_force(mp.forces.RodElasticity(ring, **PLAIN, name="of the ring"))
     system.add_force(mp.forces.RodLoad(free, "start", [0.1, 0.2, 0.3], [0.3, 0.2, 0.1], follows=True))

@@ -280,16 +280,13 @@ def test_minimisation_and_derivatives_leave_rows_asleep_out():
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        (lambda t: t.add_beads([[0.0, 0, 0]] * 3, 1.0, capacity=2), "add_beads: capacity = 2 but must be .*>= 3"),
-        (lambda t: t.add_balls([[0.0, 0, 0]], 1.0, 1.0, capacity=1.5), "add_balls: capacity = 1.5 but must be"),
-        (lambda t: t.add_filament([[0.0, 0, 0], [1, 0, 0]], 1.0, capacity=2**31), "add_filament: capacity"),
-        (lambda t: t["beads"].reserve(1), r"beads\.reserve: capacity = 1 but must be .*>= 4"),
-        (lambda t: t.add_beads(np.empty((0, 3)), 1.0), "nothing to add"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "text"), [
+    (lambda t: t.add_beads([[0.0, 0, 0]] * 3, 1.0, capacity=2), "add_beads: capacity = 2 but must be .*>= 3"),
+    (lambda t: t.add_balls([[0.0, 0, 0]], 1.0, 1.0, capacity=1.5), "add_balls: capacity = 1.5 but must be"),
+    (lambda t: t.add_filament([[0.0, 0, 0], [1, 0, 0]], 1.0, capacity=2**31), "add_filament: capacity"),
+    (lambda t: t["beads"].reserve(1), r"beads\.reserve: capacity = 1 but must be .*>= 4"),
+    (lambda t: t.add_beads(np.empty((0, 3)), 1.0), "nothing to add"),
+])  # fmt: skip
 def test_room_that_cannot_be(wrong, text):
     topology = everybody()
     n = topology.n_beads

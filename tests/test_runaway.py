@@ -21,11 +21,8 @@ def chain(word="BAOAB", timestep=0.22, n=12, kT=1.0, threads=1, friction=0.1, ki
     system.add_force(forces.HarmonicTrap(beads, 1e-3, [0.0, 0, 0], name="weak"))
     pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
     system.add_force(forces.HarmonicBonds(pairs, stiffness, 1.0, name="stiff"))
-    context = mp.Context(
-        system,
-        mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=4, kick=kick),
-        threads=threads,
-    )
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=4, kick=kick),
+                         threads=threads)  # fmt: skip
     context.set_velocities_to_temperature(kT=kT, seed=5)
     return context
 
@@ -202,12 +199,10 @@ def test_a_collapsing_triangle_is_named_at_the_step_in_which_it_collapses():
     corners = np.array([[0.0, 0, 0], [2.0, 0, 0], [1.0, 1.8, 0]])
     x = np.concatenate([corners + [0.0, 0, 10.0 * i] for i in range(n)])
     topology = mp.Topology()
-    membrane = topology.add_membrane(
-        mp.TriangleMesh(x, np.arange(3 * n).reshape(n, 3)), vertex_mass=1.0, vertex_friction=1.0, name="triangles"
-    )
-    topology.add_intriangle_points(
-        membrane, triangles=np.arange(n), barycentric=np.full((n, 3), 1 / 3), mass=1.0, friction=1.0
-    )
+    membrane = topology.add_membrane(mp.TriangleMesh(x, np.arange(3 * n).reshape(n, 3)), vertex_mass=1.0,
+                                     vertex_friction=1.0, name="triangles")  # fmt: skip
+    topology.add_intriangle_points(membrane, triangles=np.arange(n), barycentric=np.full((n, 3), 1 / 3), mass=1.0,
+                                   friction=1.0)  # fmt: skip
     context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(0.1, kT=1.0, seed=1), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     error = fails(context, 1000)
@@ -231,9 +226,8 @@ def test_a_collapsing_triangle_is_named_at_the_step_in_which_it_collapses():
 def thermal_vesicle(mass):
     """The newcomer's vesicle, on a quarter of the vertices: its timestep is too long for its mass."""
     topology = mp.Topology()
-    membrane = topology.add_membrane(
-        mp.TriangleMesh.icosphere(150.0, 3), vertex_mass=mass, vertex_friction=4e-7, name="membrane"
-    )
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(150.0, 3), vertex_mass=mass, vertex_friction=4e-7,
+                                     name="membrane")  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.MembraneBending(membrane, 83.0))
     system.add_force(forces.MembraneArea(membrane, 200.0))
@@ -283,9 +277,8 @@ def test_a_body_that_spins_away_is_named(axes):
     topology = mp.Topology()
     upright = np.tile([1.0, 0, 0, 0], (5, 1))
     inertia = np.array([1.0, 2.0, 2.5])
-    bodies = topology.add_rigid_bodies(
-        np.arange(15.0).reshape(5, 3), upright, 1.0, tuple(inertia), (0.1, 0.1), name="bodies"
-    )
+    bodies = topology.add_rigid_bodies(np.arange(15.0).reshape(5, 3), upright, 1.0, tuple(inertia), (0.1, 0.1),
+                                       name="bodies")  # fmt: skip
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0), threads=1)
     context.step(10)
     bound = 0.5 * FACTOR**2
@@ -308,9 +301,8 @@ def test_a_body_that_a_force_spins_up_is_named_with_it():
     """Heavy, so that its energy is of rotation alone; arms on stiff ropes, of which ω dt = 2.4. Their couple is blamed,
     not what pulls harder at its centre; and it is looked for at this body, not at the idle one before it."""
     topology = mp.Topology()
-    bodies = topology.add_rigid_bodies(
-        [[90.0, 0, 0], [0.0, 0, 0]], [[1.0, 0, 0, 0]] * 2, 1e6, (1.0, 1.0, 1.0), (0.0, 0.0), name="bodies"
-    )
+    bodies = topology.add_rigid_bodies([[90.0, 0, 0], [0.0, 0, 0]], [[1.0, 0, 0, 0]] * 2, 1e6, (1.0, 1.0, 1.0),
+                                       (0.0, 0.0), name="bodies")  # fmt: skip
     body = bodies.beads[1]
     ends = topology.add_beads([[5.0, 0, 0], [-5.0, 0, 0]], mass=1e6)
     system = mp.System(topology)

@@ -65,9 +65,8 @@ FORK = """
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_runs_on_one_thread_with_a_warning_instead_of_hanging():
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(FORK)], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(FORK)], capture_output=True, text=True, timeout=60,
+                          check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "runs on one thread in this process: it was forked" in done.stderr
 
@@ -116,9 +115,8 @@ def seconds_of_processor(threads, **environment):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two processors"
-)
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+                    reason="needs two processors")  # fmt: skip
 def test_two_processes_on_two_cores_do_not_burn_each_others_time():
     """Four threads on two processors: whoever waits for a thread that has none must sleep, not spin.
 

@@ -86,9 +86,8 @@ def test_times_as_people_and_schedulers_write_them(text, seconds):
     assert seconds_of("walltime", text) == seconds
 
 
-@pytest.mark.parametrize(
-    "text", [0, -1.0, "0m", "", "soon", "1m2h", "30:00", "1:60:00", "-5m", "nan", "inf", np.inf, None]
-)
+@pytest.mark.parametrize("text", [0, -1.0, "0m", "", "soon", "1m2h", "30:00", "1:60:00", "-5m", "nan", "inf", np.inf,
+                                  None])  # fmt: skip
 def test_times_that_are_none(text):
     refuses(ParameterError, "walltime", seconds_of, "walltime", text)
 
@@ -333,14 +332,11 @@ def test_functions_of_documents(tmp_path):
     assert mp.run(tmp_path, text, until=20, functions={"pull": pull}).action == "resumed"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace('"version": 2', '"version": 3'), "has version 3 of the format.*install a newer"),
-        (lambda text: text[: len(text) // 2], "is not JSON"),
-        (lambda text: mp.serialize(mp.VerletIntegrator(0.1)), "document is of a VerletIntegrator, not of a Simulation"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda text: text.replace('"version": 2', '"version": 3'), "has version 3 of the format.*install a newer"),
+    (lambda text: text[: len(text) // 2], "is not JSON"),
+    (lambda text: mp.serialize(mp.VerletIntegrator(0.1)), "document is of a VerletIntegrator, not of a Simulation"),
+])  # fmt: skip
 def test_documents_that_cannot_be_run(tmp_path, change, message):
     refuses(ParameterError, message, mp.run, tmp_path, change(mp.serialize(build())), until=10)
     refuses(ParameterError, r"nowhere\.json does not exist", mp.run, tmp_path, tmp_path / "nowhere.json", until=10)
@@ -444,9 +440,8 @@ def test_a_run_that_fails_keeps_its_last_checkpoint(tmp_path):
         return simulation
 
     refuses((SimulationError, RuntimeError), "enough", mp.run, tmp_path, begin, until=1000, functions={"pull": breaks})
-    with mp.Simulation.resume(
-        tmp_path / runs.CHECKPOINT, functions={"pull": lambda x: (0.0, np.zeros_like(x))}
-    ) as simulation:
+    with mp.Simulation.resume(tmp_path / runs.CHECKPOINT,
+                              functions={"pull": lambda x: (0.0, np.zeros_like(x))}) as simulation:  # fmt: skip
         assert simulation.current_step in (10, 20, 30, 40)
 
 
@@ -462,9 +457,8 @@ def test_sigterm_is_time_that_is_up(tmp_path):
     assert signal.getsignal(signal.SIGTERM) is before
     # Nothing is lost, and nothing else either.
     until = outcome.step + 20
-    assert mp.run(tmp_path / "stopped", make, until=until) == mp.RunOutcome(
-        True, until, tmp_path / "stopped", "resumed"
-    )
+    assert mp.run(tmp_path / "stopped", make,
+                  until=until) == mp.RunOutcome(True, until, tmp_path / "stopped", "resumed")  # fmt: skip
     mp.run(tmp_path / "through", make, until=until)
     assert compared(tmp_path / "through", tmp_path / "stopped") == []
 

@@ -104,14 +104,12 @@ def everything():
     points = topology.add_intriangle_points(ball, 300, mass=0.5, friction=0.7, seed=5, name="Proteïne")
     other = topology.add_membrane(mesh.translated([30.0, 0.0, 0.0]), vertex_mass=2.0, vertex_friction=0.2)
     balls = topology.add_balls(rng.normal(0.0, 8.0, (5, 3)), rng.uniform(3.0, 6.0, 5), mass=1.0, friction=0.1)
-    system = system_of(
-        topology,
-        mp.forces.HarmonicBonds([[0, 1], [3, 2]], 1.0, [0.5, 1.0 / 3.0]),
-        mp.forces.MembraneEdgeSprings(other, stiffness=1),
-        mp.forces.HarmonicBonds([[1, 2]], 1.0, 0.0, group=3),
-        mp.forces.UniformField([points, loose], [0.0, 0.0, -0.1]),
-        mp.forces.SoftSphere(balls, [ball, other], 1.0, 4.0, exclusions=np.zeros((0, 2), int)),
-    )
+    system = system_of(topology, mp.forces.HarmonicBonds([[0, 1], [3, 2]], 1.0, [0.5, 1.0 / 3.0]),
+                       mp.forces.MembraneEdgeSprings(other, stiffness=1),
+                       mp.forces.HarmonicBonds([[1, 2]], 1.0, 0.0, group=3),
+                       mp.forces.UniformField([points, loose], [0.0, 0.0, -0.1]),
+                       mp.forces.SoftSphere(balls, [ball, other], 1.0, 4.0,
+                                            exclusions=np.zeros((0, 2), int)))  # fmt: skip
     return system, points
 
 
@@ -147,9 +145,8 @@ def test_places_drawn_at_random_are_places_that_can_be_given():
     membrane = topology.add_membrane(Unlucky(mesh.vertices, mesh.faces), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 3, mass=1.0)
     assert (points.barycentric >= 0.0).all()
-    again = topology.add_intriangle_points(
-        membrane, triangles=points.triangles, barycentric=points.barycentric, mass=1.0
-    )
+    again = topology.add_intriangle_points(membrane, triangles=points.triangles, barycentric=points.barycentric,
+                                           mass=1.0)  # fmt: skip
     assert again._weights.tobytes() == points._weights.tobytes()
 
 
@@ -472,9 +469,8 @@ def test_a_document_can_be_written_by_hand():
     cell = again.add_membrane(system.topology.membranes[0].mesh, vertex_mass=1, vertex_friction=2, name="cell")
     again.add_intriangle_points(cell, 7, mass=2.5, friction=0.5, seed=3)
     again.add_balls([[0, 0, 20]], radius=1.5, mass=1, friction=3)
-    other = system_of(
-        again, mp.forces.MembraneEdgeSprings(cell, 2), mp.forces.HarmonicBonds([[0, 11]], 1, 3.0, name="my bonds")
-    )
+    other = system_of(again, mp.forces.MembraneEdgeSprings(cell, 2),
+                      mp.forces.HarmonicBonds([[0, 11]], 1, 3.0, name="my bonds"))  # fmt: skip
     twin = mp.Simulation(other, mp.BAGOGABIntegrator(0.01, kT=1))
     twin.step(3)
     a, b = (s.context.get_state(positions=True, velocities=True) for s in (simulation, twin))
@@ -489,17 +485,13 @@ def small():
     topology = mp.Topology()
     mesh = mp.TriangleMesh([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
     cell = topology.add_membrane(mesh, vertex_mass=1.0)
-    points = topology.add_intriangle_points(
-        cell, triangles=[1], barycentric=[[0.5, 0.25, 0.25]], mass=1.0, name="points"
-    )
+    points = topology.add_intriangle_points(cell, triangles=[1], barycentric=[[0.5, 0.25, 0.25]], mass=1.0,
+                                            name="points")  # fmt: skip
     balls = topology.add_balls([[0.0, 0, 20]], 1.5, mass=1.0)
-    system = system_of(
-        topology,
-        mp.forces.MembraneArea(cell, 1.0, per_triangle=True),
-        mp.forces.SoftSphere([points, balls], cell, 1.0, 2.0, exclusions=[[0, 5]]),
-        mp.forces.Links(mp.Sites.beads(balls), mp.Sites.anchors([[0.0, 0, 1]]), 1.0),
-        mp.forces.PythonForce(pull),
-    )
+    system = system_of(topology, mp.forces.MembraneArea(cell, 1.0, per_triangle=True),
+                       mp.forces.SoftSphere([points, balls], cell, 1.0, 2.0, exclusions=[[0, 5]]),
+                       mp.forces.Links(mp.Sites.beads(balls), mp.Sites.anchors([[0.0, 0, 1]]), 1.0),
+                       mp.forces.PythonForce(pull))  # fmt: skip
     return mp.serialize((system, mp.SplittingIntegrator("BAOGOAB", 0.1, kT=1.0)))
 
 
@@ -562,32 +554,29 @@ def test_whatever_is_wrong_with_a_document_is_one_of_our_errors(stride):
 P, T, M = mp.ParameterError, mp.TopologyError, mp.MeshError
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "error", "message"),
-    [
-        ('"version": 2', '"version": 3', P, r"version 3 of the format, written by .*reads version 2 alone: inst"),
-        ('"version": 2', '"version": 1', P, r"version 1 of the format, written by .*reads version 2 alone: write"),
-        ('"version": 2', '"version": "2"', P, "version must be a whole number from 1 to 2, not '2'"),
-        ('"medyanpy document"', '"something"', P, "not a medyanpy document: .* not 'something'"),
-        ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
-        ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),
-        ('"mass": 1.0', '"mass": -1.0', P, r"objects\[1\]: .*mass = -1.0 but"),
-        ("[0, 1, 3]", "[0, 1, 7]", M, r"(?s)arguments\.mesh: .*vertex that does not exist"),
-        ("[0.5, 0.25, 0.25]", "[0.5, 0.25, 0.26]", T, r"objects\[1\]: .*point 0 lies outside"),
-        ('"handle": "points"', '"handle": "pints"', P, r"group_a\[0\]\.handle = 'pints', but no .*'points'"),
-        ('"per_triangle"', '"per_corner"', P, r"forces\[0\]: MembraneArea has no argument 'per_corner'"),
-        ('"fixed": false', '"fixed": "no"', P, r"objects\[0\]\.arguments\.fixed must be true or false, not 'no'"),
-        ('"one_sided": false', '"one_sided": 0', P, r"forces\[2\]\.arguments\.one_sided must be true or false, not 0"),
-        ('"name": "points"', '"name": 3', P, r"objects\[1\]\.arguments\.name must be a string, not 3"),
-        ('"seed": 0', '"seed": NaN', P, "NaN is not a finite number"),
-        ('"seed": 0', '"seed": 1e999', P, "1e999 is not a finite number"),
-        ('"seed": 0', '"seed": 0, "seed": 1', P, "the key 'seed' occurs twice"),
-        ('"seed": 0', '"seed": 0,', P, "not JSON"),
-        ('"name": "SoftSphere"', '"name": "MembraneArea"', P, "two forces have the name 'MembraneArea'"),
-        ('"shape": [1, 3], "values": [[0.0, 0.0, 20.0]]', '"shape": [3], "values": [[0.0, 0.0, 20.0]]', P,
-         r"shape must be \[1, 3\]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "error", "message"), [
+    ('"version": 2', '"version": 3', P, r"version 3 of the format, written by .*reads version 2 alone: inst"),
+    ('"version": 2', '"version": 1', P, r"version 1 of the format, written by .*reads version 2 alone: write"),
+    ('"version": 2', '"version": "2"', P, "version must be a whole number from 1 to 2, not '2'"),
+    ('"medyanpy document"', '"something"', P, "not a medyanpy document: .* not 'something'"),
+    ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
+    ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),
+    ('"mass": 1.0', '"mass": -1.0', P, r"objects\[1\]: .*mass = -1.0 but"),
+    ("[0, 1, 3]", "[0, 1, 7]", M, r"(?s)arguments\.mesh: .*vertex that does not exist"),
+    ("[0.5, 0.25, 0.25]", "[0.5, 0.25, 0.26]", T, r"objects\[1\]: .*point 0 lies outside"),
+    ('"handle": "points"', '"handle": "pints"', P, r"group_a\[0\]\.handle = 'pints', but no .*'points'"),
+    ('"per_triangle"', '"per_corner"', P, r"forces\[0\]: MembraneArea has no argument 'per_corner'"),
+    ('"fixed": false', '"fixed": "no"', P, r"objects\[0\]\.arguments\.fixed must be true or false, not 'no'"),
+    ('"one_sided": false', '"one_sided": 0', P, r"forces\[2\]\.arguments\.one_sided must be true or false, not 0"),
+    ('"name": "points"', '"name": 3', P, r"objects\[1\]\.arguments\.name must be a string, not 3"),
+    ('"seed": 0', '"seed": NaN', P, "NaN is not a finite number"),
+    ('"seed": 0', '"seed": 1e999', P, "1e999 is not a finite number"),
+    ('"seed": 0', '"seed": 0, "seed": 1', P, "the key 'seed' occurs twice"),
+    ('"seed": 0', '"seed": 0,', P, "not JSON"),
+    ('"name": "SoftSphere"', '"name": "MembraneArea"', P, "two forces have the name 'MembraneArea'"),
+    ('"shape": [1, 3], "values": [[0.0, 0.0, 20.0]]', '"shape": [3], "values": [[0.0, 0.0, 20.0]]', P,
+     r"shape must be \[1, 3\]"),
+])  # fmt: skip
 def test_errors_say_where_and_why(old, new, error, message):
     text = small()
     assert old in text

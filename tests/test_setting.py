@@ -36,9 +36,8 @@ def everything_with_velocities():
     nodes = 5.0 * np.arange(6)[:, None] * [1.0, 0.0, 0.0]
     topology.add_filament(nodes + 40.0, node_mass=rng.uniform(1, 2, 6), node_friction=rng.uniform(0, 2, 6))
     topology.add_filament(nodes + 50.0, node_mass=1.0, node_friction=(0.5, 1.5))
-    topology.add_filament(
-        nodes + 60.0, node_mass=1.0, node_friction=0.4, directors="parallel", director_mass=3.0, director_friction=4.0
-    )
+    topology.add_filament(nodes + 60.0, node_mass=1.0, node_friction=0.4, directors="parallel", director_mass=3.0,
+                          director_friction=4.0)  # fmt: skip
     a = rng.normal(size=(6, 6))
     x, q = rng.normal(size=(3, 3)) + 80.0, rng.normal(size=(3, 4))
     q /= np.linalg.norm(q, axis=1)[:, None]
@@ -59,9 +58,8 @@ def everything_without_velocities():
     plain = topology.add_beads(rng.normal(size=(20, 3)), mass=1.0, friction=rng.uniform(1, 2, 20))
     a = rng.normal(size=(6, 6))
     q = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
-    topology.add_rigid_bodies(
-        rng.normal(size=(4, 3)), q, mass=1.0, inertia=[1.0, 1.0, 1.0], friction=a @ a.T + np.eye(6)
-    )
+    topology.add_rigid_bodies(rng.normal(size=(4, 3)), q, mass=1.0, inertia=[1.0, 1.0, 1.0],
+                              friction=a @ a.T + np.eye(6))  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicTrap(plain, 0.3, [0.0, 0.0, 0.0]))
     return system
@@ -297,19 +295,16 @@ def test_documents_and_copies_have_the_numbers_as_they_are(monkeypatch):
 # Refusals and warnings --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"timestep": 0.0}, r"timestep = 0.0 but must be finite and > 0"),
-        ({"timestep": np.nan, "kT": 2.0}, r"timestep = nan"),
-        ({"kT": 2.0, "timestep": -1.0}, r"timestep = -1.0"),
-        ({"temperature": "warm", "timestep": 0.2}, r"temperature = 'warm' but must be a number"),
-        ({"kT": -1.0}, r"kT = -1.0"),
-        ({"kT": 1.0, "temperature": 300.0}, r"not both"),
-        ({"seed": 2}, r"set has no argument 'seed'.*set\(\*, timestep=None, temperature=None, kT=None\)"),
-        ({"temprature": 2}, r"did you mean 'temperature'"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "message"), [
+    ({"timestep": 0.0}, r"timestep = 0.0 but must be finite and > 0"),
+    ({"timestep": np.nan, "kT": 2.0}, r"timestep = nan"),
+    ({"kT": 2.0, "timestep": -1.0}, r"timestep = -1.0"),
+    ({"temperature": "warm", "timestep": 0.2}, r"temperature = 'warm' but must be a number"),
+    ({"kT": -1.0}, r"kT = -1.0"),
+    ({"kT": 1.0, "temperature": 300.0}, r"not both"),
+    ({"seed": 2}, r"set has no argument 'seed'.*set\(\*, timestep=None, temperature=None, kT=None\)"),
+    ({"temprature": 2}, r"did you mean 'temperature'"),
+])  # fmt: skip
 def test_what_is_refused_changes_nothing(numbers, message):
     integrator = mp.BAGOGABIntegrator(0.1, kT=1.0)
     context = running(beads(), integrator)

@@ -14,15 +14,12 @@ def run(tmp_path_factory):
     """A path, and the simulation that wrote ten frames to it."""
     path = tmp_path_factory.mktemp("trajectory") / "run.h5"
     topology = mp.Topology()
-    vesicle = topology.add_membrane(
-        mp.TriangleMesh.icosphere(100.0, 1), vertex_mass=4e-12, vertex_friction=4e-6, name="a/b"
-    )
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 1), vertex_mass=4e-12, vertex_friction=4e-6,
+                                    name="a/b")  # fmt: skip
     topology.add_beads(np.zeros((3, 3)), mass=1e-12, friction=1e-6)
     topology.add_intriangle_points(vesicle, 9, mass=4e-12, friction=4e-6, seed=1)
     topology.add_intriangle_points(vesicle, 4, mass=4e-12, friction=4e-6, seed=2, name="receptors")
-    simulation = mp.Simulation(
-        mp.System(topology), mp.BAGOGABIntegrator(1e-8, temperature=300.0, seed=1), threads=1
-    )
+    simulation = mp.Simulation(mp.System(topology), mp.BAGOGABIntegrator(1e-8, temperature=300.0, seed=1), threads=1)
     simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 3))
     simulation.step(30)
     simulation.close()

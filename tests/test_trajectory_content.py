@@ -40,25 +40,18 @@ def everything(word="J B A G O G A B J", **integrator):
     t.add_filaments([line + [0, 15, 0]], 1.0, 0.5, constrained=False, name="springs", capacity=10)
     sphere = mp.surfaces.Sphere(9.0)
     t.add_surface_points(sphere, sphere.sample(7, 1), mass=1.0, friction=0.5, name="walkers")
-    bodies = t.add_rigid_bodies(
-        rng.normal(0, 3, (3, 3)) - 20, unit(rng, 3), 1.0, (1.0, 1.5, 2.0), (0.4, 0.6), name="bodies"
-    )
+    bodies = t.add_rigid_bodies(rng.normal(0, 3, (3, 3)) - 20, unit(rng, 3), 1.0, (1.0, 1.5, 2.0), (0.4, 0.6),
+                                name="bodies")  # fmt: skip
     x, q = mp.rods.uniform(5, 2.0, curvature=[0.0, 0.05, 0.02])
-    t.add_rod(
-        x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod"
-    )
+    t.add_rod(x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod")
     system = mp.System(t)
     system.add_force(F.HarmonicBonds([beads.beads[:2], beads.beads[1:3]], 3.0, 2.0))
     system.add_force(F.MembraneEdgeSprings(m, 0.3, 3.0))
     ends = [balls.beads[0], points.beads[0]]
     system.add_force(F.Links(bodies.sites([[0, 0, 1.0]])[:2], ends, 0.2, 3.0, name="ropes"))
     links = system.add_force(F.Links([], [], stiffness=1.0, length=2.0, name="bridges"))
-    system.add_jump(
-        mp.jumps.LinkBinding(
-            links, bodies.sites([[0, 1.0, 0]]), mp.Sites.beads(balls.beads), off_rate=1.0, on_rate=0.1,
-            name="binding", bound=[[0, 1], [2, 0]],
-        )
-    )  # fmt: skip
+    system.add_jump(mp.jumps.LinkBinding(links, bodies.sites([[0, 1.0, 0]]), mp.Sites.beads(balls.beads), off_rate=1.0,
+                                         on_rate=0.1, name="binding", bound=[[0, 1], [2, 0]]))  # fmt: skip
     made = mp.SplittingIntegrator(word, 0.002, kT=1.0, seed=5, **integrator)
     simulation = mp.Simulation(system, made, threads=1)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=6)
@@ -484,9 +477,7 @@ def test_bonds_follow_beads_that_take_rows_of_others(tmp_path):
     topology = mp.Topology()
     line = np.column_stack([np.arange(3.0), np.zeros((3, 2))])
     topology.add_beads([[0.0, 9.0, 0.0]], mass=1.0)
-    actin = topology.add_filaments(
-        [line, line + [0, 2, 0]], 1.0, 0.5, constrained=False, name="actin", capacity=8
-    )
+    actin = topology.add_filaments([line, line + [0, 2, 0]], 1.0, 0.5, constrained=False, name="actin", capacity=8)
     simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.01), threads=1)
     reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1)
     simulation.reporters.append(reporter)
@@ -737,22 +728,19 @@ def endless(place):
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "look", "why"),
-    [
-        (without("parameters"), lambda t: t.document, "holds no document"),
-        (without("parameters/document"), lambda t: t.document, "holds no document"),
-        (without("parameters/arrays"), lambda t: t.document, "document is damaged"),
-        (without("parameters/arrays/0"), lambda t: t.system(), "must be the name of an array in the file"),
-        (replaced("parameters/document", "{}"), lambda t: t.document, "is not a medyanpy document"),
-        (replaced("parameters/document", "{["), lambda t: t.system(), "run.h5: document"),
-        (replaced("parameters/arrays/0", "text"), lambda t: t.document, "document"),
-        (endless("parameters/arrays/0"), lambda t: t.system(), "is larger than what the file has of it"),
-        (replaced("connectivity/bonds", np.zeros((3, 2))), lambda t: t[0].bonds, None),
-        (without("medyanpy/connectivity/bonds/value"), lambda t: t[0].bonds, "bonds"),
-        (without("medyanpy/energies/0/value"), lambda t: t[0].energies, "energy of HarmonicBonds"),
-    ],
-)
+@pytest.mark.parametrize(("change", "look", "why"), [
+    (without("parameters"), lambda t: t.document, "holds no document"),
+    (without("parameters/document"), lambda t: t.document, "holds no document"),
+    (without("parameters/arrays"), lambda t: t.document, "document is damaged"),
+    (without("parameters/arrays/0"), lambda t: t.system(), "must be the name of an array in the file"),
+    (replaced("parameters/document", "{}"), lambda t: t.document, "is not a medyanpy document"),
+    (replaced("parameters/document", "{["), lambda t: t.system(), "run.h5: document"),
+    (replaced("parameters/arrays/0", "text"), lambda t: t.document, "document"),
+    (endless("parameters/arrays/0"), lambda t: t.system(), "is larger than what the file has of it"),
+    (replaced("connectivity/bonds", np.zeros((3, 2))), lambda t: t[0].bonds, None),
+    (without("medyanpy/connectivity/bonds/value"), lambda t: t[0].bonds, "bonds"),
+    (without("medyanpy/energies/0/value"), lambda t: t[0].energies, "energy of HarmonicBonds"),
+])  # fmt: skip
 def test_what_is_missing_is_named_and_the_rest_is_read(run, tmp_path, change, look, why):
     path = damaged(run, tmp_path, change)
     with mp.Trajectory(path) as trajectory:

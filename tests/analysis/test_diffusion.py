@@ -145,9 +145,8 @@ def test_sources(tmp_path, rng):
                 np.testing.assert_allclose(found.value, expected.value, rtol=1e-13)
                 np.testing.assert_allclose(found.time, expected.time, rtol=1e-12)
         for beads in ("movers", ["movers"]):
-            np.testing.assert_allclose(
-                analysis.mean_square_displacement(trajectory, beads).value, expected.value, rtol=1e-13
-            )
+            np.testing.assert_allclose(analysis.mean_square_displacement(trajectory, beads).value, expected.value,
+                                       rtol=1e-13)  # fmt: skip
         assert analysis.mean_square_displacement(trajectory).pairs[0] == 7 * 7
         for part in (slice(1, 7, 2), slice(None, None, 3)):
             found = analysis.mean_square_displacement(trajectory[part], "movers")

@@ -112,9 +112,7 @@ def test_rings_go_round():
     np.testing.assert_allclose(result.value, np.cos(2.0 * np.pi * np.arange(5) / 8), atol=1e-14)
     assert result.pairs.tolist() == [16] * 5
     np.testing.assert_allclose(result.separation, np.arange(5) * filaments.link_lengths.mean())
-    np.testing.assert_allclose(
-        analysis.contour_curvature(x, filaments), 2 * np.sin(np.pi / 8) / filaments.link_lengths
-    )
+    np.testing.assert_allclose(analysis.contour_curvature(x, filaments), 2 * np.sin(np.pi / 8) / filaments.link_lengths)
 
 
 # Curvature, ends, and where frames come from -------------------------------------------------------------------------

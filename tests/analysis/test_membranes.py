@@ -74,9 +74,7 @@ def test_states_frames_and_trajectories_have_their_own_triangles(tmp_path):
         for _ in range(3):
             simulation.step(5)
             states.append(simulation.context.get_state(positions=True))
-    expected = [
-        mp.TriangleMesh(one.positions[membrane.beads], membrane.mesh.faces).mean_curvatures for one in states
-    ]
+    expected = [mp.TriangleMesh(one.positions[membrane.beads], membrane.mesh.faces).mean_curvatures for one in states]
     np.testing.assert_allclose(analysis.curvatures(states, membrane).mean, expected, rtol=1e-9)
     np.testing.assert_allclose(analysis.curvatures(states[1], membrane).mean, expected[1], rtol=1e-9)
     arrays = np.array([one.positions for one in states])
@@ -276,9 +274,8 @@ def test_spectrum_of_a_vesicle_of_known_shape(rng):
 
 def patch_of(power, q, area=400.0, spacing=1.0):
     size = np.linalg.norm(q, axis=1)
-    return analysis.PatchSpectrum(
-        size, power.mean(axis=0), power.std(axis=0), np.ones(len(q), int), q, power, area, spacing
-    )
+    return analysis.PatchSpectrum(size, power.mean(axis=0), power.std(axis=0), np.ones(len(q), int), q, power, area,
+                                  spacing)  # fmt: skip
 
 
 def some_waves(area=400.0, longest=np.pi / 3.0):
@@ -341,12 +338,10 @@ def test_errors_of_fits_are_those_of_repeated_experiments(rng):
             power[k] = 0.5 * theory * (h**2).sum(axis=0)
         found = analysis.fit_spectrum(patch_of(power, q, area=150.0), kT=kT, discretization=False)
         assert found.parts == 20
-        z.append(
-            [
-                (found.bending_modulus.value - kappa) / found.bending_modulus.error,
-                (found.tension.value - tension) / found.tension.error,
-            ]
-        )
+        z.append([
+            (found.bending_modulus.value - kappa) / found.bending_modulus.error,
+            (found.tension.value - tension) / found.tension.error,
+        ])  # fmt: skip
     for name, own in zip(("bending modulus", "tension"), np.transpose(z), strict=True):
         check_mean(name, own, 0.0, sees=1.5)
         # χ² of 60 with errors of 19 degrees of freedom: 19/17 in the mean.

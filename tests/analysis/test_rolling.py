@@ -189,15 +189,13 @@ def test_a_tube_unrolls(relative_to, rng):
         i, row = i % sides, row % rings
         odd = (i + row) % 2 == 1
         first = np.where(odd, v <= u, u + v <= 1.0)
-        weights = np.where(
-            odd[:, None],
-            np.where(first[:, None], np.stack([1 - u, u - v, v], 1), np.stack([1 - v, u, v - u], 1)),
-            np.where(first[:, None], np.stack([1 - u - v, u, v], 1), np.stack([1 - v, u + v - 1, 1 - u], 1)),
-        )
+        weights = np.where(odd[:, None],
+                           np.where(first[:, None], np.stack([1 - u, u - v, v], 1), np.stack([1 - v, u, v - u], 1)),
+                           np.where(first[:, None], np.stack([1 - u - v, u, v], 1),
+                                    np.stack([1 - v, u + v - 1, 1 - u], 1)))  # fmt: skip
         frames.append(seen(0.5 * k, mesh.vertices, mesh.faces, 2 * (row * sides + i) + ~first, weights, box=mesh.box))
-    wanted = analysis.mean_square_displacement(
-        np.concatenate([plane, np.zeros((m, n, 1))], axis=2), None, range(m), interval=0.5
-    )
+    wanted = analysis.mean_square_displacement(np.concatenate([plane, np.zeros((m, n, 1))], axis=2), None, range(m),
+                                               interval=0.5)  # fmt: skip
     expect_same(along(frames, handle_of(mesh, n), range(m), reach=3.2, relative_to=relative_to), wanted, 1e-12)
     # Several times round.
     assert np.ptp(plane[:, :, 0], axis=0).max() > sides * width

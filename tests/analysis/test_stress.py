@@ -53,9 +53,8 @@ def test_sums_by_hand(rng):
     assert found.volume == VOLUME
     # Of a simulation as of its context.
     simulation = mp.Simulation(context.system, mp.VerletIntegrator(1e-3))
-    np.testing.assert_array_equal(
-        analysis.virial_stress(simulation, VOLUME).forces["HarmonicBonds"], found.forces["HarmonicBonds"]
-    )
+    np.testing.assert_array_equal(analysis.virial_stress(simulation, VOLUME).forces["HarmonicBonds"],
+                                  found.forces["HarmonicBonds"])  # fmt: skip
 
 
 def test_translation_and_rotation(rng):

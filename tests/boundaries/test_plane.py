@@ -52,16 +52,13 @@ def test_one_plane_is_a_wall_and_a_surface():
         assert again.normal.tobytes() == wall.normal.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"normal": [0.0, 0.0, 0.0]}, r"Plane: normal = \[0.0, 0.0, 0.0\] but must not be zero"),
-        ({"normal": [0.0, 1.0]}, r"Plane: normal must have shape \(3,\), not \(2,\)"),
-        ({"normal": [0.0, np.inf, 0.0]}, r"Plane: normal\[1\] = inf but must be finite"),
-        ({"point": [0.0, 0.0, np.nan]}, r"Plane: point\[2\] = nan but must be finite"),
-        ({"point": "origin"}, "Plane: point must be an array"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"normal": [0.0, 0.0, 0.0]}, r"Plane: normal = \[0.0, 0.0, 0.0\] but must not be zero"),
+    ({"normal": [0.0, 1.0]}, r"Plane: normal must have shape \(3,\), not \(2,\)"),
+    ({"normal": [0.0, np.inf, 0.0]}, r"Plane: normal\[1\] = inf but must be finite"),
+    ({"point": [0.0, 0.0, np.nan]}, r"Plane: point\[2\] = nan but must be finite"),
+    ({"point": "origin"}, "Plane: point must be an array"),
+])  # fmt: skip
 def test_refusals(given, message):
     refuses(mp.ParameterError, message, mp.boundaries.Plane, **given)
 

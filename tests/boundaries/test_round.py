@@ -138,19 +138,16 @@ def test_what_is_in_front_stays_there_and_keeps_its_energy(name):
     assert off[1] < 0.02 * energy[0]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Sphere(radius=0.0), "Sphere: radius = 0.0 but must be finite and > 0"),
-        (lambda: Sphere([1.0, 2.0], 3.0), "Sphere: center"),
-        (lambda: Sphere([1.0, 2.0, np.inf], 3.0), "Sphere: center"),
-        (lambda: Sphere(radius=1.0, inside="no"), "Sphere: inside must be True or False, not 'no'"),
-        (lambda: Capsule([1.0, 2, 3], [1.0, 2, 3], 1.0), "must be different places.*there is Sphere"),
-        (lambda: Capsule([1.0, 2, 3], [1.0, 2, 4], -1.0), "Capsule: radius = -1.0 but must be"),
-        (lambda: WALLS["cell"].distance([1.0, 2.0, 3.0]), "Sphere.distance: positions"),
-        (lambda: WALLS["rod"].normals([[1.0, 2.0]]), "Capsule.normals: positions"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Sphere(radius=0.0), "Sphere: radius = 0.0 but must be finite and > 0"),
+    (lambda: Sphere([1.0, 2.0], 3.0), "Sphere: center"),
+    (lambda: Sphere([1.0, 2.0, np.inf], 3.0), "Sphere: center"),
+    (lambda: Sphere(radius=1.0, inside="no"), "Sphere: inside must be True or False, not 'no'"),
+    (lambda: Capsule([1.0, 2, 3], [1.0, 2, 3], 1.0), "must be different places.*there is Sphere"),
+    (lambda: Capsule([1.0, 2, 3], [1.0, 2, 4], -1.0), "Capsule: radius = -1.0 but must be"),
+    (lambda: WALLS["cell"].distance([1.0, 2.0, 3.0]), "Sphere.distance: positions"),
+    (lambda: WALLS["rod"].normals([[1.0, 2.0]]), "Capsule.normals: positions"),
+])  # fmt: skip
 def test_what_is_refused(make, message):
     refuses(ParameterError, message, make)
 

@@ -36,10 +36,8 @@ def mortal():
 
 
 def ensemble(executor, folder=None):
-    return mp.ensemble.run(
-        runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3, executor=executor,
-        directory=folder, analyse=runs.analyse,
-    )  # fmt: skip
+    return mp.ensemble.run(runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3,
+                           executor=executor, directory=folder, analyse=runs.analyse)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +74,15 @@ def test_the_address_of_a_scheduler(client, reference):
 def test_functions_of_a_notebook(client):
     """Whatever has no module goes with its code."""
     steps = 10
-    table = mp.ensemble.run(
-        lambda seed: runs.bead(seed), until=steps, executor=client, analyse=lambda s: s.current_step
-    )
+    table = mp.ensemble.run(lambda seed: runs.bead(seed), until=steps, executor=client,
+                            analyse=lambda s: s.current_step)  # fmt: skip
     assert table["result"].tolist() == [steps]
 
 
 def test_a_replica_that_kills_its_worker(client):
     """Dask gives up after so many workers; the others go on."""
-    table = mp.ensemble.run(
-        runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], until=20, executor=client
-    )
+    table = mp.ensemble.run(runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], until=20,
+                            executor=client)  # fmt: skip
     assert table["status"].tolist() == ["failed", "done"]
     assert "KilledWorker" in table["error"][0]
 

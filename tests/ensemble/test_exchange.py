@@ -27,9 +27,8 @@ SPRINGS = [
 
 def swapped(make=runs.trapped, ladder=None, every=40, n_exchanges=20, **options):
     executor = options.pop("executor", None) or ThreadPoolExecutor(1)
-    return mp.ensemble.replica_exchange(
-        make, ladder=ladder or LADDER, every=every, n_exchanges=n_exchanges, executor=executor, **options
-    )
+    return mp.ensemble.replica_exchange(make, ladder=ladder or LADDER, every=every, n_exchanges=n_exchanges,
+                                        executor=executor, **options)  # fmt: skip
 
 
 def expected_rate(one, other, freedom):
@@ -61,9 +60,8 @@ def test_rates_and_energies_are_those_of_theory(what):
     n, freedom = 1500, 15
     found = swapped(ladder=ladder, n_exchanges=n, seed=11)
     rate = expected_rate(*strengths, freedom)
-    check_chi_square(
-        f"{what}: exchanges", [found.accepted[0], n - found.accepted[0]], [n * rate, n * (1.0 - rate)], sees=0.26
-    )
+    check_chi_square(f"{what}: exchanges", [found.accepted[0], n - found.accepted[0]], [n * rate, n * (1.0 - rate)],
+                     sees=0.26)  # fmt: skip
     for k, numbers in enumerate(ladder):
         kT = numbers.get("kT", 1.0)
         twice = 2.0 * found.energies[:, k] / kT
@@ -80,10 +78,8 @@ def test_all_pairs_of_a_ladder_have_the_rates_of_theory():
     for k in range(3):
         rate = expected_rate(1.0 / LADDER[k]["kT"], 1.0 / LADDER[k + 1]["kT"], 15)
         tried = n // 2
-        check_chi_square(
-            f"states {k} and {k + 1}", [found.accepted[k], tried - found.accepted[k]],
-            [tried * rate, tried * (1 - rate)], sees=0.3,
-        )  # fmt: skip
+        check_chi_square(f"states {k} and {k + 1}", [found.accepted[k], tried - found.accepted[k]],
+                         [tried * rate, tried * (1 - rate)], sees=0.3)  # fmt: skip
     # Every walker has been everywhere.
     assert (found.round_trips > 10).all()
 
@@ -155,9 +151,8 @@ def reference():
     return swapped(runs.linked, SPRINGS, n_exchanges=12, seed=5, observe=runs.kinetic)
 
 
-@pytest.mark.parametrize(
-    "place", ["threads", "process", "threads, folder", "processes, folder", "killed", "killed, folder"]
-)
+@pytest.mark.parametrize("place", ["threads", "process", "threads, folder", "processes, folder", "killed",
+                                   "killed, folder"])  # fmt: skip
 def test_the_same_bits_everywhere(reference, tmp_path, place):
     assert (reference.states != np.arange(3)).any()
     assert np.shape(reference.observed) == (12, 3, 2)

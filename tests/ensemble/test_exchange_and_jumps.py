@@ -49,9 +49,8 @@ def bound(simulation):
 def share_bound(kT=KT, pool=None, off_rate=1.0, on_rate=None, dissociation_constant=None, stiffness=STIFFNESS):
     """The mean over all numbers of links: w^n each, and N!/[(N-n)! N^n] of a pool of N."""
     if on_rate is None:
-        volume, _ = integrate.quad(
-            lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT), 0.0, 40.0, points=[LENGTH]
-        )
+        volume, _ = integrate.quad(lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT),
+                                   0.0, 40.0, points=[LENGTH])  # fmt: skip
         on_rate = off_rate / (dissociation_constant * volume)
     w = on_rate / off_rate * np.exp(-0.5 * stiffness * (DISTANCE - LENGTH) ** 2 / kT)
     n = np.arange(PAIRS + 1 if pool is None else min(PAIRS, pool) + 1)
@@ -152,10 +151,9 @@ def run_of(law, n=None, **options):
     def make(seed):
         return law.make(seed, **law.numbers)
 
-    return mp.ensemble.replica_exchange(
-        make, ladder=law.ladder, every=1, n_exchanges=n or law.n, seed=3, executor=ThreadPoolExecutor(1),
-        observe=law.observed, progress=False, **options,
-    )  # fmt: skip
+    return mp.ensemble.replica_exchange(make, ladder=law.ladder, every=1, n_exchanges=n or law.n, seed=3,
+                                        executor=ThreadPoolExecutor(1), observe=law.observed, progress=False,
+                                        **options)  # fmt: skip
 
 
 def expected(law, state):
@@ -181,9 +179,8 @@ def test_every_state_keeps_its_law(name):
 
 
 def log_volume(kT, stiffness=STIFFNESS):
-    volume, _ = integrate.quad(
-        lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT), 0.0, 40.0, points=[LENGTH]
-    )
+    volume, _ = integrate.quad(lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT), 0.0,
+                               40.0, points=[LENGTH])  # fmt: skip
     return np.log(volume)
 
 
@@ -321,6 +318,5 @@ def twirled(seed):
 )  # fmt: skip
 def test_what_has_no_known_distribution_is_refused_by_name(make, message):
     with pytest.raises((ParameterError, SimulationError), match=message):
-        mp.ensemble.replica_exchange(
-            make, ladder=[{"kT": 1.0}, {"kT": 2.0}], every=1, n_exchanges=3, executor=ThreadPoolExecutor(1)
-        )
+        mp.ensemble.replica_exchange(make, ladder=[{"kT": 1.0}, {"kT": 2.0}], every=1, n_exchanges=3,
+                                     executor=ThreadPoolExecutor(1))  # fmt: skip

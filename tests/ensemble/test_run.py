@@ -31,18 +31,15 @@ FOLDERS = [str(HERE), str(HERE.parent), str(HERE.parent / "faults")]
 def reference(tmp_path_factory):
     """Four replicas, by threads of this process."""
     with ThreadPoolExecutor(2) as executor:
-        return mp.ensemble.run(
-            runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3, executor=executor,
-            directory=tmp_path_factory.mktemp("reference") / "sweep", analyse=runs.analyse,
-        )  # fmt: skip
+        return mp.ensemble.run(runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3,
+                               executor=executor, directory=tmp_path_factory.mktemp("reference") / "sweep",
+                               analyse=runs.analyse)  # fmt: skip
 
 
 def again(folder, **options):
     """The same ensemble, in another folder and elsewhere."""
-    return mp.ensemble.run(
-        runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3, directory=folder,
-        analyse=runs.analyse, **options,
-    )  # fmt: skip
+    return mp.ensemble.run(runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3,
+                           directory=folder, analyse=runs.analyse, **options)  # fmt: skip
 
 
 def by_hand(i, j):
@@ -277,10 +274,8 @@ def test_time_is_up(tmp_path):
 @pytest.mark.parametrize("in_folders", [False, True])
 def test_those_that_raise_are_rows_and_the_others_go_on(tmp_path, in_folders):
     kinds = ["while it is made", "healthy", "runs away", "no simulation", "leaves"]
-    table = mp.ensemble.run(
-        runs.others_go_on, parameters=[{"kind": kind} for kind in kinds], until=50, executor=1,
-        directory=tmp_path / "x" if in_folders else None, analyse=runs.analyse,
-    )  # fmt: skip
+    table = mp.ensemble.run(runs.others_go_on, parameters=[{"kind": kind} for kind in kinds], until=50, executor=1,
+                            directory=tmp_path / "x" if in_folders else None, analyse=runs.analyse)  # fmt: skip
     assert table["status"].tolist() == ["failed", "done", "failed", "failed", "failed"]
     errors = table["error"]
     assert errors[1] is None
@@ -315,9 +310,8 @@ def test_analyses_that_raise_or_return_what_no_table_holds(tmp_path):
 
 
 def test_a_replica_that_kills_its_worker_is_told_and_the_others_are_done():
-    table = mp.ensemble.run(
-        runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], n_replicas=2, until=20, executor=2
-    )
+    table = mp.ensemble.run(runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], n_replicas=2,
+                            until=20, executor=2)  # fmt: skip
     # Either of the deadly ones alone, in the end.
     assert table["status"].tolist() == ["failed", "failed", "done", "done"]
     assert all("its worker ended" in error for error in table["error"][:2])

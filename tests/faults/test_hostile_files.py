@@ -92,23 +92,20 @@ def test_members_that_are_no_plain_array_of_numbers_are_refused(checkpoint, tmp_
     assert peak < 10 * path.stat().st_size + 2e6
 
 
-@pytest.mark.parametrize(
-    ("name", "index", "values", "message"),
-    [
-        ("x", 4, [np.nan], r"x\[1, 1\] = nan but must be finite"),
-        ("v", 3, [-np.inf], r"v\[1, 0\] = -inf but must be finite"),
-        ("spin", 0, [np.inf], r"spin\[0, 0\] = inf"),
-        ("barycentric", 2, [-5.0], r"point \d lies outside its triangle \d+: barycentric = .*must be >= 0 with sum 1"),
-        ("barycentric", 0, [0.75, 0.75], r"point \d lies outside its triangle"),
-        ("barycentric", 1, [np.nan], r"barycentric\[0, 1\] = nan"),
-        ("orientation", 0, [0.0, 0, 0, 0], r"orientations\[0\] = .* has length 0"),
-        ("orientation", 4, [1.0, 1e-2, 0, 0], r"orientations\[1\] = .* must have length 1 to 1e-06"),
-        ("c1", 0, [1e300], r"c1\[0\] = 1e\+300, but here it is 0\.99"),
-        ("c2", 7, [-0.5], r"c2\[7\] = -0.5, but here it is 0.0"),
-        ("friction of rigid bodies", 0, [2.0], r"friction of rigid bodies\[0, 0, 0, 0\] = 2.0, but here it is 0\.99"),
-        ("runaway", 2, [np.nan], r"runaway\[2\] = nan"),
-    ],
-)
+@pytest.mark.parametrize(("name", "index", "values", "message"), [
+    ("x", 4, [np.nan], r"x\[1, 1\] = nan but must be finite"),
+    ("v", 3, [-np.inf], r"v\[1, 0\] = -inf but must be finite"),
+    ("spin", 0, [np.inf], r"spin\[0, 0\] = inf"),
+    ("barycentric", 2, [-5.0], r"point \d lies outside its triangle \d+: barycentric = .*must be >= 0 with sum 1"),
+    ("barycentric", 0, [0.75, 0.75], r"point \d lies outside its triangle"),
+    ("barycentric", 1, [np.nan], r"barycentric\[0, 1\] = nan"),
+    ("orientation", 0, [0.0, 0, 0, 0], r"orientations\[0\] = .* has length 0"),
+    ("orientation", 4, [1.0, 1e-2, 0, 0], r"orientations\[1\] = .* must have length 1 to 1e-06"),
+    ("c1", 0, [1e300], r"c1\[0\] = 1e\+300, but here it is 0\.99"),
+    ("c2", 7, [-0.5], r"c2\[7\] = -0.5, but here it is 0.0"),
+    ("friction of rigid bodies", 0, [2.0], r"friction of rigid bodies\[0, 0, 0, 0\] = 2.0, but here it is 0\.99"),
+    ("runaway", 2, [np.nan], r"runaway\[2\] = nan"),
+])  # fmt: skip
 def test_a_state_that_none_can_be_is_refused_and_changes_nothing(checkpoint, tmp_path, name, index, values, message):
     path = tmp_path / "c"
     path.write_bytes(packed(with_number(checkpoint, name, index, *values)))

@@ -106,10 +106,8 @@ def test_a_link_in_place_of_a_lock_is_refused(tmp_path):
 
 
 def sweep(folder, n=1, until=2, parameters=({"k": 1.0},), analyse=None):
-    return mp.ensemble.run(
-        make, parameters=list(parameters), n_replicas=n, until=until, directory=folder,
-        executor=ThreadPoolExecutor(1), analyse=analyse,
-    )  # fmt: skip
+    return mp.ensemble.run(make, parameters=list(parameters), n_replicas=n, until=until, directory=folder,
+                           executor=ThreadPoolExecutor(1), analyse=analyse)  # fmt: skip
 
 
 def test_folders_of_replicas_are_not_followed_out_of_the_ensemble(tmp_path):
@@ -182,10 +180,8 @@ def test_a_full_disk_is_a_failed_run(tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], check=False).returncode:
         pytest.skip("this machine lets nobody mount a disk")
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "medyanpy", "run", tmp_path / "cell.py", "--until", "3000", "--dir", folder],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = subprocess.run([sys.executable, "-P", "-m", "medyanpy", "run", tmp_path / "cell.py", "--until", "3000",
+                               "--dir", folder], capture_output=True, text=True, check=False)  # fmt: skip
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
     assert done.returncode == 1

@@ -86,10 +86,8 @@ def refused(folder, entries, message="."):
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
-@pytest.mark.parametrize(
-    "name",
-    ["../thesis.tex", "../new", "ABSOLUTE", "../downloads/../thesis.tex", "/etc/passwd", "..", "link", "../{step}"],
-)
+@pytest.mark.parametrize("name", ["../thesis.tex", "../new", "ABSOLUTE", "../downloads/../thesis.tex", "/etc/passwd",
+                                  "..", "link", "../{step}"])  # fmt: skip
 def test_nothing_outside_of_the_folder_is_made_cut_or_opened(folder, k, name):
     home = folder.parent
     (folder / "link").symlink_to(home / "thesis.tex")
@@ -122,11 +120,10 @@ def test_files_in_the_folder_are_taken_only_for_what_they_are(folder, k, name):
         refused(folder, [*own, entry])
 
 
-VALUES = [
-    None, True, -1, 2**70, 1.5, "", "x", "\0", "a\ud800", [], [[]], {}, {"stream": "stdin"}, {"stream": ["stdout"]},
-    {"handle": "points"}, {"function": "os:remove"}, {"dict": {}}, {"same_as": "path"}, {"member": "state/x"},
-    {"dtype": "int64", "values": [1]}, {"type": "Writes", "arguments": {}}, 10**400, "x" * 5000, "./" * 3000,
-]  # fmt: skip
+VALUES = [None, True, -1, 2**70, 1.5, "", "x", "\0", "a\ud800", [], [[]], {}, {"stream": "stdin"},
+          {"stream": ["stdout"]}, {"handle": "points"}, {"function": "os:remove"}, {"dict": {}}, {"same_as": "path"},
+          {"member": "state/x"}, {"dtype": "int64", "values": [1]}, {"type": "Writes", "arguments": {}}, 10**400,
+          "x" * 5000, "./" * 3000]  # fmt: skip
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -168,9 +165,8 @@ def test_any_value_anywhere_is_read_or_refused(folder, k):
         refused(folder, wrong, "reporters")
 
 
-@pytest.mark.parametrize(
-    "name", ["Writes", "WRITES", "os:remove", "builtins:open", "Reporter", "HarmonicTrap", "pathlib:Path", "_Child"]
-)
+@pytest.mark.parametrize("name", ["Writes", "WRITES", "os:remove", "builtins:open", "Reporter", "HarmonicTrap",
+                                  "pathlib:Path", "_Child"])  # fmt: skip
 def test_only_classes_that_are_there_and_go_on_are_called(folder, name):
     CALLED.clear()
     name = f"{Writes.__module__}:Writes" if name == "WRITES" else name

@@ -200,10 +200,8 @@ def test_every_reproducer_has_its_tests(request):
     here = Path(__file__).parent
     names = {test.partition("::")[0] for tests in REPRODUCERS.values() for test in tests}
     files = [str(path) for path in here.parent.rglob("test_*.py") if path.name in names]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", *files],
-        cwd=request.config.rootpath, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", *files],
+                          cwd=request.config.rootpath, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     there = {line.rpartition("/")[2].partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
     assert {test for tests in REPRODUCERS.values() for test in tests} - there == set()
@@ -577,16 +575,14 @@ class Odd:
         raise RuntimeError("odd array")
 
 
-ANYTHING = [
-    0, 1, -1, 2, 0.5, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-320, 2**31, 2**63, 2**64, 10**30, 10**400, True,
-    None, "", "x", "1.0", b"x", 1j, object(), [], (), {}, set(), np.float32(1.5), np.uint64(2**64 - 1),
-    np.array(np.nan), np.array([]), len, ..., slice(3), "\0", np.array("a"), np.datetime64("2020-01-01"), Odd(),
-    [None], [[]], {"a": 1},
-    [np.nan] * 3, [1e308] * 3, [0, 0, 0], [[0, 1, 2], [2, 1, 0]], np.zeros((6, 3)), np.full((6, 3), np.nan),
-    np.full(6, -1.0), np.zeros(0, int), np.zeros((0, 3)), [[1.0], [2.0, 3.0]], np.arange(6),
-    np.arange(18.0).reshape(6, 3), np.arange(9, dtype=object), np.zeros((3, 3), bool), np.array([["a"] * 3] * 3),
-    [10**400] * 3, range(3), iter([1, 2]),
-]  # fmt: skip
+ANYTHING = [0, 1, -1, 2, 0.5, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-320, 2**31, 2**63, 2**64, 10**30,
+            10**400, True, None, "", "x", "1.0", b"x", 1j, object(), [], (), {}, set(), np.float32(1.5),
+            np.uint64(2**64 - 1), np.array(np.nan), np.array([]), len, ..., slice(3), "\0", np.array("a"),
+            np.datetime64("2020-01-01"), Odd(), [None], [[]], {"a": 1}, [np.nan] * 3, [1e308] * 3, [0, 0, 0],
+            [[0, 1, 2], [2, 1, 0]], np.zeros((6, 3)), np.full((6, 3), np.nan), np.full(6, -1.0), np.zeros(0, int),
+            np.zeros((0, 3)), [[1.0], [2.0, 3.0]], np.arange(6), np.arange(18.0).reshape(6, 3),
+            np.arange(9, dtype=object), np.zeros((3, 3), bool), np.array([["a"] * 3] * 3), [10**400] * 3, range(3),
+            iter([1, 2])]  # fmt: skip
 
 
 def calls():
@@ -665,15 +661,12 @@ def test_calls_with_anything_are_errors_of_ours():
 # What documents name --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"type": "PythonForce", "arguments": {"function": {"function": "os:abort"}}},
-        {"type": "medyanpy.reporters.checkpoint:CheckpointReporter", "arguments": {"path": "run.cp", "interval": 1}},
-        {"type": "ExternalField", "arguments": {"beads": [0], "energy": "__import__('os').abort()"}},
-        {"type": "os:abort", "arguments": {}},
-    ],
-)
+@pytest.mark.parametrize("content", [
+    {"type": "PythonForce", "arguments": {"function": {"function": "os:abort"}}},
+    {"type": "medyanpy.reporters.checkpoint:CheckpointReporter", "arguments": {"path": "run.cp", "interval": 1}},
+    {"type": "ExternalField", "arguments": {"beads": [0], "energy": "__import__('os').abort()"}},
+    {"type": "os:abort", "arguments": {}},
+])  # fmt: skip
 def test_what_a_document_names_is_not_run(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(mp.ParameterError):

@@ -119,9 +119,8 @@ def test_a_mesh_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        mp.OutputError, match=r"TriangleMesh\.save: cannot write .*mesh\.ply: No space .*; make room"
-    ) as e:
+    with pytest.raises(mp.OutputError,
+                       match=r"TriangleMesh\.save: cannot write .*mesh\.ply: No space .*; make room") as e:  # fmt: skip
         mp.TriangleMesh.icosphere(1.0, 2).save(path, overwrite=True)
     assert e.value.errno == errno.ENOSPC
     assert path.read_bytes() == before

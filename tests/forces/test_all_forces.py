@@ -147,31 +147,28 @@ def test_a_force_on_nobody_is_none(name):
         assert (context.third_derivative(np.ones((topology.n_beads, 3))) == 0.0).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "asks"),
-    [
-        (lambda h: F.HarmonicBonds([[0, 1]], 1.0, 1.0), False),
-        (lambda h: F.HarmonicBonds([[0, h["points"].beads[2]]], 1.0, 1.0), True),
-        (lambda h: F.CustomBonds([[0, 1]], "cosh(r)"), False),
-        (lambda h: F.CustomBonds([[0, h["points"].beads[2]]], "cosh(r)"), True),
-        (lambda h: F.Links(h["beads"], h["balls"], 1.0), False),
-        (lambda h: F.Links(h["beads"], h["points"].beads[:2], 1.0), True),
-        (lambda h: F.WCA(h["beads"], h["balls"], 1.0, 0.1), False),
-        (lambda h: F.SoftSphere(h["points"], h["beads"], 1.0, 0.1), True),
-        (lambda h: F.Coulomb(h["beads"], 1.0), False),
-        (lambda h: F.Coulomb([h["beads"], h["points"]], 1.0), True),
-        (lambda h: F.SoftCollisions(h["balls"], 1.0), False),
-        (lambda h: F.SoftCollisions([h["points"], h["balls"]], 1.0, 1.0), True),
-        (lambda h: F.EllipsoidCollisions(h["bodies"], h["balls"], 1.0, [1.0] * 3, form="soft"), False),
-        (lambda h: F.EllipsoidCollisions(h["bodies"], h["points"], 1.0, [1.0] * 3, 0.1, form="soft"), True),
-        (lambda h: F.UniformField(h["balls"], [1.0, 0, 0]), False),
-        (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["balls"], 1.0, 1.0, form="soft"), False),
-        (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["points"], 1.0, 1.0, form="soft"), True),
-        (lambda h: F.UniformField([h["points"]], [1.0, 0, 0]), True),
-        (lambda h: F.ExternalField(h["vesicle"], "x"), False),
-        (lambda h: F.ExternalField(h["points"], "x"), True),
-    ],
-)
+@pytest.mark.parametrize(("make", "asks"), [
+    (lambda h: F.HarmonicBonds([[0, 1]], 1.0, 1.0), False),
+    (lambda h: F.HarmonicBonds([[0, h["points"].beads[2]]], 1.0, 1.0), True),
+    (lambda h: F.CustomBonds([[0, 1]], "cosh(r)"), False),
+    (lambda h: F.CustomBonds([[0, h["points"].beads[2]]], "cosh(r)"), True),
+    (lambda h: F.Links(h["beads"], h["balls"], 1.0), False),
+    (lambda h: F.Links(h["beads"], h["points"].beads[:2], 1.0), True),
+    (lambda h: F.WCA(h["beads"], h["balls"], 1.0, 0.1), False),
+    (lambda h: F.SoftSphere(h["points"], h["beads"], 1.0, 0.1), True),
+    (lambda h: F.Coulomb(h["beads"], 1.0), False),
+    (lambda h: F.Coulomb([h["beads"], h["points"]], 1.0), True),
+    (lambda h: F.SoftCollisions(h["balls"], 1.0), False),
+    (lambda h: F.SoftCollisions([h["points"], h["balls"]], 1.0, 1.0), True),
+    (lambda h: F.EllipsoidCollisions(h["bodies"], h["balls"], 1.0, [1.0] * 3, form="soft"), False),
+    (lambda h: F.EllipsoidCollisions(h["bodies"], h["points"], 1.0, [1.0] * 3, 0.1, form="soft"), True),
+    (lambda h: F.UniformField(h["balls"], [1.0, 0, 0]), False),
+    (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["balls"], 1.0, 1.0, form="soft"), False),
+    (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["points"], 1.0, 1.0, form="soft"), True),
+    (lambda h: F.UniformField([h["points"]], [1.0, 0, 0]), True),
+    (lambda h: F.ExternalField(h["vesicle"], "x"), False),
+    (lambda h: F.ExternalField(h["points"], "x"), True),
+])  # fmt: skip
 def test_only_forces_on_points_ask_for_the_points_pass(make, asks):
     topology, handles = scene()
     force = make(handles)

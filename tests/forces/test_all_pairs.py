@@ -170,11 +170,8 @@ def test_the_dimer_of_tip3p():
         atoms = topology.add_beads(x, mass=np.tile(water.masses, 2))
         within = [[i + 3 * m, j + 3 * m] for m in (0, 1) for i, j in ((0, 1), (1, 2), (2, 0))]
         oxygens = [1, 4]
-        return look(
-            topology,
-            Coulomb(atoms, np.tile(water.charges, 2), exclusions=within),
-            LennardJones(oxygens, oxygens, water.epsilon, water.sigma),
-        ).potential_energy / kcal
+        return look(topology, Coulomb(atoms, np.tile(water.charges, 2), exclusions=within),
+                    LennardJones(oxygens, oxygens, water.epsilon, water.sigma)).potential_energy / kcal  # fmt: skip
 
     r, theta = np.linspace(2.70, 2.80, 11), np.deg2rad(np.arange(-60.0, 61.0, 3.0))
     table = np.array([[energy(a * angstrom, b) for b in theta] for a in r])

@@ -163,9 +163,8 @@ def shot(accelerations, start, toward, end, place):
     `accelerations` are minus the Christoffel symbols times velocities."""
 
     def fly(v):
-        flown = solve_ivp(
-            lambda _, y: [*y[2:], *accelerations(*y)], (0.0, 1.0), [*start, *v], method="DOP853", rtol=3e-14, atol=1e-15
-        )
+        flown = solve_ivp(lambda _, y: [*y[2:], *accelerations(*y)], (0.0, 1.0), [*start, *v], method="DOP853",
+                          rtol=3e-14, atol=1e-15)  # fmt: skip
         return flown.y[:, -1]
 
     v = fsolve(lambda v: fly(v)[:2] - end, toward, xtol=1e-13)
@@ -444,9 +443,8 @@ def test_two_beads_on_a_sphere_in_equilibrium():
         i, k = np.triu_indices(2 * n, 1)
         excluded = np.column_stack([i, k])[k != i + n]
         system = mp.System(topology)
-        system.add_force(
-            forces.Ricker(beads, beads, depth, width, cutoff=cutoff, exclusions=excluded, along_surface=True)
-        )
+        system.add_force(forces.Ricker(beads, beads, depth, width, cutoff=cutoff, exclusions=excluded,
+                                       along_surface=True))  # fmt: skip
         context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=kT, seed=copy), threads=1)
         context.set_velocities_to_temperature(kT=kT, seed=copy)
         context.step(400)
@@ -479,10 +477,8 @@ def test_nothing_reaches_through_a_hole_or_from_sheet_to_sheet():
     assert look(context_of(S.Ellipsoid([1.0, 1.0, 6.0]), tip, soft(cutoff))).potential_energy == 0.0
 
     # Two spheres of one function that nearly touch, and three sheets.
-    spheres = S.Polynomial(
-        "((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
-        bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]],
-    )
+    spheres = S.Polynomial("((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
+                           bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]])  # fmt: skip
     rng = np.random.default_rng(1)
     n = np.column_stack([-np.ones(40), rng.uniform(-0.6, 0.6, (40, 2))])
     n[20:, 0] = 1.0

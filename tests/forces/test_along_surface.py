@@ -26,9 +26,7 @@ def context_of(mesh, triangles, barycentric, force, *, fixed=False, word="BAGAB"
     """Points of mass 1 on a membrane of mass 1, and force(points)."""
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=fixed)
-    points = topology.add_intriangle_points(
-        membrane, triangles=triangles, barycentric=barycentric, mass=1.0, **options
-    )
+    points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=barycentric, mass=1.0, **options)
     system = mp.System(topology)
     system.add_force(force(points))
     return mp.Context(system, mp.SplittingIntegrator(word, timestep), threads=threads)
@@ -72,16 +70,13 @@ def hole_of(mesh):
     return set(min(mesh.borders, key=len).tolist())
 
 
-@pytest.mark.parametrize(
-    ("make", "height", "longest", "pairs", "least_bent"),
-    [
-        (sheet, 0.05, 2.4, 40, 0),
-        (sheet, 0.5, 2.4, 60, 2),
-        (sheet, 1.0, 3.5, 80, 8),
-        (with_a_hole, 0.05, 2.4, 60, 10),
-        (with_a_hole, 0.5, 2.4, 60, 10),
-    ],
-)
+@pytest.mark.parametrize(("make", "height", "longest", "pairs", "least_bent"), [
+    (sheet, 0.05, 2.4, 40, 0),
+    (sheet, 0.5, 2.4, 60, 2),
+    (sheet, 1.0, 3.5, 80, 8),
+    (with_a_hole, 0.05, 2.4, 60, 10),
+    (with_a_hole, 0.5, 2.4, 60, 10),
+])  # fmt: skip
 def test_it_is_the_shortest_path(make, height, longest, pairs, least_bent):
     """Against all strips of triangles, each solved apart, on curved and lumpy sheets, with borders and around a hole;
     both ways round. Some paths bend at vertices."""
@@ -212,15 +207,12 @@ def test_on_finer_and_finer_spheres_it_is_the_great_circle():
     assert 3.0 < errors[1] / errors[2] < 5.5
 
 
-@pytest.mark.parametrize(
-    ("law", "range_"),
-    [
-        (lambda p, **k: mp.forces.SoftSphere(p, p, 3.0, 1.7, **k), 1.7),
-        (lambda p, **k: mp.forces.WCA(p, p, 0.5, 1.1, **k), 2.0 ** (1 / 6) * 1.1),
-        (lambda p, **k: mp.forces.LennardJones(p, p, 0.5, 0.9, cutoff=1.8, **k), 1.8),
-        (lambda p, **k: mp.forces.Ricker(p, p, 0.5, 0.6, **k), 2.4),
-    ],
-)
+@pytest.mark.parametrize(("law", "range_"), [
+    (lambda p, **k: mp.forces.SoftSphere(p, p, 3.0, 1.7, **k), 1.7),
+    (lambda p, **k: mp.forces.WCA(p, p, 0.5, 1.1, **k), 2.0 ** (1 / 6) * 1.1),
+    (lambda p, **k: mp.forces.LennardJones(p, p, 0.5, 0.9, cutoff=1.8, **k), 1.8),
+    (lambda p, **k: mp.forces.Ricker(p, p, 0.5, 0.6, **k), 2.4),
+])  # fmt: skip
 def test_on_a_flat_sheet_it_is_the_force_in_space(law, range_):
     """Every law, with the same bits for any skin; what presses on edges is rounding."""
     rng = np.random.default_rng(8)
@@ -431,9 +423,8 @@ def in_motion(timestep, time, points, along=True):
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
     if points == 2:
         # In the middle of triangles that do not touch, and slow.
-        beads = topology.add_intriangle_points(
-            membrane, triangles=[3, 40], barycentric=[[0.3, 0.3, 0.4], [0.4, 0.3, 0.3]], mass=1.0
-        )
+        beads = topology.add_intriangle_points(membrane, triangles=[3, 40],
+                                               barycentric=[[0.3, 0.3, 0.4], [0.4, 0.3, 0.3]], mass=1.0)  # fmt: skip
     else:
         beads = topology.add_intriangle_points(membrane, points, mass=1.0, seed=4)
     system = mp.System(topology)
@@ -503,11 +494,8 @@ def test_two_points_on_a_frozen_sphere_have_their_distribution(along):
     beads = points.beads
     apart = [[i, j] for k, i in enumerate(beads) for j in beads[k + 1 :] if not (k % 2 == 0 and j == i + 1)]
     system = mp.System(topology)
-    system.add_force(
-        mp.forces.Ricker(
-            points, points, depth, distance, cutoff=cutoff, exclusions=apart, along_surface=along, skin=20.0
-        )
-    )
+    system.add_force(mp.forces.Ricker(points, points, depth, distance, cutoff=cutoff, exclusions=apart,
+                                      along_surface=along, skin=20.0))  # fmt: skip
     # Edges are crossed with an error of their own, which is 2 % of a count at three times this timestep.
     context = mp.Context(system, mp.BAGOGABIntegrator(0.05, kT=1.0, seed=7), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=8)

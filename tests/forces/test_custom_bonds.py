@@ -29,14 +29,11 @@ X = RNG.normal(0.0, 3.0, (50, 3))
 PAIRS = np.array([RNG.choice(50, 2, replace=False) for _ in range(70)])
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers", "other"),
-    [
-        ("k/2*(r - d)^2", {"k": RNG.uniform(1.0, 2.0, 70), "d": 1.5}, lambda k, d: HarmonicBonds(PAIRS, k, d)),
-        ("w^2/2*(r^2 - d^2)^2", {"w": 0.3, "d": RNG.uniform(1, 2, 70)}, lambda w, d: LinkLengthPenalty(PAIRS, w, d)),
-        ("k/2*max(r - d, 0)^2", {"k": 2.0, "d": 3.0}, lambda k, d: mp.forces.Links(*PAIRS.T, k, d, one_sided=True)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "numbers", "other"), [
+    ("k/2*(r - d)^2", {"k": RNG.uniform(1.0, 2.0, 70), "d": 1.5}, lambda k, d: HarmonicBonds(PAIRS, k, d)),
+    ("w^2/2*(r^2 - d^2)^2", {"w": 0.3, "d": RNG.uniform(1, 2, 70)}, lambda w, d: LinkLengthPenalty(PAIRS, w, d)),
+    ("k/2*max(r - d, 0)^2", {"k": 2.0, "d": 3.0}, lambda k, d: mp.forces.Links(*PAIRS.T, k, d, one_sided=True)),
+])  # fmt: skip
 def test_it_is_the_force_that_it_writes(text, numbers, other):
     mine, right = context_of(X, CustomBonds(PAIRS, text, **numbers)), context_of(X, other(**numbers))
     a = RNG.normal(size=X.shape)
@@ -110,9 +107,8 @@ def test_linearly_implicit_kicks_solve_with_it():
 
 
 def test_two_beads_keep_their_energy_and_turn_round():
-    context = context_of(
-        np.array([[0.0, 0, 0], [1.2, 0, 0]]), CustomBonds([[0, 1]], "-e*sech2; sech2 = 1/cosh(r - 1)^2", e=2.0)
-    )
+    context = context_of(np.array([[0.0, 0, 0], [1.2, 0, 0]]),
+                         CustomBonds([[0, 1]], "-e*sech2; sech2 = 1/cosh(r - 1)^2", e=2.0))  # fmt: skip
     context.set_velocities([[0.0, 0.3, 0], [0.0, -0.3, 0.1]])
     start = context.get_state(energy=True, positions=True)
     context.step(3000)
@@ -146,22 +142,19 @@ def test_sympy_expressions_are_texts():
     np.testing.assert_allclose(look(X, force).forces, right.forces, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "text", "numbers", "error", "message"),
-    [
-        ([[0, 1]], "k*x", {"k": 1.0}, mp.ParameterError, "'x' at column 3 of 'k[*]x' is unknown: there are r"),
-        ([[0, 1]], "k + 1", {"k": 1.0}, mp.ParameterError, "CustomBonds: 'k [+] 1' does not depend on r"),
-        ([[0, 1]], "k*r", {"k": 1.0, "r": 2.0}, mp.ParameterError, "r is a coordinate and cannot be a parameter"),
-        ([[0, 1]], "r", {"k": 1.0}, mp.ParameterError, "the parameter k is not in 'r'"),
-        ([[0, 1]], "k*r", {"k": np.nan}, mp.ParameterError, "CustomBonds: k = nan"),
-        ([[0, 1]], "k*r", {"k": [1.0, 2.0]}, mp.ParameterError, "CustomBonds: k"),
-        ([[0, 1]], "delta(r)", {}, mp.ParameterError, "no function delta: it is 0 but in single points"),
-        ([[0, 1]], 7, {}, mp.ParameterError, "CustomBonds: energy must be text or a SymPy expression, not 7"),
-        ([[0, 1], [3, 3]], "r", {}, mp.TopologyError, "bond 1 joins bead 3 to itself"),
-        ([0, 1], "r", {}, mp.TopologyError, "CustomBonds: pairs"),
-        ([[0, 99]], "r", {}, mp.TopologyError, r"term 0 names beads \[0, 99\]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("pairs", "text", "numbers", "error", "message"), [
+    ([[0, 1]], "k*x", {"k": 1.0}, mp.ParameterError, "'x' at column 3 of 'k[*]x' is unknown: there are r"),
+    ([[0, 1]], "k + 1", {"k": 1.0}, mp.ParameterError, "CustomBonds: 'k [+] 1' does not depend on r"),
+    ([[0, 1]], "k*r", {"k": 1.0, "r": 2.0}, mp.ParameterError, "r is a coordinate and cannot be a parameter"),
+    ([[0, 1]], "r", {"k": 1.0}, mp.ParameterError, "the parameter k is not in 'r'"),
+    ([[0, 1]], "k*r", {"k": np.nan}, mp.ParameterError, "CustomBonds: k = nan"),
+    ([[0, 1]], "k*r", {"k": [1.0, 2.0]}, mp.ParameterError, "CustomBonds: k"),
+    ([[0, 1]], "delta(r)", {}, mp.ParameterError, "no function delta: it is 0 but in single points"),
+    ([[0, 1]], 7, {}, mp.ParameterError, "CustomBonds: energy must be text or a SymPy expression, not 7"),
+    ([[0, 1], [3, 3]], "r", {}, mp.TopologyError, "bond 1 joins bead 3 to itself"),
+    ([0, 1], "r", {}, mp.TopologyError, "CustomBonds: pairs"),
+    ([[0, 99]], "r", {}, mp.TopologyError, r"term 0 names beads \[0, 99\]"),
+])  # fmt: skip
 def test_what_is_refused(pairs, text, numbers, error, message):
     refuses(error, message, look, X, CustomBonds(pairs, text, **numbers))
 

@@ -101,9 +101,8 @@ def things():
     ring = np.column_stack([3.0 * np.cos(around), 3.0 * np.sin(around), rng.normal(0.0, 0.5, 5)])
     handles["ring"] = topology.add_filament(ring, node_mass=1.0, constrained=False, closed=True)
     shape, frames = mp.rods.uniform(3, 2.5)
-    handles["rod"] = topology.add_rod(
-        shape + [-3.0, 1.0, 0.5], frames, 2.5, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0]
-    )
+    handles["rod"] = topology.add_rod(shape + [-3.0, 1.0, 0.5], frames, 2.5, linear_density=1.0,
+                                      inertia_density=[1.0, 1.0, 2.0])  # fmt: skip
     return topology, handles
 
 
@@ -113,9 +112,8 @@ SHAPES = ("rod", "sheet", "balls", "points", "ring", "chains", "vesicle")
 def everything(form):
     def build():
         topology, h = things()
-        force = EllipsoidCollisions(
-            [h["others"], h["bodies"]], [h[name] for name in SHAPES], 2.0, AXES, RADII, form=form, exclusions=EXCLUDED
-        )
+        force = EllipsoidCollisions([h["others"], h["bodies"]], [h[name] for name in SHAPES], 2.0, AXES, RADII,
+                                    form=form, exclusions=EXCLUDED)  # fmt: skip
         return topology, force
 
     topology, h = things()
@@ -511,9 +509,8 @@ def cell(h, form="WCA", word="BAB", threads=1, skin=None, n=30):
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 40.0))
     system.add_force(mp.forces.FilamentStretching(actin, 300.0))
-    system.add_force(
-        EllipsoidCollisions(bodies, [actin, vesicle], 1.0, [0.5, 0.7, 1.4], [0.4, 0.3], form=form, skin=skin)
-    )
+    system.add_force(EllipsoidCollisions(bodies, [actin, vesicle], 1.0, [0.5, 0.7, 1.4], [0.4, 0.3], form=form,
+                                         skin=skin))  # fmt: skip
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, [0.5, 0.7, 1.4], form=form))
     kT = {"kT": thermal(word, 1.0)} if "O" in word else {}
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, seed=4, **kT), threads=threads)
@@ -684,9 +681,7 @@ def test_flips():
 
 def test_bodies_that_come_and_go():
     topology = mp.Topology()
-    bodies = topology.add_rigid_bodies(
-        np.empty((0, 3)), np.empty((0, 4)), 1.0, [1.0, 1.0, 1.0], (0.5, 0.5), capacity=5
-    )
+    bodies = topology.add_rigid_bodies(np.empty((0, 3)), np.empty((0, 4)), 1.0, [1.0, 1.0, 1.0], (0.5, 0.5), capacity=5)
     chains = topology.add_filaments([], 1.0, 0.5, capacity=10, constrained=False)
     system = mp.System(topology)
     force = system.add_force(EllipsoidCollisions(bodies, chains, 2.0, [0.5, 0.5, 1.0], 0.5))
@@ -715,38 +710,33 @@ def _askew():
 def test_exclusions_of_what_is_tied():
     topology = mp.Topology()
     body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-    line = topology.add_filament(
-        [[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0, constrained=False
-    )
+    line = topology.add_filament([[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0,
+                                 constrained=False)  # fmt: skip
     for exclusions, touches in ((None, True), ([[0, 2]], True), ([[0, 2], [3, 0], [0, 1], [0, 4]], False)):
         system = mp.System(topology)
         system.add_force(EllipsoidCollisions(body, line, 1.0, [0.5] * 3, 0.5, exclusions=exclusions))
         assert (look(system).potential_energy > 0.0) == touches
         topology = mp.Topology()
         body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-        line = topology.add_filament(
-            [[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0, constrained=False
-        )
+        line = topology.add_filament([[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0,
+                                     constrained=False)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"bodies": "balls"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Balls"),
-        ({"bodies": "rod"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Rods"),
-        ({"bodies": [0, 1]}, mp.TopologyError, r"bodies must be handles, not \[0, 1\]"),
-        ({"shapes": "bodies"}, mp.TopologyError, r"shapes\[0\]: RigidBodies.* are ellipsoids: .* EllipsoidRepulsion"),
-        ({"shapes": ["balls", "balls"]}, mp.TopologyError, r"shapes\[1\]: Balls.* are there twice|is there twice"),
-        ({"radius": None}, mp.ParameterError, "give radius=, because Filaments.* has no radius: only balls have"),
-        ({"radius": -1.0}, mp.ParameterError, "radius = -1.0 but must be finite and >= 0"),
-        ({"radius": [1.0, 2.0]}, mp.ParameterError, r"radius must be one for all or have shape \(1,\), not \(2,\)"),
-        ({"semi_axes": [1.0, 1.0]}, mp.ParameterError, r"semi_axes must have shape \(3,\)"),
-        ({"semi_axes": [1.0, 0.0, 1.0]}, mp.ParameterError, r"semi_axes\[1\] = 0.0 but must be finite and > 0"),
-        ({"epsilon": -1.0}, mp.ParameterError, "epsilon = -1.0 but must be finite and >= 0"),
-        ({"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
-        ({"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
-    ],
-)
+@pytest.mark.parametrize(("given", "error", "message"), [
+    ({"bodies": "balls"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Balls"),
+    ({"bodies": "rod"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Rods"),
+    ({"bodies": [0, 1]}, mp.TopologyError, r"bodies must be handles, not \[0, 1\]"),
+    ({"shapes": "bodies"}, mp.TopologyError, r"shapes\[0\]: RigidBodies.* are ellipsoids: .* EllipsoidRepulsion"),
+    ({"shapes": ["balls", "balls"]}, mp.TopologyError, r"shapes\[1\]: Balls.* are there twice|is there twice"),
+    ({"radius": None}, mp.ParameterError, "give radius=, because Filaments.* has no radius: only balls have"),
+    ({"radius": -1.0}, mp.ParameterError, "radius = -1.0 but must be finite and >= 0"),
+    ({"radius": [1.0, 2.0]}, mp.ParameterError, r"radius must be one for all or have shape \(1,\), not \(2,\)"),
+    ({"semi_axes": [1.0, 1.0]}, mp.ParameterError, r"semi_axes must have shape \(3,\)"),
+    ({"semi_axes": [1.0, 0.0, 1.0]}, mp.ParameterError, r"semi_axes\[1\] = 0.0 but must be finite and > 0"),
+    ({"epsilon": -1.0}, mp.ParameterError, "epsilon = -1.0 but must be finite and >= 0"),
+    ({"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
+    ({"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
+])  # fmt: skip
 def test_refusals(given, error, message):
     topology, h = things()
     h["chains"] = h["ring"]

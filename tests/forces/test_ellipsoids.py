@@ -381,27 +381,19 @@ def test_on_points():
 # What is refused -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        ((1.0, AXES), {"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
-        (
-            (1.0, AXES, 2 * AXES),
-            {},
-            mp.ParameterError,
-            r"bead 2 is in both groups, with the semi-axes \[0.5, 0.8, 1.6\] and \[1.0, 1.6, 3.2\]",
-        ),
-        ((1.0, AXES), {"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "options", "error", "message"), [
+    ((1.0, AXES), {"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
+    ((1.0, AXES, 2 * AXES), {}, mp.ParameterError,
+     r"bead 2 is in both groups, with the semi-axes \[0.5, 0.8, 1.6\] and \[1.0, 1.6, 3.2\]"),
+    ((1.0, AXES), {"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
+])  # fmt: skip
 def test_refusals(arguments, options, error, message):
     topology = mp.Topology()
     topology.add_beads([[9.0, 0, 0]] * 2, mass=1.0)
     bodies = topology.add_rigid_bodies(np.zeros((4, 3)), orients(RNG, 4), 1.0, [1.0, 1.0, 1.0])
     with pytest.raises(error, match=message):
-        mp.System(topology).add_force(EllipsoidRepulsion(bodies, bodies, *arguments, **options)).bind(
-            mp.core.layout.Layout(topology)
-        )
+        mp.System(topology).add_force(EllipsoidRepulsion(bodies, bodies, *arguments,
+                                                         **options)).bind(mp.core.layout.Layout(topology))  # fmt: skip
 
 
 def test_refusals_of_groups():

@@ -336,32 +336,29 @@ def test_longest_timesteps_are_those_of_the_well():
 # What is refused -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda b: LennardJones(b, b, 1.0, 1.0, switch=2.0), "switch = 2 nm, but without cutoff="),
-        (lambda b: LennardJones(b, b, 1.0, 1.0, cutoff=2.0, switch=2.0), "switch = 2 nm but must be below the cutoff"),
-        (lambda b: Ricker(b, b, 1.0, 1.0, switch=4.0), "switch = 4 nm but must be below the cutoff, 4 nm"),
-        (lambda b: Morse(b, b, 1.0, 0.0, 1.0), r"Morse: steepness = 0.0 but must be finite and > 0"),
-        (lambda b: Yukawa(b, b, 1.0, -1.0), r"screening_length = -1.0 but must be finite and > 0"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 2], [1.0, 1, 1]), "3 distances and 3 energies.*at least 4"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, 1, 1]), "4 distances and 3 energies"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 1, 3], [1.0, 1, 1, 0]), r"distances\[2\] = 1 nm but must be above"),
-        (lambda b: TabulatedPair(b, b, [-1.0, 1, 2, 3], [1.0, 1, 1, 0]), r"distances\[0\] = -1 nm but must be >= 0"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, np.nan, 1, 0]), "energies"),
-        (lambda b: TabulatedPair(b, b, R, R, cutoff=3.1), "must be within the table, above 0 and up to 3 nm"),
-        (lambda b: CustomPair(b, b, "k*r", cutoff=2.0), "k"),
-        (lambda b: CustomPair(b, b, "k*r", cutoff=2.0, k=1.0, m=2.0), "the parameter m is not in"),
-        (lambda b: CustomPair(b, b, "k", cutoff=2.0, k=1.0), "does not depend on r"),
-        (lambda b: CustomPair(b, b, "q1*r", cutoff=2.0, q=[1.0, 2, 3]), "change places"),
-        (lambda b: CustomPair(b, b, "(q1 - q2)*r", cutoff=2.0, q=1.0), "change places"),
-        (lambda b: CustomPair(b, b, "q*r", cutoff=2.0, q=[1.0, 2, 3]), "name them q1 and q2"),
-        (lambda b: CustomPair([0], [1, 2], "q*r", cutoff=2.0, q=[1.0, 2]), "give q1= for the beads of group_a"),
-        (lambda b: CustomPair(b, b, "q1*q2*r", cutoff=2.0, q=[1.0, 2]), "q"),
-        (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "not a number at the cutoff, 2 nm"),
-        (lambda b: CustomPair(b, b, "cutoff*r", cutoff=2.0), "cutoff"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda b: LennardJones(b, b, 1.0, 1.0, switch=2.0), "switch = 2 nm, but without cutoff="),
+    (lambda b: LennardJones(b, b, 1.0, 1.0, cutoff=2.0, switch=2.0), "switch = 2 nm but must be below the cutoff"),
+    (lambda b: Ricker(b, b, 1.0, 1.0, switch=4.0), "switch = 4 nm but must be below the cutoff, 4 nm"),
+    (lambda b: Morse(b, b, 1.0, 0.0, 1.0), r"Morse: steepness = 0.0 but must be finite and > 0"),
+    (lambda b: Yukawa(b, b, 1.0, -1.0), r"screening_length = -1.0 but must be finite and > 0"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 2], [1.0, 1, 1]), "3 distances and 3 energies.*at least 4"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, 1, 1]), "4 distances and 3 energies"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 1, 3], [1.0, 1, 1, 0]), r"distances\[2\] = 1 nm but must be above"),
+    (lambda b: TabulatedPair(b, b, [-1.0, 1, 2, 3], [1.0, 1, 1, 0]), r"distances\[0\] = -1 nm but must be >= 0"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, np.nan, 1, 0]), "energies"),
+    (lambda b: TabulatedPair(b, b, R, R, cutoff=3.1), "must be within the table, above 0 and up to 3 nm"),
+    (lambda b: CustomPair(b, b, "k*r", cutoff=2.0), "k"),
+    (lambda b: CustomPair(b, b, "k*r", cutoff=2.0, k=1.0, m=2.0), "the parameter m is not in"),
+    (lambda b: CustomPair(b, b, "k", cutoff=2.0, k=1.0), "does not depend on r"),
+    (lambda b: CustomPair(b, b, "q1*r", cutoff=2.0, q=[1.0, 2, 3]), "change places"),
+    (lambda b: CustomPair(b, b, "(q1 - q2)*r", cutoff=2.0, q=1.0), "change places"),
+    (lambda b: CustomPair(b, b, "q*r", cutoff=2.0, q=[1.0, 2, 3]), "name them q1 and q2"),
+    (lambda b: CustomPair([0], [1, 2], "q*r", cutoff=2.0, q=[1.0, 2]), "give q1= for the beads of group_a"),
+    (lambda b: CustomPair(b, b, "q1*q2*r", cutoff=2.0, q=[1.0, 2]), "q"),
+    (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "not a number at the cutoff, 2 nm"),
+    (lambda b: CustomPair(b, b, "cutoff*r", cutoff=2.0), "cutoff"),
+])  # fmt: skip
 def test_what_is_refused(make, message):
     topology, beads = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
     refuses(ParameterError, message, look, topology, make(beads))

@@ -30,12 +30,10 @@ def choices(handles):
     numbers = np.random.default_rng(8).permutation(31)[:17]
     return {
         "handle": (handles["points"], handles["points"].beads),
-        "handles": (
-            [handles["balls"], handles["membrane"], handles["beads"]],
-            np.concatenate([handles[k].beads for k in ("balls", "membrane", "beads")]),
-        ),
+        "handles": ([handles["balls"], handles["membrane"], handles["beads"]],
+                    np.concatenate([handles[k].beads for k in ("balls", "membrane", "beads")])),
         "numbers": (numbers, numbers),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("choice", ["handle", "handles", "numbers"])
@@ -93,15 +91,12 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
     np.testing.assert_allclose(momentum, [0, 0, 8 * 7.0 * 1e-6], rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda h: HarmonicTrap([0, 31], 1.0, [0, 0, 0]), "bead 31 does not exist"),
-        (lambda h: HarmonicTrap([4, 4], 1.0, [0, 0, 0]), "bead 4 is named twice"),
-        (lambda h: HarmonicTrap([0.5], 1.0, [0, 0, 0]), "beads must hold integers"),
-        (lambda h: HarmonicTrap(scene()[1]["balls"], 1.0, [0, 0, 0]), "another topology"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda h: HarmonicTrap([0, 31], 1.0, [0, 0, 0]), "bead 31 does not exist"),
+    (lambda h: HarmonicTrap([4, 4], 1.0, [0, 0, 0]), "bead 4 is named twice"),
+    (lambda h: HarmonicTrap([0.5], 1.0, [0, 0, 0]), "beads must hold integers"),
+    (lambda h: HarmonicTrap(scene()[1]["balls"], 1.0, [0, 0, 0]), "another topology"),
+])  # fmt: skip
 def test_beads_that_do_not_fit_are_refused(make, message):
     topology, handles = scene()
     refuses(mp.TopologyError, message, look, topology, make(handles))

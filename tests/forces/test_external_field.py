@@ -177,26 +177,23 @@ def test_a_pendulum_has_the_period_of_its_elliptic_integral():
     assert abs(state.velocities[0, 0]) < 1e-3
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers", "message"),
-    [
-        ("k*w", {"k": 1.0}, r"'w' at column 3 of 'k\*w' is unknown: there are x, y, z and k"),
-        ("x", {"k": 1.0}, "ExternalField: the parameter k is not in 'x'"),
-        ("exp*x", {"exp": 1.0}, "exp is a function and cannot be a parameter"),
-        ("x*y", {"y": 1.0}, "y is a coordinate and cannot be a parameter"),
-        ("x*lambda", {"lambda": 1.0}, "lambda is a word of Python and cannot be a parameter"),
-        ("k + 2", {"k": 1.0}, "does not depend on x, y or z"),
-        ("x**w", {}, "'w' at column 4 of 'x[*][*]w' is unknown"),
-        ("tanx(x)", {}, r"'tanx\(x\)' at column 1 .* is not part of an expression: .*did you mean 'tan'"),
-        ("sin(x, y)", {}, "is not part of an expression"),
-        ("sin", {}, "'sin' at column 1 of 'sin' is unknown"),
-        ("x.real", {}, "is not part of an expression"),
-        ("x < 1", {}, "is not part of an expression"),
-        ("x +", {}, "cannot read 'x \\+'"),
-        ("x/(1 - 1)", {}, "is zero and divides"),
-        (3.0, {}, "ExternalField: energy must be text or a SymPy expression, not 3.0"),
-    ],
-)
+@pytest.mark.parametrize(("text", "numbers", "message"), [
+    ("k*w", {"k": 1.0}, r"'w' at column 3 of 'k\*w' is unknown: there are x, y, z and k"),
+    ("x", {"k": 1.0}, "ExternalField: the parameter k is not in 'x'"),
+    ("exp*x", {"exp": 1.0}, "exp is a function and cannot be a parameter"),
+    ("x*y", {"y": 1.0}, "y is a coordinate and cannot be a parameter"),
+    ("x*lambda", {"lambda": 1.0}, "lambda is a word of Python and cannot be a parameter"),
+    ("k + 2", {"k": 1.0}, "does not depend on x, y or z"),
+    ("x**w", {}, "'w' at column 4 of 'x[*][*]w' is unknown"),
+    ("tanx(x)", {}, r"'tanx\(x\)' at column 1 .* is not part of an expression: .*did you mean 'tan'"),
+    ("sin(x, y)", {}, "is not part of an expression"),
+    ("sin", {}, "'sin' at column 1 of 'sin' is unknown"),
+    ("x.real", {}, "is not part of an expression"),
+    ("x < 1", {}, "is not part of an expression"),
+    ("x +", {}, "cannot read 'x \\+'"),
+    ("x/(1 - 1)", {}, "is zero and divides"),
+    (3.0, {}, "ExternalField: energy must be text or a SymPy expression, not 3.0"),
+])  # fmt: skip
 def test_what_is_refused(text, numbers, message):
     refuses(mp.ParameterError, message, ExternalField, [0, 1], text, **numbers)
 

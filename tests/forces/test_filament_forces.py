@@ -16,9 +16,8 @@ def chains(counts, closed=False, constrained=True, seed=3, fixed_nodes=()):
     topology = mp.Topology()
     nodes = [np.cumsum(rng.normal(0.0, 2.0, (n, 3)), axis=0) for n in counts]
     mass = rng.uniform(0.5, 3.0, sum(counts))
-    return topology, topology.add_filaments(
-        nodes, mass, closed=closed, constrained=constrained, fixed_nodes=fixed_nodes
-    )
+    return topology, topology.add_filaments(nodes, mass, closed=closed, constrained=constrained,
+                                            fixed_nodes=fixed_nodes)  # fmt: skip
 
 
 def one(nodes, **options):
@@ -302,13 +301,10 @@ def test_what_constraints_exclude_is_refused():
     refuses(TopologyError, "not constrained", FixmanPotential, chains([4], constrained=False)[1], kT=1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "give temperature= "),
-        ({"temperature": 300.0, "kT": 4.0}, "give temperature= "),
-        ({"temperature": 0.0}, r"FixmanPotential: temperature = 0.0 but must be finite and > 0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({}, "give temperature= "),
+    ({"temperature": 300.0, "kT": 4.0}, "give temperature= "),
+    ({"temperature": 0.0}, r"FixmanPotential: temperature = 0.0 but must be finite and > 0"),
+])  # fmt: skip
 def test_bad_numbers_of_fixman(arguments, message):
     refuses(ParameterError, message, FixmanPotential, chains([4])[1], **arguments)

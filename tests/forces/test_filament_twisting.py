@@ -374,9 +374,8 @@ def test_light_directors_leave_the_metric_of_plain_filaments():
         plain, light = mp.Topology(), mp.Topology()
         options = {"starts": filaments.starts, "closed": closed}
         other = plain.add_filaments(filaments.positions, filaments.mass, **options)
-        filaments = light.add_filaments(
-            filaments.positions, filaments.mass, directors=filaments.directors.positions, director_mass=1e-13, **options
-        )
+        filaments = light.add_filaments(filaments.positions, filaments.mass, directors=filaments.directors.positions,
+                                        director_mass=1e-13, **options)  # fmt: skip
         expected = energy_and_forces(plain, FixmanPotential(other, kT=2.0))
         energy, forces = energy_and_forces(light, FixmanPotential(filaments, kT=2.0))
         assert energy == pytest.approx(expected[0], rel=1e-11)

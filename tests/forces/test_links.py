@@ -294,29 +294,26 @@ def other_handle(n=1):
     return mp.Topology().add_beads(X[:n], mass=1.0)
 
 
-@pytest.mark.parametrize(
-    ("act", "error", "text"),
-    [
-        (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2\)"),
-        (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2\)"),
-        (lambda li: li.remove([0, -1]), mp.ParameterError, r"ids\[1\] = -1, but there is no such link"),
-        (lambda li: li.remove([2, 0, 2]), mp.ParameterError, "link 2 is named twice"),
-        (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but link 1 was removed"),
-        (lambda li: li.move([0, 2]), mp.ParameterError, "move needs new ends"),
-        (lambda li: li.move([0, 2], a=[5]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 2"),
-        (lambda li: li.move([0, 2], [5], [6]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 1"),
-        (lambda li: li.move(2, a=[9]), mp.TopologyError, "link 2 joins bead 9 to itself"),
-        (lambda li: li.move(2, a=[N]), mp.TopologyError, r"Links: a\[0\] names bead 200, .* beads 0 to 199"),
-        (lambda li: li.add([1], [2, 3]), mp.TopologyError, "a and b must have the same length, not 1 and 2"),
-        (lambda li: li.add([1, 4], [2, 4]), mp.TopologyError, "link 1 joins bead 4 to itself"),
-        (lambda li: li.add([1], [N + 7]), mp.TopologyError, r"Links: b\[0\] names bead 207, .* beads 0 to 199"),
-        (lambda li: li.add([1], other_handle()), mp.TopologyError, "belongs to another topology"),
-        (lambda li: li.move(2, b=other_handle()), mp.TopologyError, "belongs to another topology"),
-        (lambda li: li.add([1], [2], -1.0), mp.ParameterError, "stiffness = -1.0 but must be finite and >= 0"),
-        (lambda li: li.add([1], [2], [1.0, 1.0]), mp.ParameterError, "must be a number or have shape"),
-        (lambda li: li.add([1.5], [2]), mp.TopologyError, "Links: a: Sites.beads: beads must hold integers"),
-    ],
-)
+@pytest.mark.parametrize(("act", "error", "text"), [
+    (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2\)"),
+    (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2\)"),
+    (lambda li: li.remove([0, -1]), mp.ParameterError, r"ids\[1\] = -1, but there is no such link"),
+    (lambda li: li.remove([2, 0, 2]), mp.ParameterError, "link 2 is named twice"),
+    (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but link 1 was removed"),
+    (lambda li: li.move([0, 2]), mp.ParameterError, "move needs new ends"),
+    (lambda li: li.move([0, 2], a=[5]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 2"),
+    (lambda li: li.move([0, 2], [5], [6]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 1"),
+    (lambda li: li.move(2, a=[9]), mp.TopologyError, "link 2 joins bead 9 to itself"),
+    (lambda li: li.move(2, a=[N]), mp.TopologyError, r"Links: a\[0\] names bead 200, .* beads 0 to 199"),
+    (lambda li: li.add([1], [2, 3]), mp.TopologyError, "a and b must have the same length, not 1 and 2"),
+    (lambda li: li.add([1, 4], [2, 4]), mp.TopologyError, "link 1 joins bead 4 to itself"),
+    (lambda li: li.add([1], [N + 7]), mp.TopologyError, r"Links: b\[0\] names bead 207, .* beads 0 to 199"),
+    (lambda li: li.add([1], other_handle()), mp.TopologyError, "belongs to another topology"),
+    (lambda li: li.move(2, b=other_handle()), mp.TopologyError, "belongs to another topology"),
+    (lambda li: li.add([1], [2], -1.0), mp.ParameterError, "stiffness = -1.0 but must be finite and >= 0"),
+    (lambda li: li.add([1], [2], [1.0, 1.0]), mp.ParameterError, "must be a number or have shape"),
+    (lambda li: li.add([1.5], [2]), mp.TopologyError, "Links: a: Sites.beads: beads must hold integers"),
+])  # fmt: skip
 @pytest.mark.parametrize("known_by", ["handle", "context"])
 def test_what_is_refused_changes_nothing(act, error, text, known_by):
     topology = mp.Topology()
@@ -393,10 +390,7 @@ def test_hessian_of_a_bead_at_both_ends():
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [4.0, 1.0, -2.0]], mass=1.0)
     matrices = []
-    for force in (
-        Links([0], mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]), 8.0),
-        Links([0], [1], 2.0),
-    ):
+    for force in (Links([0], mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]), 8.0), Links([0], [1], 2.0)):
         system = mp.System(topology)
         system.add_force(force)
         matrices.append(mp.Context(system, mp.VerletIntegrator(1e-3)).hessian().toarray())

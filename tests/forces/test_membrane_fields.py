@@ -157,10 +157,8 @@ def test_points_have_the_density_of_the_field(law, fixed):
     membrane that stands or moves."""
     mesh = lumpy(subdivisions=1)
     values = 1.5 * np.sin(1.3 * mesh.vertices[:, 0]) + 0.4 * mesh.vertices[:, 2]
-    context, membrane, points, _ = scene(
-        law, mesh, 400, fixed=fixed, values=values, springs=30.0 * (not fixed),
-        integrator=mp.BAGOGABIntegrator(0.03, kT=1.0, seed=4),
-    )  # fmt: skip
+    context, membrane, points, _ = scene(law, mesh, 400, fixed=fixed, values=values, springs=30.0 * (not fixed),
+                                         integrator=mp.BAGOGABIntegrator(0.03, kT=1.0, seed=4))  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=5)
     context.step(600)
     means = share_of(values, mesh.faces)
@@ -220,17 +218,14 @@ def test_bad_input():
     refuses(mp.errors.ParameterError, "function must be callable, not 3", mp.forces.PythonMembraneField, points, 3)
 
 
-@pytest.mark.parametrize(
-    ("function", "says"),
-    [
-        (lambda t, w: w, r"must return \(energies, derivatives\), not ndarray"),
-        (lambda t, w: (w[:, 0], w[:, :2]), r"derivatives returned.*\(4, 2\)"),
-        (lambda t, w: (w[:3, 0], w), r"energies returned.*\(3,\)"),
-        (lambda t, w: (np.full(4, np.inf), w), r"energies returned.*not finite|energies returned\[0\]"),
-        (lambda t, w: 1 / 0, "ZeroDivisionError"),
-        (lambda t, w: w.__setitem__(0, 0.0), "read-only"),
-    ],
-)
+@pytest.mark.parametrize(("function", "says"), [
+    (lambda t, w: w, r"must return \(energies, derivatives\), not ndarray"),
+    (lambda t, w: (w[:, 0], w[:, :2]), r"derivatives returned.*\(4, 2\)"),
+    (lambda t, w: (w[:3, 0], w), r"energies returned.*\(3,\)"),
+    (lambda t, w: (np.full(4, np.inf), w), r"energies returned.*not finite|energies returned\[0\]"),
+    (lambda t, w: 1 / 0, "ZeroDivisionError"),
+    (lambda t, w: w.__setitem__(0, 0.0), "read-only"),
+])  # fmt: skip
 def test_what_a_function_does_wrong(function, says):
     topology = mp.Topology()
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)
@@ -267,17 +262,14 @@ def test_a_linear_text_is_the_field():
     assert np.abs(forces[0] - forces[1]).max() < 1e-14 * np.abs(forces[0]).max()
 
 
-@pytest.mark.parametrize(
-    ("text", "given", "match"),
-    [
-        ("a + ", {"a": 1.0}, "CustomMembraneField"),
-        ("a + c", {"a": 1.0}, "c"),
-        ("a", {"a": 1.0, "b": 2.0}, "the parameter b is not in 'a'"),
-        ("3", {}, "'3' is the same everywhere"),
-        ("a", {"a": np.ones(5)}, r"a must"),
-        ("a", {"a": np.nan}, r"a = nan but must be finite"),
-    ],
-)
+@pytest.mark.parametrize(("text", "given", "match"), [
+    ("a + ", {"a": 1.0}, "CustomMembraneField"),
+    ("a + c", {"a": 1.0}, "c"),
+    ("a", {"a": 1.0, "b": 2.0}, "the parameter b is not in 'a'"),
+    ("3", {}, "'3' is the same everywhere"),
+    ("a", {"a": np.ones(5)}, r"a must"),
+    ("a", {"a": np.nan}, r"a = nan but must be finite"),
+])  # fmt: skip
 def test_texts_that_are_none(text, given, match):
     topology = mp.Topology()
     membrane = topology.add_membrane(lumpy(), vertex_mass=1.0)

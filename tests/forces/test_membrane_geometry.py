@@ -243,9 +243,7 @@ def test_programs_that_come_and_go_are_told_apart():
 def test_programs_that_take_turns_are_told_apart():
     context = context_of(system_of(ALL))
     store, schedule = context._store, context._schedule
-    programs = [
-        store.make_program(store.v, store.mass, store.inverse_mass, []) for _ in range(2)
-    ]
+    programs = [store.make_program(store.v, store.mass, store.inverse_mass, []) for _ in range(2)]
     forces = schedule.make_force_sum(list(schedule.bound))
     start = store.x.copy()
     for turn in range(6):

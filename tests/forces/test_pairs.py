@@ -24,9 +24,8 @@ def scene(scale=1.0):
     centers = rng.normal(0.0, 3.5, (4, 3))
     balls = scale * (centers[rng.integers(0, 4, 25)] + rng.normal(0.0, 1.0, (25, 3)))
     handles["balls"] = topology.add_balls(balls, radius=scale * rng.uniform(0.3, 2.2, 25), mass=1.0)
-    handles["more balls"] = topology.add_balls(
-        scale * rng.normal(0.0, 2.5, (9, 3)), radius=scale * rng.uniform(0.8, 2.0, 9), mass=1.0
-    )
+    handles["more balls"] = topology.add_balls(scale * rng.normal(0.0, 2.5, (9, 3)),
+                                               radius=scale * rng.uniform(0.8, 2.0, 9), mass=1.0)  # fmt: skip
     return topology, handles
 
 
@@ -158,13 +157,7 @@ def soft_cases():
     yield "radii", (balls, balls, K), {}, (ball_numbers, ball_numbers), summed
     yield "radii, overlap", (balls, balls[0], K), {}, (ball_numbers, balls[0].beads), summed
     yield "radii, apart", (balls[0], balls[1], K), {}, (balls[0].beads, balls[1].beads), summed
-    yield (
-        "radii by numbers",
-        (ball_numbers[::-1], balls[1].beads, K),
-        {},
-        (ball_numbers, balls[1].beads),
-        summed,
-    )
+    yield ("radii by numbers", (ball_numbers[::-1], balls[1].beads, K), {}, (ball_numbers, balls[1].beads), summed)
 
 
 # NumPy takes most of the time: a debug or sanitizer run leaves out those whose loops another case has too.
@@ -298,12 +291,7 @@ def test_wca_beads_in_one_place_end_the_run():
     context = make_context(topology, force, word="BAB")
     with pytest.raises(mp.SimulationError, match=r"bead 2 \('twins', beads\), force WCA") as caught:
         context.step(1)
-    assert (caught.value.step, caught.value.bead, caught.value.object, caught.value.force) == (
-        0,
-        2,
-        "twins",
-        "WCA",
-    )
+    assert (caught.value.step, caught.value.bead, caught.value.object, caught.value.force) == (0, 2, "twins", "WCA")
 
 
 # Bits ------------------------------------------------------------------------------------------------------
@@ -319,15 +307,8 @@ def fluid(force_of, n=2500, threads=1, **options):
     mesh = mp.TriangleMesh.icosphere(30.0, 2)
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
     points = topology.add_intriangle_points(membrane, 400, mass=1.0, friction=1.0, seed=2)
-    return make_context(
-        topology,
-        *force_of(beads, membrane, points),
-        word="BAGOGAB",
-        timestep=2e-3,
-        kT=1.0,
-        seed=4,
-        threads=threads,
-    )
+    return make_context(topology, *force_of(beads, membrane, points), word="BAGOGAB", timestep=2e-3, kT=1.0, seed=4,
+                        threads=threads)  # fmt: skip
 
 
 def soft_and_wca(beads, membrane, points):
@@ -512,32 +493,20 @@ def test_a_site_that_is_lost_is_reported_by_its_bead():
     refuses(mp.SimulationError, r"bead 2 \('lost', beads\), force SoftSphere", context.step, 1)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda h, s: SoftSphere(s, s[2:5], 1.0, 1.0), mp.TopologyError, "sites 2 and 7 are both bead 2; give one"),
-        (lambda h, s: SoftSphere(s[[1, 4, 1]], h["balls"], 1.0, 1.0), mp.TopologyError, "sites 0 and 2 are both bead"),
-        (lambda h, s: WCA(s, mp.Sites.beads([131]), 1.0, 1.0), mp.TopologyError, r"group_b\[0\] names bead 131, but"),
-        (lambda h, s: WCA(s, [0.5], 1.0, 1.0), mp.TopologyError, "WCA: group_b: .* must hold integers"),
-        (
-            lambda h, s: WCA(s, h["balls"], 1.0, 1.0, exclusions=[[1, 2], [5, 32]]),
-            mp.TopologyError,
-            r"exclusions\[1\] names sites \[5, 32\], but the groups have sites 0 to 31",
-        ),
-        (
-            lambda h, s: WCA(s, s, 1.0, 1.0, exclusions=[[5, 5]]),
-            mp.TopologyError,
-            r"exclusions\[0\] excludes site 5 from itself",
-        ),
-        (lambda h, s: SoftSphere(s, s, 1.0), mp.ParameterError, "site 5, which is not a single bead, has no rad"),
-        (lambda h, s: SoftSphere(s[:2], s[2:4], 1.0), mp.ParameterError, r"because Beads\('beads', 25 beads\) has no"),
-        (
-            lambda h, s: SoftSphere(s, mp.Sites.beads(scene()[1]["balls"]), 1.0, 1.0),
-            mp.TopologyError,
-            "belongs to another topology",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda h, s: SoftSphere(s, s[2:5], 1.0, 1.0), mp.TopologyError, "sites 2 and 7 are both bead 2; give one"),
+    (lambda h, s: SoftSphere(s[[1, 4, 1]], h["balls"], 1.0, 1.0), mp.TopologyError, "sites 0 and 2 are both bead"),
+    (lambda h, s: WCA(s, mp.Sites.beads([131]), 1.0, 1.0), mp.TopologyError, r"group_b\[0\] names bead 131, but"),
+    (lambda h, s: WCA(s, [0.5], 1.0, 1.0), mp.TopologyError, "WCA: group_b: .* must hold integers"),
+    (lambda h, s: WCA(s, h["balls"], 1.0, 1.0, exclusions=[[1, 2], [5, 32]]), mp.TopologyError,
+     r"exclusions\[1\] names sites \[5, 32\], but the groups have sites 0 to 31"),
+    (lambda h, s: WCA(s, s, 1.0, 1.0, exclusions=[[5, 5]]), mp.TopologyError,
+     r"exclusions\[0\] excludes site 5 from itself"),
+    (lambda h, s: SoftSphere(s, s, 1.0), mp.ParameterError, "site 5, which is not a single bead, has no rad"),
+    (lambda h, s: SoftSphere(s[:2], s[2:4], 1.0), mp.ParameterError, r"because Beads\('beads', 25 beads\) has no"),
+    (lambda h, s: SoftSphere(s, mp.Sites.beads(scene()[1]["balls"]), 1.0, 1.0), mp.TopologyError,
+     "belongs to another topology"),
+])  # fmt: skip
 def test_sites_that_do_not_fit_are_refused(make, error, message):
     topology, h = scene()
     sites = mp.Sites.beads(h["beads"])[:5] + mp.Sites.weighted([[7, 8]], [[0.5, 0.5]]) + mp.Sites.anchors([[0.0, 0, 0]])
@@ -554,44 +523,26 @@ def test_momentum_is_kept_without_anchors_alone():
 # What is refused -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda h: SoftSphere(h["balls"], h["beads"], 1.0),
-            r"SoftSphere: give diameter=.*'beads'.*has no radius",
-        ),
-        (
-            lambda h: WCA(h["balls"], h["balls"], -1.0, 1.0, name="mine"),
-            r"mine: epsilon = -1.0 but must be .* >= 0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda h: SoftSphere(h["balls"], h["beads"], 1.0), r"SoftSphere: give diameter=.*'beads'.*has no radius"),
+    (lambda h: WCA(h["balls"], h["balls"], -1.0, 1.0, name="mine"), r"mine: epsilon = -1.0 but must be .* >= 0"),
+])  # fmt: skip
 def test_numbers_outside_their_domain_are_refused(make, message):
     refuses(mp.ParameterError, message, make, scene()[1])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda h: WCA([0, 131], [1, 2], 1.0, 1.0), "WCA: group_a: bead 131 does not exist: beads are 0 to"),
-        (lambda h: WCA([0], [-1, 2], 1.0, 1.0), "WCA: group_b: bead -1 does not exist"),
-        (lambda h: WCA([0], [2, 2], 1.0, 1.0), "WCA: group_b: bead 2 is named twice"),
-        (lambda h: WCA([0.5], [2], 1.0, 1.0), "WCA: group_a must hold integers"),
-        (lambda h: WCA(h["balls"], [[1, 2]], 1.0, 1.0), r"WCA: group_b must have shape \(n,\)"),
-        (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[1, 2]), r"WCA: exclusions must have shape \(n, 2\)"),
-        (
-            lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[0, 1], [5, 131]]),
-            r"WCA: exclusions\[1\] names beads \[5, 131\]",
-        ),
-        (
-            lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[3, 3]]),
-            r"WCA: exclusions\[0\] excludes bead 3 from itself",
-        ),
-        (lambda h: WCA(scene()[1]["balls"], h["balls"], 1.0, 1.0), "WCA: .* belongs to another topology"),
-        (lambda h: WCA(h["balls"], [scene()[1]["balls"]], 1.0, 1.0), "WCA: .* belongs to another topology"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda h: WCA([0, 131], [1, 2], 1.0, 1.0), "WCA: group_a: bead 131 does not exist: beads are 0 to"),
+    (lambda h: WCA([0], [-1, 2], 1.0, 1.0), "WCA: group_b: bead -1 does not exist"),
+    (lambda h: WCA([0], [2, 2], 1.0, 1.0), "WCA: group_b: bead 2 is named twice"),
+    (lambda h: WCA([0.5], [2], 1.0, 1.0), "WCA: group_a must hold integers"),
+    (lambda h: WCA(h["balls"], [[1, 2]], 1.0, 1.0), r"WCA: group_b must have shape \(n,\)"),
+    (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[1, 2]), r"WCA: exclusions must have shape \(n, 2\)"),
+    (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[0, 1], [5, 131]]), r"WCA: exclusions\[1\] names beads \[5, 131\]"),
+    (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[3, 3]]), r"WCA: exclusions\[0\] excludes bead 3 from itself"),
+    (lambda h: WCA(scene()[1]["balls"], h["balls"], 1.0, 1.0), "WCA: .* belongs to another topology"),
+    (lambda h: WCA(h["balls"], [scene()[1]["balls"]], 1.0, 1.0), "WCA: .* belongs to another topology"),
+])  # fmt: skip
 def test_beads_that_do_not_fit_are_refused(make, message):
     topology, h = scene()
     refuses(mp.TopologyError, message, make_context, topology, make(h))

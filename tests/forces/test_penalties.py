@@ -182,21 +182,15 @@ def all_of_them():
     )
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: LinkLengthPenalty([[0, 1], [2, 2]], 1.0, 1.0), TopologyError, "bond 1 joins bead 2 to itself"),
-        (lambda: LinkLengthPenalty([[0, 1]], 1.0), ParameterError, "LinkLengthPenalty: give length="),
-        (lambda: RigidTrianglePenalty([[0, 1, 0]], 1.0, [1.0, 1.0, 1.0]), TopologyError, "triple 0 names a bead twice"),
-        (lambda: RigidTrianglePenalty([[0, 1, 2]], 1.0, [1.0, 3.0, 1.0]), ParameterError, "lengths = .* may be longer"),
-        (
-            lambda: OrthonormalFramePenalty([[0, 1, 2], [3, 4, 5], [6, 7, 4]], 1.0),
-            TopologyError,
-            "bead 4 is a column of triple 1 and of triple 2",
-        ),
-        (lambda: OrthonormalFramePenalty([[0, 1]], 1.0), TopologyError, "triples"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda: LinkLengthPenalty([[0, 1], [2, 2]], 1.0, 1.0), TopologyError, "bond 1 joins bead 2 to itself"),
+    (lambda: LinkLengthPenalty([[0, 1]], 1.0), ParameterError, "LinkLengthPenalty: give length="),
+    (lambda: RigidTrianglePenalty([[0, 1, 0]], 1.0, [1.0, 1.0, 1.0]), TopologyError, "triple 0 names a bead twice"),
+    (lambda: RigidTrianglePenalty([[0, 1, 2]], 1.0, [1.0, 3.0, 1.0]), ParameterError, "lengths = .* may be longer"),
+    (lambda: OrthonormalFramePenalty([[0, 1, 2], [3, 4, 5], [6, 7, 4]], 1.0), TopologyError,
+     "bead 4 is a column of triple 1 and of triple 2"),
+    (lambda: OrthonormalFramePenalty([[0, 1]], 1.0), TopologyError, "triples"),
+])  # fmt: skip
 def test_what_is_refused(make, error, message):
     refuses(error, message, make)
 

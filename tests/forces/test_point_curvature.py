@@ -209,9 +209,8 @@ def test_slopes_are_bounded_near_vertices():
 def test_momentum_angular_momentum_and_energy():
     """Of a membrane that moves with points that cross edges: momenta to rounding; the energy to a share of it."""
     mesh = lumpy(2, 0.05)
-    context, membrane, points = scene(
-        mesh, 0.2, n=40, springs=30.0, modulus=20.0, integrator=mp.SplittingIntegrator("BAGAB", 2e-3)
-    )
+    context, membrane, points = scene(mesh, 0.2, n=40, springs=30.0, modulus=20.0,
+                                      integrator=mp.SplittingIntegrator("BAGAB", 2e-3))  # fmt: skip
     n = context.system.topology.n_beads
     # Momenta of points are relative to their triangles: they are in none of the sums.
     mass = np.ones(n)
@@ -313,9 +312,8 @@ def test_density_on_a_torus_at_rest():
     mesh = mp.TriangleMesh.torus(R, r, 24, 12)
     modulus = 30.0
     faces, x, h = mesh.faces, mesh.vertices, np.asarray(mesh.mean_curvatures)
-    context, _, points = scene(
-        mesh, c, n=3000, fixed=True, modulus=modulus, integrator=mp.BAGOGABIntegrator(0.1, kT=1.0, seed=4)
-    )
+    context, _, points = scene(mesh, c, n=3000, fixed=True, modulus=modulus,
+                               integrator=mp.BAGOGABIntegrator(0.1, kT=1.0, seed=4))  # fmt: skip
     by_linear = np.exp(-2.0 * modulus * AREA * (h[faces].mean(axis=1) - c) ** 2)
     group = np.argsort(np.argsort(by_linear)) * 6 // len(faces)
 

@@ -116,25 +116,19 @@ def test_an_exception_arrives_with_its_traceback_and_the_step():
     assert context._schedule.bound_forces["mine"].error is None
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        (lambda x: None, r"mine: the function must return \(energy, forces\), not NoneType"),
-        (lambda x: 1.0, r"mine: the function must return \(energy, forces\), not float"),
-        (lambda x: (1.0, x, x), r"mine: the function must return \(energy, forces\), not tuple"),
-        (lambda x: (1.0, x[:-1]), r"mine: the forces returned must have shape \(27, 3\), not \(26, 3\)"),
-        (lambda x: (1.0, x.ravel()), r"mine: the forces returned must have shape \(27, 3\), not \(81,\)"),
-        (lambda x: (1.0, "push"), "mine: the forces returned must be an array"),
-        (lambda x: (x, x), r"mine: the energy returned must be one number, not an array of shape \(27, 3\)"),
-        (lambda x: ("much", x), "mine: the energy returned = 'much' but must be a number"),
-        (lambda x: (np.nan, x), "mine: the energy returned = nan but must be finite"),
-        (
-            lambda x: (1.0, np.where(x == x[5, 1], np.inf, x)),
-            r"mine: the forces returned\[5, 1\] = inf but must",
-        ),
-        (lambda x: (1.0, x * 1j), "mine: the forces returned must be real, not complex"),
-    ],
-)
+@pytest.mark.parametrize(("returned", "message"), [
+    (lambda x: None, r"mine: the function must return \(energy, forces\), not NoneType"),
+    (lambda x: 1.0, r"mine: the function must return \(energy, forces\), not float"),
+    (lambda x: (1.0, x, x), r"mine: the function must return \(energy, forces\), not tuple"),
+    (lambda x: (1.0, x[:-1]), r"mine: the forces returned must have shape \(27, 3\), not \(26, 3\)"),
+    (lambda x: (1.0, x.ravel()), r"mine: the forces returned must have shape \(27, 3\), not \(81,\)"),
+    (lambda x: (1.0, "push"), "mine: the forces returned must be an array"),
+    (lambda x: (x, x), r"mine: the energy returned must be one number, not an array of shape \(27, 3\)"),
+    (lambda x: ("much", x), "mine: the energy returned = 'much' but must be a number"),
+    (lambda x: (np.nan, x), "mine: the energy returned = nan but must be finite"),
+    (lambda x: (1.0, np.where(x == x[5, 1], np.inf, x)), r"mine: the forces returned\[5, 1\] = inf but must"),
+    (lambda x: (1.0, x * 1j), "mine: the forces returned must be real, not complex"),
+])  # fmt: skip
 def test_what_the_function_returns_is_checked(returned, message):
     context = make_context(PythonForce(returned, name="mine"))
     # In the message itself: of what a log keeps, the cause is above or gone.
@@ -176,9 +170,8 @@ def test_an_interrupt_inside_the_function_ends_the_run_between_two_steps():
     # The state is whole: it is one that an undisturbed run passes through, and the run goes on from it.
     context.step(20)
     undisturbed.step(context.step_count)
-    np.testing.assert_array_equal(
-        context.get_state(positions=True).positions, undisturbed.get_state(positions=True).positions
-    )
+    np.testing.assert_array_equal(context.get_state(positions=True).positions,
+                                  undisturbed.get_state(positions=True).positions)  # fmt: skip
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -213,23 +206,10 @@ def oriented_program(threads=1):
     topology = mp.Topology()
     topology.add_beads(x[:1], 1.0)
     topology.add_rigid_bodies(x[1:], q, 1.0, [1.0, 1.0, 1.0])
-    program = Program(
-        x=x,
-        v=np.zeros((3, 3)),
-        mass=np.ones(3),
-        inverse_mass=np.ones(3),
-        bead=np.arange(3, dtype=np.int32),
-        n_vertices=0,
-        faces=np.empty((0, 3), np.int32),
-        opposite=np.empty((0, 3), np.int32),
-        triangle=np.empty(0, np.int32),
-        barycentric=np.empty((0, 2)),
-        membranes_move=False,
-        seed=0,
-        threads=threads,
-        first_oriented=1,
-        orientation=q,
-    )
+    program = Program(x=x, v=np.zeros((3, 3)), mass=np.ones(3), inverse_mass=np.ones(3),
+                      bead=np.arange(3, dtype=np.int32), n_vertices=0, faces=np.empty((0, 3), np.int32),
+                      opposite=np.empty((0, 3), np.int32), triangle=np.empty(0, np.int32), barycentric=np.empty((0, 2)),
+                      membranes_move=False, seed=0, threads=threads, first_oriented=1, orientation=q)  # fmt: skip
 
     def force_sum(*forces):
         operations = [force.bind(Layout(topology)) for force in forces]
@@ -262,14 +242,11 @@ def test_the_second_form_gets_orientations_and_returns_torques():
     np.testing.assert_array_equal(forces.drive_arrays[0][0], 0.0)
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        (lambda x, q: (0.0, x), r"must return \(energy, forces, torques\), not tuple"),
-        (lambda x, q: (0.0, x, q), r"mine: the torques returned must have shape \(2, 3\), not \(2, 4\)"),
-        (lambda x, q: (0.0, x, q[:, 1:] * np.nan), r"mine: the torques returned\[0, 0\] = nan but must be finite"),
-    ],
-)
+@pytest.mark.parametrize(("returned", "message"), [
+    (lambda x, q: (0.0, x), r"must return \(energy, forces, torques\), not tuple"),
+    (lambda x, q: (0.0, x, q), r"mine: the torques returned must have shape \(2, 3\), not \(2, 4\)"),
+    (lambda x, q: (0.0, x, q[:, 1:] * np.nan), r"mine: the torques returned\[0, 0\] = nan but must be finite"),
+])  # fmt: skip
 def test_torques_are_checked(returned, message):
     from medyanpy._kernels.core.program import ProgramFault
 

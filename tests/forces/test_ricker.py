@@ -38,15 +38,12 @@ def look(context):
 # Values ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("rho", "energy", "force"),
-    [
-        (0.0, 0.5 * np.exp(1.5), 0.0),
-        (np.sqrt(1.0 / 3.0), 0.0, 3.0 * np.sqrt(1.0 / 3.0) * np.e),
-        (1.0, -1.0, 0.0),
-        (2.0, -5.5 * np.exp(-4.5), -27.0 * np.exp(-4.5)),
-    ],
-)
+@pytest.mark.parametrize(("rho", "energy", "force"), [
+    (0.0, 0.5 * np.exp(1.5), 0.0),
+    (np.sqrt(1.0 / 3.0), 0.0, 3.0 * np.sqrt(1.0 / 3.0) * np.e),
+    (1.0, -1.0, 0.0),
+    (2.0, -5.5 * np.exp(-4.5), -27.0 * np.exp(-4.5)),
+])  # fmt: skip
 def test_by_hand(rho, energy, force):
     """Within what is taken off at 4 r_e; positive forces push apart."""
     state = look(pair(rho * DISTANCE))

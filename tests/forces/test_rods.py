@@ -57,16 +57,13 @@ def scene(alike, closed=False, ends="free"):
     parts = [mp.rods.uniform(n, length, [0.05, 0.1, 0.03]) for n, length in zip((5, 70, 3), lengths, strict=True)]
     if closed:
         angle = 2.0 * np.pi / np.array([5, 70, 3])
-        parts = [
-            mp.rods.uniform(n, s, [0.0, a / s, 0.0]) for n, s, a in zip((5, 70, 3), lengths, angle, strict=True)
-        ]
+        parts = [mp.rods.uniform(n, s, [0.0, a / s, 0.0]) for n, s, a in zip((5, 70, 3), lengths, angle, strict=True)]
     parts = [wild(rng, x + 20.0 * i, q, 0.1) for i, (x, q) in enumerate(parts)]
     topology = mp.Topology()
     topology.add_beads(rng.normal(size=(3, 3)), mass=1.0)
     topology.add_rigid_bodies(rng.normal(size=(1, 3)), [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-    rods = topology.add_rods(
-        [x for x, _ in parts], [q for _, q in parts], lengths, 1.0, [1.0, 1.0, 1.5], closed=closed, ends=ends
-    )
+    rods = topology.add_rods([x for x, _ in parts], [q for _, q in parts], lengths, 1.0, [1.0, 1.0, 1.5], closed=closed,
+                             ends=ends)  # fmt: skip
     topology.add_rigid_bodies(rng.normal(size=(2, 3)), [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0])
     n = len(rods.links)
     if alike:
@@ -75,9 +72,8 @@ def scene(alike, closed=False, ends="free"):
         numbers = np.array([3.0, 5.0, 7.0, 11.0, 4.0, 6.0, 0.1, -0.2, 1.1, 0.3, 0.1, -0.2])
     else:
         numbers = np.column_stack([rng.uniform(2.0, 9.0, (n, 6)), rng.normal(0.0, 0.3, (n, 6)) + np.eye(6)[2]])
-        force = mp.forces.RodElasticity(
-            rods, numbers[:, :2], numbers[:, 2], numbers[:, 3:5], numbers[:, 5], numbers[:, 6:9], numbers[:, 9:]
-        )
+        force = mp.forces.RodElasticity(rods, numbers[:, :2], numbers[:, 2], numbers[:, 3:5], numbers[:, 5],
+                                        numbers[:, 6:9], numbers[:, 9:])  # fmt: skip
     return topology, force, numbers
 
 
@@ -87,11 +83,8 @@ def test_contract(alike, closed):
     _, force, numbers = scene(alike, closed)
     rods = force.rod
     energy = energy_of(rods.links, rods.joint_lengths, numbers)
-    check_force(
-        ForceCase(
-            "rods", lambda: scene(alike, closed)[:2], lambda x, q: energy(x[rods.beads], q[rods.rows]), 0.01
-        )
-    )
+    check_force(ForceCase("rods", lambda: scene(alike, closed)[:2], lambda x, q: energy(x[rods.beads], q[rods.rows]),
+                          0.01))  # fmt: skip
 
 
 def at_rest(n=40, size=0.0, seed=1, **kwargs):

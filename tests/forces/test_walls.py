@@ -43,9 +43,7 @@ def things():
     topology = mp.Topology()
     sheet = mp.TriangleMesh.flat_sheet(3, 4, 2.0)
     across = np.linalg.svd(NORMAL[None])[2][1:]
-    sheet = sheet.with_vertices(
-        sheet.vertices[:, :2] @ across + rng.uniform(0.1, 2.5, (len(sheet.vertices), 1)) * UNIT
-    )
+    sheet = sheet.with_vertices(sheet.vertices[:, :2] @ across + rng.uniform(0.1, 2.5, (len(sheet.vertices), 1)) * UNIT)
 
     def in_front(n, low, high):
         return rng.normal(0.0, 4.0, (n, 2)) @ across + rng.uniform(low, high, (n, 1)) * UNIT
@@ -57,9 +55,8 @@ def things():
     handles["points"] = topology.add_intriangle_points(handles["membrane"], 6, mass=1.0, seed=2)
     radius = rng.uniform(0.5, 2.0, 6)
     handles["balls"] = topology.add_balls(in_front(6, 0.1, 2.0) + radius[:, None] * UNIT, radius, mass=1.0)
-    handles["filaments"] = topology.add_filaments(
-        [in_front(4, 0.1, 2.5), in_front(3, 0.1, 2.5)], node_mass=1.0, constrained=False
-    )
+    handles["filaments"] = topology.add_filaments([in_front(4, 0.1, 2.5), in_front(3, 0.1, 2.5)], node_mass=1.0,
+                                                  constrained=False)  # fmt: skip
     handles["bodies"] = topology.add_rigid_bodies(in_front(7, 0.5, 2.5), orients(rng, 7), 1.0, [1.0, 1.2, 1.5])
     return topology, handles
 
@@ -261,9 +258,7 @@ def sediment():
     rng = np.random.default_rng(7)
     topology = mp.Topology()
     x = np.column_stack([rng.uniform(0.0, 100.0, (n, 2)), 1.6 + rng.exponential(0.5, n)])
-    bodies = topology.add_rigid_bodies(
-        x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(SEDIMENT, 1.0), (1.0, 1.0)
-    )
+    bodies = topology.add_rigid_bodies(x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(SEDIMENT, 1.0), (1.0, 1.0))
     system = mp.System(topology)
     system.add_force(WallRepulsion(mp.boundaries.Plane(), bodies, 1.0, 0.8, semi_axes=SEDIMENT))
     system.add_force(mp.forces.UniformField(bodies, [0.0, 0.0, -WEIGHT]))
@@ -350,9 +345,8 @@ def system_with(system, wall, beads, given):
 def refused(error, message, **changed):
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 9.0]] * 2, mass=1.0)
-    bodies = topology.add_rigid_bodies(
-        [[0.0, 0, 9.0], [0.0, 1.0, 1.5]], [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0], name="proteins"
-    )
+    bodies = topology.add_rigid_bodies([[0.0, 0, 9.0], [0.0, 1.0, 1.5]], [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0],
+                                       name="proteins")  # fmt: skip
     balls = topology.add_balls([[0.0, 0, 9.0], [7.0, 0, 1.5]], [1.0, 2.0], mass=1.0)
     handles = {"beads": beads, "bodies": bodies, "balls": balls, "all": [beads, bodies]}
     given = {"wall": mp.boundaries.Plane(), "epsilon": 1.0, "sigma": 1.0} | changed

@@ -51,9 +51,8 @@ def company(integrator, seed, fluid=True):
     balls = topology.add_balls(rng.normal(0, 4, (5, 3)), 1.0, mass=rng.uniform(0.5, 2.0, 5), friction=1.0)
     q = rng.normal(size=(4, 4))
     q /= np.linalg.norm(q, axis=1)[:, None]
-    bodies = topology.add_rigid_bodies(
-        rng.normal(0, 4, (4, 3)), q, 1.5, (1.0, 1.5, 2.0), mp.rigid.ellipsoid_friction((0.5, 0.8, 1.6), ETA)
-    )
+    bodies = topology.add_rigid_bodies(rng.normal(0, 4, (4, 3)), q, 1.5, (1.0, 1.5, 2.0),
+                                       mp.rigid.ellipsoid_friction((0.5, 0.8, 1.6), ETA))  # fmt: skip
     nodes = [np.array([3.0, 3.0 * k, 0.0]) + np.arange(5)[:, None] * [1.0, 0, 0] for k in range(2)]
     filaments = topology.add_filaments(nodes, node_mass=1.0, node_friction=np.tile([0.4, 1.0, 0.7, 1.2, 0.5], 2))
     system = mp.System(topology)

@@ -24,17 +24,12 @@ def some(wall=None):
     topology = mp.Topology()
     balls = topology.add_balls(rng.uniform(2, 9, (3, 3)), 0.5, mass=1.0, friction=[0.5, 0.6, 0.7])
     q = rng.normal(size=(4, 4))
-    bodies = topology.add_rigid_bodies(
-        rng.uniform(2, 9, (4, 3)), q / np.linalg.norm(q, axis=1)[:, None], 1.0, (1.0, 1.5, 2.0),
-        mp.rigid.ellipsoid_friction((0.5, 0.6, 1.2), ETA),
-    )
-    filament = topology.add_filament(
-        [[12.0, 3.0, k + 3.0] for k in range(5)], node_mass=1.0, node_friction=[0.3, 0.5, 0.3, 0.5, 0.3]
-    )
-    rod = topology.add_rod(
-        [[-3.0, 3.0, 1.5 * k + 3.0] for k in range(4)], np.tile([1.0, 0, 0, 0], (4, 1)), 1.5, 1.0, (0.1, 0.1, 0.1),
-        friction=0.6, rotational_friction=0.3,
-    )
+    bodies = topology.add_rigid_bodies(rng.uniform(2, 9, (4, 3)), q / np.linalg.norm(q, axis=1)[:, None], 1.0,
+                                       (1.0, 1.5, 2.0), mp.rigid.ellipsoid_friction((0.5, 0.6, 1.2), ETA))  # fmt: skip
+    filament = topology.add_filament([[12.0, 3.0, k + 3.0] for k in range(5)], node_mass=1.0,
+                                     node_friction=[0.3, 0.5, 0.3, 0.5, 0.3])  # fmt: skip
+    rod = topology.add_rod([[-3.0, 3.0, 1.5 * k + 3.0] for k in range(4)], np.tile([1.0, 0, 0, 0], (4, 1)), 1.5, 1.0,
+                           (0.1, 0.1, 0.1), friction=0.6, rotational_friction=0.3)  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.UniformField([*balls.beads, *bodies.beads], (0.1, 0.0, -0.3)))
     system.add_force(forces.RodElasticity(rod, shear=(20.0, 20.0), extension=20.0, bending=(5.0, 5.0), twist=5.0))
@@ -285,17 +280,13 @@ def test_repr_and_what_a_system_tells():
 TOPOLOGY = mp.Topology()
 BALLS = TOPOLOGY.add_balls([[0, 0, 2.0], [5, 0, 2.0]], 1.0, mass=1.0, friction=SPHERE, name="balls")
 STILL = TOPOLOGY.add_balls([[0, 0, 2.0], [5, 0, 2.0]], 1.0, mass=1.0, friction=[1.0, 0.0], name="still")
-FIXED = TOPOLOGY.add_rigid_bodies(
-    [[0, 0, 2.0], [5, 0, 2.0]], [[1.0, 0, 0, 0]] * 2, 1.0, (1.0,) * 3, (SPHERE, SPHERE), fixed=[False, True],
-    name="fixed",
-)
+FIXED = TOPOLOGY.add_rigid_bodies([[0, 0, 2.0], [5, 0, 2.0]], [[1.0, 0, 0, 0]] * 2, 1.0, (1.0,) * 3, (SPHERE, SPHERE),
+                                  fixed=[False, True], name="fixed")  # fmt: skip
 SLIDING = TOPOLOGY.add_rigid_bodies([[0, 0, 2.0]], [[1.0, 0, 0, 0]], 1.0, (1.0,) * 3, SPHERE, name="sliding")
-LONG = TOPOLOGY.add_rigid_bodies(
-    [[0, 0, 9.0]], [[1.0, 0, 0, 0]], 1.0, (1.0,) * 3, mp.rigid.ellipsoid_friction((0.5, 0.5, 2.0), ETA), name="long"
-)
-ALONG = TOPOLOGY.add_filament(
-    [[0.0, 0, 3], [1, 0, 3]], node_mass=1.0, node_friction=1.0, node_friction_along=0.5, name="along"
-)
+LONG = TOPOLOGY.add_rigid_bodies([[0, 0, 9.0]], [[1.0, 0, 0, 0]], 1.0, (1.0,) * 3,
+                                 mp.rigid.ellipsoid_friction((0.5, 0.5, 2.0), ETA), name="long")  # fmt: skip
+ALONG = TOPOLOGY.add_filament([[0.0, 0, 3], [1, 0, 3]], node_mass=1.0, node_friction=1.0, node_friction_along=0.5,
+                              name="along")  # fmt: skip
 VESICLE = TOPOLOGY.add_membrane(mp.TriangleMesh.icosphere(5.0, 1), vertex_mass=1.0, name="vesicle")
 ELSEWHERE = mp.Topology().add_beads([[0, 0, 0]], mass=1.0, friction=1.0)
 SHEAR = [[0, 1.0, 0], [0, 0, 0], [0, 0, 0]]

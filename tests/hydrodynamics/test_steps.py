@@ -42,9 +42,7 @@ class Crowd:
         self.friction = tensors[[0, 1, 1, 0, 1]]
         self.inertia = np.array([[1.0, 2.0, 2.5]] * 3 + [[2.0, 2.0, 2.0]] * 2)
         balls = topology.add_balls(rng.uniform(0, 6, (2, 3)), 0.5, mass=[2.0, 3.0], friction=[0.8, 1.4])
-        self.bodies = topology.add_rigid_bodies(
-            rng.uniform(0, 6, (n, 3)), q, 1.5, self.inertia, self.friction
-        )
+        self.bodies = topology.add_rigid_bodies(rng.uniform(0, 6, (n, 3)), q, 1.5, self.inertia, self.friction)
         bystander = topology.add_beads(rng.uniform(0, 6, (3, 3)), mass=1.0, friction=0.5)
         beads = topology.add_beads(rng.uniform(0, 6, (4, 3)), mass=0.7, friction=1.1)
         self.bystander = bystander
@@ -295,9 +293,8 @@ def test_friction_says_how_large_a_body_is():
     rng = np.random.default_rng(1)
     skew = coupled(rng, 1e-8)
     tensors = np.array([sphere, long, mp.rigid.move_friction(skew, [0.5, 0.2, -0.4])])
-    bodies = topology.add_rigid_bodies(
-        np.arange(9.0).reshape(3, 3) * 10, np.tile([1.0, 0, 0, 0], (3, 1)), 1e-12, (1e-12,) * 3, tensors
-    )
+    bodies = topology.add_rigid_bodies(np.arange(9.0).reshape(3, 3) * 10, np.tile([1.0, 0, 0, 0], (3, 1)), 1e-12,
+                                       (1e-12,) * 3, tensors)  # fmt: skip
     radius = mp.hydrodynamics.RotnePrager(eta, bodies).radius(bodies)
     assert radius[0] == pytest.approx(a, rel=1e-12)
     for tensor, r in zip(tensors, radius, strict=True):

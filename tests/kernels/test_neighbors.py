@@ -11,9 +11,8 @@ from medyanpy._tools.images import nearest_image
 SKIN = 0.4
 
 
-def context_of(
-    x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None, box=None
-):
+def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None,
+               box=None):  # fmt: skip
     topology = mp.Topology()
     if radius is None:
         everything = topology.add_beads(x, mass=1.0)
@@ -25,9 +24,8 @@ def context_of(
     system = mp.System(topology, box=box)
     if diameter is None and not (group_a is everything and group_b is everything):
         raise NotImplementedError
-    system.add_force(
-        mp.forces.SoftSphere(group_a, group_b, 1.0, diameter, skin=skin, exclusions=exclusions, name="pairs")
-    )
+    system.add_force(mp.forces.SoftSphere(group_a, group_b, 1.0, diameter, skin=skin, exclusions=exclusions,
+                                          name="pairs"))  # fmt: skip
     return mp.Context(system, mp.VerletIntegrator(1e-3), threads=threads)
 
 

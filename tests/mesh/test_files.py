@@ -170,9 +170,7 @@ def test_ascii_stl_welds_exactly_equal_corners_only(tmp_path):
 @pytest.mark.parametrize("name", ["mesh.vtk", "mesh", "mesh.gltf"])
 def test_other_endings_are_not_read(tmp_path, name):
     (tmp_path / name).write_text("something")
-    with pytest.raises(
-        MeshError, match=rf"{name}: .* not read, only PLY \(.ply\), OBJ \(.obj\), OFF \(.off\), STL"
-    ):
+    with pytest.raises(MeshError, match=rf"{name}: .* not read, only PLY \(.ply\), OBJ \(.obj\), OFF \(.off\), STL"):
         TriangleMesh.from_file(tmp_path / name)
 
 

@@ -112,16 +112,13 @@ def test_the_report_can_be_read():
     assert report.before.genus == report.after.genus == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"edge_length": 0.0}, "edge_length = 0.0 but must be > 0"),
-        ({"edge_length": math.nan}, "must be finite"),
-        ({"edge_length": 5.0, "distance": -1.0}, "distance = -1.0"),
-        ({"edge_length": 5.0, "smoothing": 0.5}, "smoothing = 0.5"),
-        ({"edge_length": 1e-3}, "makes .* faces .* are the most"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"edge_length": 0.0}, "edge_length = 0.0 but must be > 0"),
+    ({"edge_length": math.nan}, "must be finite"),
+    ({"edge_length": 5.0, "distance": -1.0}, "distance = -1.0"),
+    ({"edge_length": 5.0, "smoothing": 0.5}, "smoothing = 0.5"),
+    ({"edge_length": 1e-3}, "makes .* faces .* are the most"),
+])  # fmt: skip
 def test_other_arguments_are_refused(arguments, message):
     refuses(ParameterError, message, mp.TriangleMesh.icosphere(50.0, 2).remesh, **arguments)
 

@@ -98,9 +98,8 @@ class FrozenMesh:
         topology = mp.Topology()
         membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
         triangles, weights = canonical_places(mesh, n)
-        self.points = topology.add_intriangle_points(
-            membrane, triangles=triangles, barycentric=weights, mass=1.0, friction=friction
-        )
+        self.points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=weights, mass=1.0,
+                                                     friction=friction)  # fmt: skip
         system = mp.System(topology)
         system.add_force(mp.forces.UniformField(self.points, -FIELD))
         self.context = mp.Context(system, integrator, threads=1)
@@ -184,9 +183,8 @@ def test_energy_errors_of_canonical_meshes_with_points_obey_the_same_identities(
 
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=vertex_mass)
-    points = topology.add_intriangle_points(
-        membrane, triangles=triangles.ravel(), barycentric=rng.dirichlet([1, 1, 1], copies * n), mass=1.0
-    )
+    points = topology.add_intriangle_points(membrane, triangles=triangles.ravel(),
+                                            barycentric=rng.dirichlet([1, 1, 1], copies * n), mass=1.0)  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicTrap(membrane, stiffness, homes))
     system.add_force(mp.forces.UniformField(points, -field * FIELD))
@@ -273,9 +271,8 @@ def unit_icosphere(subdivisions):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("vertices", "friction"), [(6, 0.2), (6, 0.5), (6, 1.0), (6, 5.0), (12, 1.0), (42, 1.0), (162, 1.0)]
-)
+@pytest.mark.parametrize(("vertices", "friction"),
+                         [(6, 0.2), (6, 0.5), (6, 1.0), (6, 5.0), (12, 1.0), (42, 1.0), (162, 1.0)])  # fmt: skip
 def test_bias_and_temperature_on_four_meshes(vertices, friction):
     """The table of docs/theory/geodesic.md: the thermostat takes up what edges put in, so the temperature is too high
     by the heat over twice the friction (to leading order: asserted to a tenth, at the smaller timestep), and <U> by

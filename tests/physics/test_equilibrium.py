@@ -82,13 +82,9 @@ def run_ours(mesh, copies, points_per_copy, timestep, steps, bond=None, recoil_m
     membrane = topology.add_membrane(many, vertex_mass=2.0, vertex_friction=2.0)
     n_faces, n_vertices = len(mesh.faces), len(mesh.vertices)
     triangles = (np.arange(copies)[:, None] * n_faces + np.arange(points_per_copy) % n_faces).ravel()
-    points = topology.add_intriangle_points(
-        membrane,
-        triangles=triangles,
-        barycentric=np.full((len(triangles), 3), 1 / 3),
-        mass=recoil_mass,
-        friction=1.0,
-    )
+    points = topology.add_intriangle_points(membrane, triangles=triangles,
+                                            barycentric=np.full((len(triangles), 3), 1 / 3), mass=recoil_mass,
+                                            friction=1.0)  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH))
     if bond is not None:
@@ -223,9 +219,8 @@ def test_pressure_of_ideal_points_stretches_a_moving_mesh():
     topology = mp.Topology()
     membrane = topology.add_membrane(copies_of(mesh, copies), vertex_mass=2.0, vertex_friction=2.0)
     triangles = (np.arange(copies)[:, None] * 8 + np.arange(n) % 8).ravel()
-    topology.add_intriangle_points(
-        membrane, triangles=triangles, barycentric=np.full((copies * n, 3), 1 / 3), mass=1.0, friction=1.0
-    )
+    topology.add_intriangle_points(membrane, triangles=triangles, barycentric=np.full((copies * n, 3), 1 / 3), mass=1.0,
+                                   friction=1.0)  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH))
     context = mp.Context(system, mp.BAGOGABIntegrator(0.1, kT=KT, seed=34), threads=1)

@@ -44,12 +44,8 @@ def zoo(word, timestep, *, tolerance=1e-10, fixed=True, trap=0.05, seed=1, kT=1.
     for nodes, closed in ((chains, False), (rings, True)):
         n = sum(map(len, nodes))
         first = np.cumsum([0, *map(len, nodes)])[1:-1:2]
-        handles.append(
-            topology.add_filaments(
-                nodes, rng.uniform(0.5, 2.0, n), rng.choice([0.1, 5.0], n), closed=closed, tolerance=tolerance,
-                fixed_nodes=first if fixed else (),
-            )
-        )  # fmt: skip
+        handles.append(topology.add_filaments(nodes, rng.uniform(0.5, 2.0, n), rng.choice([0.1, 5.0], n), closed=closed,
+                                              tolerance=tolerance, fixed_nodes=first if fixed else ()))  # fmt: skip
     system = mp.System(topology)
     if trap:
         # Far from the trap, the long one would fall into it too fast.
@@ -130,9 +126,8 @@ def test_time_reversal_of_a_long_filament(closed):
     rng = np.random.default_rng(4)
     topology = mp.Topology()
     nodes = ring(rng, 400) if closed else chain(rng, 400, 0.2)
-    filament = topology.add_filament(
-        nodes, rng.uniform(0.5, 2.0, 400), closed=closed, tolerance=2e-14, fixed_nodes=[0, 200]
-    )
+    filament = topology.add_filament(nodes, rng.uniform(0.5, 2.0, 400), closed=closed, tolerance=2e-14,
+                                     fixed_nodes=[0, 200])  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicTrap(filament, 0.01, [0.0, 0.0, 0.0]))
     context = mp.Context(system, mp.VerletIntegrator(0.02))
@@ -239,10 +234,9 @@ def test_temperature_counts_the_constraints(closed):
     nodes = [(ring if closed else chain)(rng, n) for n in counts]
     for n, x in zip(counts, nodes, strict=True):
         k = 1500
-        topology.add_filaments(
-            np.tile(x, (k, 1)), np.tile(rng.uniform(0.5, 2.0, n), k), np.tile(rng.choice([0.4, 20.0], n), k),
-            starts=n * np.arange(k + 1), closed=closed, fixed_nodes=n * np.arange(k) if n == 9 else (), name=f"of {n}",
-        )  # fmt: skip
+        topology.add_filaments(np.tile(x, (k, 1)), np.tile(rng.uniform(0.5, 2.0, n), k),
+                               np.tile(rng.choice([0.4, 20.0], n), k), starts=n * np.arange(k + 1), closed=closed,
+                               fixed_nodes=n * np.arange(k) if n == 9 else (), name=f"of {n}")  # fmt: skip
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.02, kT=1.5, seed=3), threads=1)
     context.step(400)
     state = context.get_state(energy=True, velocities=True)
@@ -389,9 +383,8 @@ def test_links_lengths_and_degrees_of_freedom():
     assert one.degrees_of_freedom == 3 * 4 - 4
     rings = topology.add_filaments([BENT[:3], BENT, BENT[1:]], [1.0] * 12, closed=True)
     assert rings.n_filaments == 3
-    assert rings.links.tolist() == [
-        [0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 6], [6, 7], [7, 3], [8, 9], [9, 10], [10, 11], [11, 8],
-    ]  # fmt: skip
+    assert rings.links.tolist() == [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 6], [6, 7], [7, 3], [8, 9], [9, 10],
+                                    [10, 11], [11, 8]]  # fmt: skip
     x = rings.positions
     np.testing.assert_allclose(rings.link_lengths, np.linalg.norm(np.diff(x[rings.links], axis=1)[:, 0], axis=1))
     assert rings.degrees_of_freedom == 36 - 12
@@ -515,11 +508,8 @@ def all_kinds():
     return system
 
 
-@pytest.mark.parametrize(
-    "way",
-    [lambda s: mp.deserialize(mp.serialize(s)), lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy],
-    ids=["document", "pickle", "copy"],
-)
+@pytest.mark.parametrize("way", [lambda s: mp.deserialize(mp.serialize(s)), lambda s: pickle.loads(pickle.dumps(s)),
+                                 copy.deepcopy], ids=["document", "pickle", "copy"])  # fmt: skip
 def test_filaments_come_back_to_the_bit(way):
     system = all_kinds()
     again = way(system)
@@ -532,9 +522,8 @@ def test_filaments_come_back_to_the_bit(way):
     assert mp.serialize(again) == mp.serialize(system)
     for a, b in zip(again.topology.handles[1:], system.topology.handles[1:], strict=True):
         assert isinstance(a, mp.topology.Filaments)
-        assert (a.name, a.closed, a.constrained, a.tolerance, a.n_filaments) == (
-            b.name, b.closed, b.constrained, b.tolerance, b.n_filaments,
-        )  # fmt: skip
+        assert (a.name, a.closed, a.constrained, a.tolerance,
+                a.n_filaments) == (b.name, b.closed, b.constrained, b.tolerance, b.n_filaments)  # fmt: skip
         for key in ("positions", "mass", "friction", "starts", "link_lengths", "fixed_nodes"):
             assert getattr(a, key).tobytes() == getattr(b, key).tobytes(), key
 
@@ -652,9 +641,7 @@ def test_a_flight_too_far_is_refused(n, threads):
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0]], 1.0, 0.1)
     handle = topology.add_filaments([chain(rng, m) for m in (4, 9, n, 2, *[6] * 30)], 1.0, 0.1, name="actin")
-    context = mp.Context(
-        mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=2), threads=threads
-    )
+    context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=2), threads=threads)
     context.set_velocities_to_temperature(kT=1.0, seed=1)
     context.step(5)
     good = look(context)

@@ -43,14 +43,11 @@ def oscillator(word, timestep, looks, kick=None):
     return (x**2).mean(axis=1), context.get_state()
 
 
-@pytest.mark.parametrize(
-    ("word", "timestep", "plain", "plainly"),
-    [
-        ("M(BAB) O", 1.0, "OBABO", 1.0 / (1.0 - 0.25)),
-        ("M(BAB) O", 1.5, "OBABO", 1.0 / (1.0 - 1.5**2 / 4.0)),
-        ("O M(ABA) O", 1.0, "OABAO", 1.0 - 0.25),
-    ],
-)
+@pytest.mark.parametrize(("word", "timestep", "plain", "plainly"), [
+    ("M(BAB) O", 1.0, "OBABO", 1.0 / (1.0 - 0.25)),
+    ("M(BAB) O", 1.5, "OBABO", 1.0 / (1.0 - 1.5**2 / 4.0)),
+    ("O M(ABA) O", 1.0, "OABAO", 1.0 - 0.25),
+])  # fmt: skip
 def test_wells_have_the_right_width_at_any_timestep(word, timestep, plain, plainly):
     """<x²> = kT/k at ωh = 1 and 1.5, where OBABO has 1/(1 - (ωh)²/4) of it, 1.33 and 2.29, and
     OABAO 1 - (ωh)²/4. Sees 10 %."""
@@ -82,9 +79,8 @@ OCTAHEDRON = mp.TriangleMesh(
 def areas(x):
     """(m,) of octahedra with vertices (m, 6, 3)."""
     corners = x[:, OCTAHEDRON.faces]
-    return 0.5 * np.linalg.norm(
-        np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]), axis=2
-    ).sum(axis=1)
+    return 0.5 * np.linalg.norm(np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]),
+                                axis=2).sum(axis=1)  # fmt: skip
 
 
 def octahedron_in_traps(stiffness, n):
@@ -116,9 +112,7 @@ def test_points_on_a_moving_octahedron_weigh_it_with_its_area(looks, sees):
     with pytest.raises(mp.SimulationError, match=r"it has run away|degenerate|crosses edges without end"):
         run(system, "BAGOGAB", timestep, 1, 20_000, lambda state: 0)
     system, membrane = octahedron_in_traps(stiffness, n)
-    x, context = run(
-        system, "M(BAGAB) O", timestep, looks, 4, lambda state: state.positions[membrane.beads]
-    )
+    x, context = run(system, "M(BAGAB) O", timestep, looks, 4, lambda state: state.positions[membrane.beads])
     a = areas(x)
     assert exact - weighed.mean() > 0.5
     acceptance = context.get_state().acceptance

@@ -311,11 +311,9 @@ def test_stretch_and_twist_of_a_free_rod():
     np.testing.assert_allclose(frequencies(context, rod)[-len(expected):], expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("section", "length"),
-    [(SECTION, 1.0), (SECTION, 0.2), (mp.rods.CircularSection(1.0, 1.0, -0.9, 1.0), 0.5)],
-    ids=["shear, long waves", "stretch, short waves", "stiff in shear"],
-)  # fmt: skip
+@pytest.mark.parametrize(("section", "length"),
+                         [(SECTION, 1.0), (SECTION, 0.2), (mp.rods.CircularSection(1.0, 1.0, -0.9, 1.0), 0.5)],
+                         ids=["shear, long waves", "stretch, short waves", "stiff in shear"])  # fmt: skip
 def test_the_longest_timestep_is_that_of_a_long_rod(section, length):
     """No rod is faster than an infinite one of its kind; the difference falls as 1/N²: 2/ω_max comes down to it."""
     excess = []
@@ -661,10 +659,9 @@ def hot_rods(request):
     turn /= np.linalg.norm(turn, axis=1)[:, None]
     each = np.repeat(turn, n, axis=0)
     x, q = quaternions.turned(each, np.tile(x, (rods, 1))), quaternions.product(each, np.tile(q, (rods, 1)))
-    context, handle = make(
-        x, q, 1.0, HOT, many=True, starts=n * np.arange(rods + 1), word="BAOAB", timestep=0.02, kT=1.0,
-        inertia=[0.4, 0.5, 0.6], friction=(0.8, 1.2), rotational_friction=(0.5, 0.7), ends=(request.param, "free"),
-    )  # fmt: skip
+    context, handle = make(x, q, 1.0, HOT, many=True, starts=n * np.arange(rods + 1), word="BAOAB", timestep=0.02,
+                           kT=1.0, inertia=[0.4, 0.5, 0.6], friction=(0.8, 1.2), rotational_friction=(0.5, 0.7),
+                           ends=(request.param, "free"))  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=5)
     states = []
     for steps in (500, 250, 250):

@@ -27,10 +27,8 @@ def flat_sheet(side):
     return mp.TriangleMesh.flat_sheet(side, side, 1.0, periodic=True)
 
 
-def sheet(
-    side, n_points, start=None, frozen=False, mass=1.0, vertex_mass=1.0, vertex_friction=1.0, hold=400.0, step=STEP,
-    seed=1,
-):  # fmt: skip
+def sheet(side, n_points, start=None, frozen=False, mass=1.0, vertex_mass=1.0, vertex_friction=1.0, hold=400.0,
+          step=STEP, seed=1):  # fmt: skip
     """A sheet of side² vertices and a tension, its vertices held in x and y (by springs of this stiffness) and free in
     z, with points of this mass. Or one that does not move, of the shape `start`."""
     flat = flat_sheet(side)
@@ -267,10 +265,8 @@ def equation_of_state(eta, looks=12_000):
     areas = pressures(eta, looks, virial.value)[:, 1]
     expected = mp.analysis.average(N_DISCS * compressibility_factor(eta * area / areas) / areas)
     box = formula * virial.value / expected.value
-    out = np.array(
-        [eta, virial.value * area / N_DISCS, virial.error * area / N_DISCS, box, box * expected.error / expected.value,
-         formula]
-    )  # fmt: skip
+    out = np.array([eta, virial.value * area / N_DISCS, virial.error * area / N_DISCS, box,
+                    box * expected.error / expected.value, formula])  # fmt: skip
     print(f"eta {eta:g}: Z by the virial {out[1]:.4f} +- {out[2]:.4f}, by the box {out[3]:.4f} +- {out[4]:.4f}, "
           f"formula {out[5]:.4f}", flush=True)  # fmt: skip
     return out

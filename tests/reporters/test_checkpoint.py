@@ -79,15 +79,12 @@ def test_existing_files_are_refused(tmp_path):
     assert (tmp_path / "c").read_text() == "precious"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_points": 601}, "object 'points'"),
-        ({"timestep": 2e-7}, "timestep"),
-        ({"seed": 2}, "seed"),
-        ({"stiffness": 0.02}, "force 'MembraneEdgeSprings'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"n_points": 601}, "object 'points'"),
+    ({"timestep": 2e-7}, "timestep"),
+    ({"seed": 2}, "seed"),
+    ({"stiffness": 0.02}, "force 'MembraneEdgeSprings'"),
+])  # fmt: skip
 def test_another_simulation_is_refused_and_left_as_it_was(tmp_path, options, message):
     simulation = make()
     simulation.step(3)

@@ -71,14 +71,11 @@ def test_whole_trajectories_are_silent(run):
         assert (len(trajectory), trajectory.missing) == (2, "")
 
 
-@pytest.mark.parametrize(
-    ("gone", "frames", "text"),
-    [
-        ((3,), 4, r"run\.part0003\.h5, in which the run continues, is missing beside run\.part0002\.h5"),
-        ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run continues, is missing"),
-        ((2, 3), 2, r"run\.part0002\.h5, in which the run continues, is missing beside run\.h5"),
-    ],
-)
+@pytest.mark.parametrize(("gone", "frames", "text"), [
+    ((3,), 4, r"run\.part0003\.h5, in which the run continues, is missing beside run\.part0002\.h5"),
+    ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run continues, is missing"),
+    ((2, 3), 2, r"run\.part0002\.h5, in which the run continues, is missing beside run\.h5"),
+])  # fmt: skip
 def test_missing_parts_are_named(run, gone, frames, text):
     for number in gone:
         hdf5.part_of(run, number).unlink()
@@ -249,9 +246,7 @@ def test_a_users_file_of_another_program():
         mp.Trajectory(SHARED / "more" / "trajectories" / "mdanalysis_test.h5md")
 
 
-@pytest.mark.parametrize(
-    "shape", [(3,), (2, 3), (2, 2, 2), (0,), "float", "beyond"], ids=str
-)
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2), (0,), "float", "beyond"], ids=str)
 def test_bonds_of_another_shape_are_named(tmp_path, shape):
     path = written(tmp_path / "run.h5", parts=1)
     with h5py.File(path, "r+") as file:

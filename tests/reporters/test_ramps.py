@@ -69,13 +69,8 @@ def test_books_close_over_a_ramp_of_several_numbers():
     simulation, trap = trapped(20)
     simulation.report_work = True
     before = look(simulation)
-    ramp = simulation.ramp(
-        {
-            trap: {"stiffness": (1.0, 3.0, 0.5), "center": ([0.0, 0.0, 0.0], [1.0, -2.0, 0.0])},
-            simulation.integrator: {"kT": lambda f: 1.0 + f * f},
-        },
-        steps=30,
-    )
+    ramp = simulation.ramp({trap: {"stiffness": (1.0, 3.0, 0.5), "center": ([0.0, 0.0, 0.0], [1.0, -2.0, 0.0])},
+                            simulation.integrator: {"kT": lambda f: 1.0 + f * f}}, steps=30)  # fmt: skip
     after = look(simulation)
     change = after.total_energy - before.total_energy
     assert change == pytest.approx(after.heat + after.shadow_work + after.protocol_work, rel=1e-12)
@@ -187,18 +182,14 @@ def test_jarzynski_and_crooks_of_a_stiffening_trap():
     forth, back = works(a, b, 8, 2, seed=5), works(b, a, 8, 2, seed=6)
     free_energy = 0.5 * KT * np.log(b / a)
     check_mean("exp(-W/kT)", np.exp(-forth / KT), np.sqrt(a / b), sees=0.01)
-    check_same_mean(
-        "Crooks", np.exp(-0.5 * forth / KT), np.exp(-0.5 * back / KT - free_energy / KT), sees=0.008
-    )
+    check_same_mean("Crooks", np.exp(-0.5 * forth / KT), np.exp(-0.5 * back / KT - free_energy / KT), sees=0.008)
     assert forth.mean() - free_energy > 10 * forth.std() / np.sqrt(len(forth))
 
 
 def test_slow_ramps_do_the_free_energy():
     a, b = 1.0, 1.6
     free_energy = 0.5 * KT * np.log(b / a)
-    excess = [
-        (w := works(a, b, steps, steps // 20, seed=7, n=10_000)).mean() - free_energy for steps in (20, 80, 320)
-    ]
+    excess = [(w := works(a, b, steps, steps // 20, seed=7, n=10_000)).mean() - free_energy for steps in (20, 80, 320)]
     # Falling as 1/time from where friction is what holds beads back.
     assert excess[0] > 2.0 * excess[1] > 4.0 * excess[2]
     error = w.std() / np.sqrt(len(w))

@@ -531,9 +531,7 @@ def test_segments_of_another_run_are_refused(tmp_path, whole):
     wrong = rf"part0002.h5 continues from {sum(ends[:2])} frames, the last of step {sum(ends[:2])}, but .* {ends[0]}"
     refuses(mp.ParameterError, wrong, mp.Trajectory, tmp_path / "run.h5")
     simulation = mp.Simulation.resume(folder / f"{STEPS - 1}.checkpoint", reporters=False)
-    simulation.reporters.append(
-        mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True)
-    )
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True))
     refuses(mp.ParameterError, wrong, simulation.step, 1)
     simulation.close()
     shutil.copy(folder / FILES[0], tmp_path / FILES[1])

@@ -126,9 +126,8 @@ def test_rows_are_at_multiples_of_the_interval_and_never_at_the_start():
 def test_the_speed_is_meaningful_from_the_first_row_on():
     out = io.StringIO()
     simulation = make()
-    simulation.reporters.append(
-        mp.reporters.StateDataReporter(out, 50, speed=True, elapsed_time=True, remaining_time=True, total_steps=100)
-    )
+    simulation.reporters.append(mp.reporters.StateDataReporter(out, 50, speed=True, elapsed_time=True,
+                                                               remaining_time=True, total_steps=100))  # fmt: skip
     simulation.step(100)
     rows = np.loadtxt(io.StringIO(out.getvalue()), delimiter=",")
     assert (rows[:, 0] > 0.0).all()
@@ -243,9 +242,7 @@ def test_a_run_that_goes_on_cuts_off_what_it_writes_again(tmp_path):
 
     again = make()
     again.load_checkpoint(checkpoint)
-    again.reporters.append(
-        mp.reporters.StateDataReporter(path, 2, step=True, potential_energy=True, append=True)
-    )
+    again.reporters.append(mp.reporters.StateDataReporter(path, 2, step=True, potential_energy=True, append=True))
     again.step(2)
     assert [line.split(",")[0] for line in path.read_text().splitlines()[1:]] == ["2", "4", "6", "8"]
     again.step(4)
@@ -257,16 +254,13 @@ def test_a_run_that_goes_on_cuts_off_what_it_writes_again(tmp_path):
     assert path.read_text() == whole
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "nothing to report"),
-        ({"progress": True}, "need total_steps"),
-        ({"step": True, "remaining_time": True}, "need total_steps"),
-        ({"step": True, "total_steps": 0}, "total_steps = 0 but must be a whole number >= 1"),
-        ({"step": True, "separator": ""}, "separator"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({}, "nothing to report"),
+    ({"progress": True}, "need total_steps"),
+    ({"step": True, "remaining_time": True}, "need total_steps"),
+    ({"step": True, "total_steps": 0}, "total_steps = 0 but must be a whole number >= 1"),
+    ({"step": True, "separator": ""}, "separator"),
+])  # fmt: skip
 def test_options_outside_their_domain(options, message):
     refuses(mp.ParameterError, re.escape(message), mp.reporters.StateDataReporter, io.StringIO(), 1, **options)
 
@@ -305,9 +299,8 @@ def test_reporters_are_flushed_when_a_run_fails():
     assert flushed == [reporter]
 
 
-@pytest.mark.parametrize(
-    "name", ["a,b", 'the "big" ones', '"', 'x,"y",z', "a#b", "a;b", "Größe µ", "two\nlines", "a\r\nb"]
-)
+@pytest.mark.parametrize("name", ["a,b", 'the "big" ones', '"', 'x,"y",z', "a#b", "a;b", "Größe µ", "two\nlines",
+                                  "a\r\nb"])  # fmt: skip
 @pytest.mark.parametrize("comment", ["#", ""])
 def test_titles_are_those_of_csv(tmp_path, name, comment):
     """Quotation marks are doubled, and titles stay on one line; NumPy, csv, pandas and this package read them."""

@@ -340,10 +340,7 @@ def test_the_file_is_h5md(tmp_path):
 def test_mdanalysis_reads_it(tmp_path, velocities):
     mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
     simulation, recorder = make(), Recorder(5)
-    simulation.reporters += [
-        mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, velocities=velocities),
-        recorder,
-    ]
+    simulation.reporters += [mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, velocities=velocities), recorder]
     simulation.step(20)
     simulation.close()
     # MDAnalysis knows no nm/s: files with velocities are read in the units they are in.

@@ -287,23 +287,18 @@ def bare_membrane():
     return topology
 
 
-@pytest.mark.parametrize(
-    ("topology", "message"),
-    [
-        (one_body(2.0), r"bead 1 \('rods'\): friction\[3, 3\] = 0 but must be > 0"),
-        (one_body(0.0), r"bead 1 \('rods'\): friction\[0, 0\] = 0 but must be > 0"),
-        (still_bead(), r"bead 2 \('tracers'\): friction\[1\] = 0 but must be > 0"),
-        (bare_membrane(), r"bead 0 \('vesicle'\): friction\[0\] = 0 but must be > 0"),
-        (filament(node_friction=1.0), r"cannot move Filaments\('actin', 4 filament nodes\): its links are constraints"),
-        (
-            filament(node_friction=(1.0, 2.0), constrained=False),
-            r"cannot move Filaments\('actin', 4 filament nodes\): its frictions along and across",
-        ),
-        (on_a_sphere(), r"cannot move SurfacePoints\('walkers', .*\): constraints keep it on its surface"),
-        (in_triangles(False), r"cannot move InTrianglePoints\('proteins', 3 points\): it moves by G alone"),
-        (in_triangles(True), r"cannot move InTrianglePoints\('proteins', 3 points\): it moves by G alone"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("topology", "message"), [
+    (one_body(2.0), r"bead 1 \('rods'\): friction\[3, 3\] = 0 but must be > 0"),
+    (one_body(0.0), r"bead 1 \('rods'\): friction\[0, 0\] = 0 but must be > 0"),
+    (still_bead(), r"bead 2 \('tracers'\): friction\[1\] = 0 but must be > 0"),
+    (bare_membrane(), r"bead 0 \('vesicle'\): friction\[0\] = 0 but must be > 0"),
+    (filament(node_friction=1.0), r"cannot move Filaments\('actin', 4 filament nodes\): its links are constraints"),
+    (filament(node_friction=(1.0, 2.0), constrained=False),
+     r"cannot move Filaments\('actin', 4 filament nodes\): its frictions along and across"),
+    (on_a_sphere(), r"cannot move SurfacePoints\('walkers', .*\): constraints keep it on its surface"),
+    (in_triangles(False), r"cannot move InTrianglePoints\('proteins', 3 points\): it moves by G alone"),
+    (in_triangles(True), r"cannot move InTrianglePoints\('proteins', 3 points\): it moves by G alone"),
+])  # fmt: skip
 def test_refused_beads(topology, message):
     with pytest.raises(mp.ParameterError, match=f"BrownianIntegrator.*{message}"):
         mp.Context(mp.System(topology), mp.BrownianIntegrator(0.1, kT=1.0))

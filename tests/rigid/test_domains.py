@@ -18,10 +18,8 @@ def structure_of(x, breaks=None, b=0.0):
     n = len(x)
     residues = tuple(rigid.Residue("ALA", str(k + 1), "A") for k in range(n))
     breaks = np.arange(n) == 0 if breaks is None else breaks
-    return rigid.Structure(
-        np.array(x, float), np.full(n, 1.2e-22), np.full(n, "C"), np.full(n, "CA"), np.arange(n), residues,
-        np.arange(n), np.full(n, float(b)), breaks,
-    )  # fmt: skip
+    return rigid.Structure(np.array(x, float), np.full(n, 1.2e-22), np.full(n, "C"), np.full(n, "CA"), np.arange(n),
+                           residues, np.arange(n), np.full(n, float(b)), breaks)  # fmt: skip
 
 
 def balls(rng, places=BALLS, n=60, radius=1.0):
@@ -63,9 +61,8 @@ def test_a_network_against_its_matrix(rng):
     np.testing.assert_allclose(network.eigenvalues, values[6:], rtol=1e-9)
     # With all modes, fluctuations are those of the inverse.
     inverse = (vectors[:, 6:] / values[6:]) @ vectors[:, 6:].T * KT / 300.0
-    np.testing.assert_allclose(
-        network.squared_displacements(KT), np.diag(inverse).reshape(-1, 3).sum(axis=1), rtol=1e-9
-    )
+    np.testing.assert_allclose(network.squared_displacements(KT), np.diag(inverse).reshape(-1, 3).sum(axis=1),
+                               rtol=1e-9)  # fmt: skip
     for (i, j), found in zip(network.contacts[::37], network.contact_fluctuations(KT)[::37], strict=True):
         d = np.zeros((len(x), 3))
         d[j] = (x[j] - x[i]) / np.linalg.norm(x[j] - x[i])
@@ -207,9 +204,8 @@ def test_linkers_reproduce_the_relative_motion_of_the_network(rng):
     assert pairs == {(0, 1), (1, 2)}
     for pair in pairs:
         wanted = relative_square(network, labels, pair, of_network)
-        np.testing.assert_allclose(
-            relative_square(network, labels, pair, covariance(springs.stiffness)), wanted, rtol=1e-6
-        )
+        np.testing.assert_allclose(relative_square(network, labels, pair, covariance(springs.stiffness)), wanted,
+                                   rtol=1e-6)  # fmt: skip
         stiff = relative_square(network, labels, pair, covariance(np.full(len(springs.stiffness), 200.0)))
         assert stiff < 0.9 * wanted
     np.testing.assert_allclose(springs.lengths, np.linalg.norm(np.diff(springs.ends, axis=1)[:, 0], axis=1))
@@ -219,10 +215,8 @@ def test_domains_that_nothing_holds(rng):
     x, labels = balls(rng, places=[(0.0, 0.0, 0.0), (2.4, 0.0, 0.0)], n=30)
     network = rigid.elastic_network(structure_of(x), stiffness=1.0)
     loose = np.where(np.arange(60) < 30, 0, 1)
-    apart = rigid.ElasticNetwork(
-        x, network.contacts[(loose[network.contacts[:, 0]] == loose[network.contacts[:, 1]])], 1.0, network.eigenvalues,
-        network.modes,
-    )  # fmt: skip
+    apart = rigid.ElasticNetwork(x, network.contacts[(loose[network.contacts[:, 0]] == loose[network.contacts[:, 1]])],
+                                 1.0, network.eigenvalues, network.modes)  # fmt: skip
     with pytest.raises(mp.ParameterError, match="relative motions of the domains are resisted by no contact"):
         rigid.from_structure(structure_of(x), 1e-9, model="residues", domains=labels, network=apart)
 

@@ -11,10 +11,8 @@ from medyanpy.testing import thermal
 
 
 def add_bodies(topology, rng, n, **options):
-    return topology.add_rigid_bodies(
-        rng.normal(0.0, 4.0, (n, 3)), orients(rng, n), rng.uniform(1.0, 3.0, n), rng.uniform(1.0, 1.9, (n, 3)),
-        **options,
-    )
+    return topology.add_rigid_bodies(rng.normal(0.0, 4.0, (n, 3)), orients(rng, n), rng.uniform(1.0, 3.0, n),
+                                     rng.uniform(1.0, 1.9, (n, 3)), **options)  # fmt: skip
 
 
 def look(context):
@@ -197,14 +195,11 @@ def test_links_come_and_go_on_arms():
     assert (torque() == 0.0).all()
 
 
-@pytest.mark.parametrize(
-    ("arms", "message"),
-    [
-        ([1.0, 2.0, 3.0], r"pair.sites: arms must have shape \(n, 3\), not \(3,\)"),
-        ([[0.0, 0, 1], [0, 1]], r"pair.sites: arms must have shape \(k, 3\) or \(2, k, 3\): "),
-        (np.zeros((3, 1, 3)), r"pair.sites: arms must have shape \(2, n, 3\), not \(3, 1, 3\)"),
-    ],
-)
+@pytest.mark.parametrize(("arms", "message"), [
+    ([1.0, 2.0, 3.0], r"pair.sites: arms must have shape \(n, 3\), not \(3,\)"),
+    ([[0.0, 0, 1], [0, 1]], r"pair.sites: arms must have shape \(k, 3\) or \(2, k, 3\): "),
+    (np.zeros((3, 1, 3)), r"pair.sites: arms must have shape \(2, n, 3\), not \(3, 1, 3\)"),
+])  # fmt: skip
 def test_arms_that_are_refused(arms, message):
     bodies = add_bodies(mp.Topology(), np.random.default_rng(1), 2, name="pair")
     refuses(mp.ParameterError, message, bodies.sites, arms)

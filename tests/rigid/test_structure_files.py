@@ -222,26 +222,21 @@ def test_ions_and_waters_whose_numbers_repeat(tmp_path):
     assert elements(found)[20:] == ["Na", "Cl", "Zn", "Ca", "Na"]
 
 
-@pytest.mark.parametrize(
-    ("lines", "options", "text"),
-    [
-        ([atom("P", "DA", 9, 0.0, chain="B"), atom("C1'", "DA", 9, 4.0, chain="B")], {}, "DA 9 .* is not a known"),
-        ([atom("P", "ADE", 9, 0.0, chain="B")], {"ligands": "leave out"}, "ADE 9 of chain B is not a known amino acid"),
-        (residue("XYZ", 5), {"ligands": "leave out"}, "line 21: XYZ 5 of chain A is not a known amino acid"),
-        (residue("XYZ", 5, het=True), {"ligands": "leave out"}, "XYZ 5 of chain A is not a known amino acid"),
-        (residue("ALA", 5, skip=("CA",)), {}, "line 21: ALA 5 of chain A has no Cα"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "options", "text"), [
+    ([atom("P", "DA", 9, 0.0, chain="B"), atom("C1'", "DA", 9, 4.0, chain="B")], {}, "DA 9 .* is not a known"),
+    ([atom("P", "ADE", 9, 0.0, chain="B")], {"ligands": "leave out"}, "ADE 9 of chain B is not a known amino acid"),
+    (residue("XYZ", 5), {"ligands": "leave out"}, "line 21: XYZ 5 of chain A is not a known amino acid"),
+    (residue("XYZ", 5, het=True), {"ligands": "leave out"}, "XYZ 5 of chain A is not a known amino acid"),
+    (residue("ALA", 5, skip=("CA",)), {}, "line 21: ALA 5 of chain A has no Cα"),
+])  # fmt: skip
 def test_what_is_in_a_chain_and_no_amino_acid_is_never_a_ligand(tmp_path, lines, options, text):
     refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, [*chain(), *lines]), **options)
 
 
 # Names ---------------------------------------------------------------------------------------------------------------
 
-NAMES = {
-    "HIS": "HIE HID HIP HSD HSE HSP HISA HISB HISD HISE HISH HIS1 HIS2", "CYS": "CYX CYM CYSH CYS1 CYS2",
-    "ASP": "ASH ASPH ASPP", "GLU": "GLH GLUH GLUP", "LYS": "LYN LSN LYSH LYP", "ARG": "ARGN",
-}  # fmt: skip
+NAMES = {"HIS": "HIE HID HIP HSD HSE HSP HISA HISB HISD HISE HISH HIS1 HIS2", "CYS": "CYX CYM CYSH CYS1 CYS2",
+         "ASP": "ASH ASPH ASPP", "GLU": "GLH GLUH GLUP", "LYS": "LYN LSN LYSH LYP", "ARG": "ARGN"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -373,18 +368,15 @@ def test_elements_of_ligands_without_a_column(tmp_path, names, aligned, expected
 
 
 @pytest.mark.parametrize("interleaved", [False, True, "apart"])
-@pytest.mark.parametrize(
-    ("kinds", "expected"),
-    [
-        ([("PRO", "A", 0.6), ("SER", "B", 0.4)], "PRO"),
-        ([("PRO", "A", 0.4), ("SER", "B", 0.6)], "SER"),
-        ([("PRO", "A", 0.5), ("SER", "B", 0.5)], "PRO"),
-        ([("SER", "A", 0.5), ("PRO", "B", 0.5)], "SER"),
-        ([("ARG", "A", 0.3), ("GLN", "B", 0.4), ("GLU", "C", 0.3)], "GLN"),
-        ([("ARG", "A", 0.3), ("GLN", "B", 0.4), ("ARG", "C", 0.3)], "ARG"),
-        ([("ARG", " ", 0.3), ("GLN", " ", 0.7)], "GLN"),
-    ],
-)
+@pytest.mark.parametrize(("kinds", "expected"), [
+    ([("PRO", "A", 0.6), ("SER", "B", 0.4)], "PRO"),
+    ([("PRO", "A", 0.4), ("SER", "B", 0.6)], "SER"),
+    ([("PRO", "A", 0.5), ("SER", "B", 0.5)], "PRO"),
+    ([("SER", "A", 0.5), ("PRO", "B", 0.5)], "SER"),
+    ([("ARG", "A", 0.3), ("GLN", "B", 0.4), ("GLU", "C", 0.3)], "GLN"),
+    ([("ARG", "A", 0.3), ("GLN", "B", 0.4), ("ARG", "C", 0.3)], "ARG"),
+    ([("ARG", " ", 0.3), ("GLN", " ", 0.7)], "GLN"),
+])  # fmt: skip
 @pytest.mark.parametrize("gaps", ["refuse", "allow"])
 def test_kinds_that_take_turns_in_one_place(tmp_path, kinds, expected, interleaved, gaps):
     """One residue of the kind that is there most; of a kind with alternatives, all of them count."""
@@ -597,19 +589,16 @@ def test_free_amino_acids_and_unknown_residues_of_entities(tmp_path):
         rigid.read_structure(cif(tmp_path, table, more=ENTITIES), ligands="leave out")
 
 
-@pytest.mark.parametrize(
-    ("text", "make"),
-    [
-        ("atom 4 of the table at line 2: y = '' is not a number",
-         lambda f: cif(f, rows(Cartn_y=lambda v: "?" if v == "-1.000" else v))),
-        ("has no column Cartn_z", lambda f: cif(f, rows(), [c for c in TABLE if c != "Cartn_z"])),
-        ("has no name of an atom", lambda f: cif(f, rows(label_atom_id=lambda v: "?"))),
-        ("model 'x' has no number", lambda f: cif(f, rows(pdbx_PDB_model_num=lambda v: "x"))),
-        ("has atoms in 2 blocks, such as test and test", lambda f: twice(cif(f, rows()))),
-        ("is not an mmCIF file: line 2 .*rong number of values", lambda f: cif(f, rows(Cartn_x=lambda v: ""))),
-        ("is not an mmCIF file|a name is not text", lambda f: cif(f, rows(label_atom_id=lambda v: "Ä"))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "make"), [
+    ("atom 4 of the table at line 2: y = '' is not a number",
+     lambda f: cif(f, rows(Cartn_y=lambda v: "?" if v == "-1.000" else v))),
+    ("has no column Cartn_z", lambda f: cif(f, rows(), [c for c in TABLE if c != "Cartn_z"])),
+    ("has no name of an atom", lambda f: cif(f, rows(label_atom_id=lambda v: "?"))),
+    ("model 'x' has no number", lambda f: cif(f, rows(pdbx_PDB_model_num=lambda v: "x"))),
+    ("has atoms in 2 blocks, such as test and test", lambda f: twice(cif(f, rows()))),
+    ("is not an mmCIF file: line 2 .*rong number of values", lambda f: cif(f, rows(Cartn_x=lambda v: ""))),
+    ("is not an mmCIF file|a name is not text", lambda f: cif(f, rows(label_atom_id=lambda v: "Ä"))),
+])  # fmt: skip
 def test_what_is_wrong_in_an_mmcif_file(tmp_path, text, make):
     refuses(mp.ParameterError, text, rigid.read_structure, make(tmp_path), ligands="keep")
 

@@ -154,21 +154,14 @@ def test_gaps_are_refused_by_name_or_allowed(tmp_path):
     assert found.breaks[:2].tolist() == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("lines", "text"),
-    [
-        (
-            [*residue("ALA", "A", 1, 0.0), *residue("VAL", "A", 2, STEP, without=("CA",)), "TER"],
-            "VAL 2 of chain A has no Cα",
-        ),
-        (
-            [line(1, "P", "DA", "A", 1, (0, 0, 0)), line(2, "P", "DA", "A", 2, (6, 0, 0)), "TER"],
-            "DA 1 of chain A is not a known amino",
-        ),
-        ([line(1, "O", "HOH", "A", 1, (0, 0, 0), het=True)], "holds no residues of a protein"),
-        ([], "has no atoms"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "text"), [
+    ([*residue("ALA", "A", 1, 0.0), *residue("VAL", "A", 2, STEP, without=("CA",)), "TER"],
+     "VAL 2 of chain A has no Cα"),
+    ([line(1, "P", "DA", "A", 1, (0, 0, 0)), line(2, "P", "DA", "A", 2, (6, 0, 0)), "TER"],
+     "DA 1 of chain A is not a known amino"),
+    ([line(1, "O", "HOH", "A", 1, (0, 0, 0), het=True)], "holds no residues of a protein"),
+    ([], "has no atoms"),
+])  # fmt: skip
 def test_what_is_no_protein(tmp_path, lines, text):
     refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, lines), gaps="allow")
 
@@ -195,16 +188,13 @@ def test_entries_of_old_files(tmp_path):
     assert len(found.positions) == 15
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "atoms", "residues", "kilodalton"),
-    [
-        ("ubiquitin_1ubq", {}, 602, 76, 8.565),
-        ("lysozyme_1aki", {}, 1001, 129, 14.31),
-        ("adk_open_4ake", {}, 1656, 214, 23.59),
-        ("cholera_toxin_1chb", {"ligands": "leave out"}, None, 515, None),
-        ("glyr_7tu9", {"ligands": "leave out", "gaps": "allow"}, None, 1709, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "atoms", "residues", "kilodalton"), [
+    ("ubiquitin_1ubq", {}, 602, 76, 8.565),
+    ("lysozyme_1aki", {}, 1001, 129, 14.31),
+    ("adk_open_4ake", {}, 1656, 214, 23.59),
+    ("cholera_toxin_1chb", {"ligands": "leave out"}, None, 515, None),
+    ("glyr_7tu9", {"ligands": "leave out", "gaps": "allow"}, None, 1709, None),
+])  # fmt: skip
 def test_real_ones(shared_data, name, options, atoms, residues, kilodalton):
     """Masses are those of the chains (UniProt, SWISS-PROT): hydrogens count."""
     found = rigid.read_structure(shared_data / "proteins" / f"{name}.pdb", **options)

@@ -674,10 +674,8 @@ def test_directions_are_no_particles(tmp_path):
     """Directors of filaments are directions, whatever their rows hold."""
     topology = mp.Topology()
     nodes = np.arange(5)[:, None] * [1.0, 0.0, 0.0]
-    topology.add_filament(
-        nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5, director_friction=0.2,
-        name="chain",
-    )  # fmt: skip
+    topology.add_filament(nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5,
+                          director_friction=0.2, name="chain")  # fmt: skip
     write_one(topology, tmp_path / "run.h5")
     for ending in (".xyz", ".pdb", ".simularium", ".vtkhdf"):
         report = mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
@@ -723,9 +721,8 @@ def test_vtk_of_what_comes_late(late, tmp_path):
     path, topology, frames = late
     for chosen in (slice(None), slice(1, 7, 2), slice(2, 3)):
         report = mp.export(path, tmp_path / "run.vtkhdf", frames=chosen, overwrite=True)
-        assert [p.name for p in report.paths] == [
-            "run.vtkhdf", "run.chains.vtkhdf", "run.one.vtkhdf", "run.balls_of_50__.vtkhdf"
-        ]  # fmt: skip
+        assert [p.name for p in report.paths] == ["run.vtkhdf", "run.chains.vtkhdf", "run.one.vtkhdf",
+                                                  "run.balls_of_50__.vtkhdf"]  # fmt: skip
         readers = [reader_of(report.paths[k]) for k in (0, 1, 3)]
         for k, (state, alive, n_links) in enumerate(frames[chosen]):
             membrane, chains, balls = (at(reader, k) for reader in readers)
@@ -766,6 +763,5 @@ def test_ovito_and_mdanalysis_of_what_comes_late(late):
         assert data.particles.count == sum(alive) == ts.data["alive"].sum()
         assert data.particles.bonds.count == n_links
         assert data.triangle_meshes["membrane"].face_count == (80 if len(alive) > 3 else 0)
-        np.testing.assert_allclose(
-            ts.positions[ts.data["alive"]], 10.0 * state.positions[state.alive], rtol=1e-6, atol=1e-5
-        )
+        np.testing.assert_allclose(ts.positions[ts.data["alive"]], 10.0 * state.positions[state.alive], rtol=1e-6,
+                                   atol=1e-5)  # fmt: skip

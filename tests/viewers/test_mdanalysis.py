@@ -46,9 +46,8 @@ def test_bonds_and_residues(run, universe):
     assert len(universe.bonds) == edges + 24 + 8
     numbers = {kind: int((universe.bonds._bondtypes == kind).sum()) for kind in set(universe.bonds._bondtypes)}
     assert numbers == {"vesicle": 480, "patch": 120, "actin": 24, "rod": 8}
-    np.testing.assert_array_equal(
-        universe.select_atoms("segid vesicle").fragments[0].indices, topology["vesicle"].beads
-    )
+    np.testing.assert_array_equal(universe.select_atoms("segid vesicle").fragments[0].indices,
+                                  topology["vesicle"].beads)  # fmt: skip
 
 
 @pytest.mark.parametrize("which", ["run", "changing"])

@@ -51,9 +51,7 @@ def sides_in(program, path):
     if program == "ovito":
         pipeline = needs("ovito.io").import_file(str(path))
         frames = [pipeline.compute(k) for k in range(pipeline.num_frames)]
-        return [
-            (None if f.cell is None else np.diag(f.cell[...]).tolist(), f.particles.count) for f in frames
-        ]
+        return [(None if f.cell is None else np.diag(f.cell[...]).tolist(), f.particles.count) for f in frames]
     trajectory = needs("chemfiles").Trajectory(str(path))
     out = []
     for _ in range(trajectory.nsteps):
@@ -88,10 +86,8 @@ def test_boxes_too_wide_for_pdb_files(tmp_path):
 # Names ---------------------------------------------------------------------------------------------------------------
 
 #: The beginnings of these are amino acids, water, ions, nucleotides and lipids for programs.
-MOLECULES = (
-    "proteins", "alanine", "glycoproteins", "valves", "water", "hoh", "tip3", "sol", "ade", "da", "du", "cytosol",
-    "guanine", "thymus", "uracil", "na", "cl", "popc", "msebeads", "hisses",
-)  # fmt: skip
+MOLECULES = ("proteins", "alanine", "glycoproteins", "valves", "water", "hoh", "tip3", "sol", "ade", "da", "du",
+             "cytosol", "guanine", "thymus", "uracil", "na", "cl", "popc", "msebeads", "hisses")  # fmt: skip
 
 
 def test_residues_are_no_molecules(tmp_path):

@@ -35,10 +35,8 @@ def simulation():
 
 
 def pieces(what, **more):
-    options = {
-        "values": None, "label": "", "colormap": "viridis", "point_radius": None, "opacity": 1.0, "semi_axes": None,
-        "spheres": None, "view": None, "unit": "nm", "title": None,
-    }  # fmt: skip
+    options = {"values": None, "label": "", "colormap": "viridis", "point_radius": None, "opacity": 1.0,
+               "semi_axes": None, "spheres": None, "view": None, "unit": "nm", "title": None}  # fmt: skip
     return interactive._scene(what, **options | more).pieces
 
 
