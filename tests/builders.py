@@ -8,6 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
+import medyanpy as mp
+
 
 def orients(rng, n):
     """Return n random orientations, as unit quaternions."""
@@ -68,3 +70,11 @@ def refuses(error, phrase, call, /, *arguments, **options):
     """Assert that a call raises an error with a phrase (a regular expression) in its message."""
     with pytest.raises(error, match=phrase):
         call(*arguments, **options)
+
+
+def system_with(topology, *forces, **options):
+    """Return a system of a topology with forces, added in this order."""
+    system = mp.System(topology, **options)
+    for force in forces:
+        system.add_force(force)
+    return system

@@ -90,7 +90,7 @@ def test_the_last_is_taken_and_the_next_is_not(use, n):
 def test_a_link_that_joins_the_first_bead_to_itself():
     topology, _ = five_beads()
     bound(topology, mp.forces.Links([1, 0], [2, 3], 1.0))
-    refuses(mp.TopologyError, "link 1 joins bead 0 to itself", bound, topology, mp.forces.Links([1, 0], [2, 0], 1.0))
+    refuses(mp.TopologyError, "link 1 joins bead 0 to itself", mp.forces.Links, [1, 0], [2, 0], 1.0)
 
 
 def test_forces_of_a_kind_are_numbered():

@@ -684,7 +684,7 @@ def test_numbers_outside_their_domain_are_refused(make, message):
 ])  # fmt: skip
 def test_shapes_that_do_not_fit_are_refused(make, message):
     topology, h = scene()
-    refuses(mp.TopologyError, message, make_context, topology, make(h))
+    refuses(mp.TopologyError, message, lambda: make_context(topology, make(h)))
 
 
 @pytest.mark.unstable

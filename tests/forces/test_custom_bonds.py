@@ -156,7 +156,7 @@ def test_sympy_expressions_are_texts():
     ([[0, 99]], "r", {}, mp.TopologyError, r"term 0 names beads \[0, 99\]"),
 ])  # fmt: skip
 def test_what_is_refused(pairs, text, numbers, error, message):
-    refuses(error, message, look, X, CustomBonds(pairs, text, **numbers))
+    refuses(error, message, lambda: look(X, CustomBonds(pairs, text, **numbers)))
 
 
 def test_openmm_names_lead_to_it():

@@ -361,7 +361,7 @@ def test_longest_timesteps_are_those_of_the_well():
 ])  # fmt: skip
 def test_what_is_refused(make, message):
     topology, beads = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
-    refuses(ParameterError, message, look, topology, make(beads))
+    refuses(ParameterError, message, lambda: look(topology, make(beads)))
 
 
 def test_numbers_of_groups_that_share_beads_are_refused():

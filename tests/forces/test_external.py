@@ -99,4 +99,4 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
 ])  # fmt: skip
 def test_beads_that_do_not_fit_are_refused(make, message):
     topology, handles = scene()
-    refuses(mp.TopologyError, message, look, topology, make(handles))
+    refuses(mp.TopologyError, message, lambda: look(topology, make(handles)))

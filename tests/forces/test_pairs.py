@@ -510,7 +510,7 @@ def test_a_site_that_is_lost_is_reported_by_its_bead():
 def test_sites_that_do_not_fit_are_refused(make, error, message):
     topology, h = scene()
     sites = mp.Sites.beads(h["beads"])[:5] + mp.Sites.weighted([[7, 8]], [[0.5, 0.5]]) + mp.Sites.anchors([[0.0, 0, 0]])
-    refuses(error, message, make_context, topology, make(h, sites))
+    refuses(error, message, lambda: make_context(topology, make(h, sites)))
 
 
 def test_momentum_is_kept_without_anchors_alone():
@@ -545,7 +545,7 @@ def test_numbers_outside_their_domain_are_refused(make, message):
 ])  # fmt: skip
 def test_beads_that_do_not_fit_are_refused(make, message):
     topology, h = scene()
-    refuses(mp.TopologyError, message, make_context, topology, make(h))
+    refuses(mp.TopologyError, message, lambda: make_context(topology, make(h)))
 
 
 def test_numbers_of_beads_without_radius_are_refused():
