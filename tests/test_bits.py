@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pairs_of_jumps
 import pytest
+from builders import system_with
 from pairs_of_jumps import PAIRS
 
 import medyanpy as mp
@@ -52,8 +53,7 @@ def vesicle():
     points = topology.add_intriangle_points(membrane, 6500, mass=rng.uniform(0.5, 1.0, 6500),
                                             friction=rng.uniform(0.0, 1.0, 6500), seed=3)  # fmt: skip
     topology.add_balls(rng.normal(0.0, 3.0, (50, 3)), 0.5, mass=2.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0))
     pairs = np.column_stack([points.beads[:2000], rng.choice(3000, 2000)])
     system.add_force(forces.HarmonicBonds(pairs, 0.1, 8.0, group=1))
     return system
@@ -63,8 +63,7 @@ def points_on_a_fixed_mesh():
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.torus(10.0, 4.0, 30, 15), vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, 6500, mass=1.0, friction=0.4, seed=2)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(points, [1.0, 2.0, 3.0]))
+    system = system_with(topology, forces.UniformField(points, [1.0, 2.0, 3.0]))
     return system
 
 
@@ -73,8 +72,7 @@ def free_beads():
     rng = np.random.default_rng(2)
     topology = mp.Topology()
     n = topology.add_beads(rng.normal(0.0, 5.0, (26000, 3)), mass=rng.uniform(1.0, 2.0, 26000), friction=0.2).beads
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicBonds(np.column_stack([n[:-1], n[1:]]), 1.0, 1.0))
+    system = system_with(topology, forces.HarmonicBonds(np.column_stack([n[:-1], n[1:]]), 1.0, 1.0))
     stiffness = rng.uniform(0.0, 1.0, len(n) - 2)
     system.add_force(forces.HarmonicBonds(np.column_stack([n[:-2], n[2:]]), stiffness, 2.0, group=1))
     return system
@@ -93,10 +91,9 @@ def fluid():
     topology = mp.Topology()
     beads = topology.add_beads(lattice(rng, 4500, 1.06), mass=rng.uniform(0.5, 2.0, 4500), friction=1.0)
     bonds = beads.beads.reshape(-1, 2)
-    system = mp.System(topology)
-    system.add_force(forces.WCA(beads, beads, 1.0, 1.0, exclusions=bonds, skin=0.15))
-    system.add_force(forces.HarmonicBonds(bonds, 0.05, 1.0, group=1))
-    system.add_force(forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0], group=1))
+    system = system_with(topology, forces.WCA(beads, beads, 1.0, 1.0, exclusions=bonds, skin=0.15),
+                         forces.HarmonicBonds(bonds, 0.05, 1.0, group=1),
+                         forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0], group=1))  # fmt: skip
     return system
 
 
@@ -122,11 +119,10 @@ def soft_spheres():
     balls = topology.add_balls(lattice(rng, 2000, 1.0), rng.uniform(0.4, 0.7, 2000), mass=1.0, friction=0.5)
     membrane = topology.add_membrane(sphere(7.0, 4), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 1500, mass=1.0, friction=0.2, seed=5)
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(balls, balls, 20.0, skin=0.1))
-    system.add_force(forces.SoftSphere(balls, points, 5.0, 1.2, group=1))
-    system.add_force(forces.Ricker(points, balls, 0.5, 1.0, cutoff=2.5, skin=0.1))
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.SoftSphere(balls, balls, 20.0, skin=0.1),
+                         forces.SoftSphere(balls, points, 5.0, 1.2, group=1),
+                         forces.Ricker(points, balls, 0.5, 1.0, cutoff=2.5, skin=0.1),
+                         forces.MembraneEdgeSprings(membrane, 30.0))  # fmt: skip
     return system
 
 
@@ -173,10 +169,9 @@ def fields_and_python():
     beads = topology.add_beads(rng.normal(0.0, 3.0, (9000, 3)), mass=1.0, friction=0.1)
     topology.add_beads(rng.normal(0.0, 3.0, (500, 3)), mass=1.0)
     some = rng.permutation(beads.beads)[:8500]
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(some, [1.0, 0.5, 0.2], rng.normal(size=(8500, 3))))
-    system.add_force(forces.UniformField(some, [0.1, 0.2, 0.3], group=1))
-    system.add_force(forces.PythonForce(quartic, group=1))
+    system = system_with(topology, forces.HarmonicTrap(some, [1.0, 0.5, 0.2], rng.normal(size=(8500, 3))),
+                         forces.UniformField(some, [0.1, 0.2, 0.3], group=1),
+                         forces.PythonForce(quartic, group=1))  # fmt: skip
     depth = rng.uniform(0.5, 1.0, 8500)
     written = "depth*cos(k*x)*exp(-y^2/9)/sqrt(1 + log(2 + z^2))"
     system.add_force(forces.ExternalField(some, written, depth=depth, k=2.0))
@@ -216,8 +211,7 @@ def links_that_come_and_go():
     beads = topology.add_beads(rng.normal(0.0, 4.0, (5000, 3)), mass=1.0, friction=0.3)
     membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.3)
     points = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0))
     n = beads.beads
     middles = sites.weighted(np.column_stack([n[0::2], n[1::2]]), np.tile([0.7, 0.3], (2500, 1)))
     system.add_force(forces.Links(middles, n[::-2], rng.uniform(0.5, 1.0, 2500), 1.0, name="links"))
@@ -252,8 +246,7 @@ def angles_that_come_and_go():
     chains = topology.add_filaments(list(nodes), node_mass=1.0, node_friction=0.5)
     membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.3)
     points = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0))
 
     def somewhere(n):
         return chains.sites(rng.integers(0, 250, n), rng.integers(0, 11, n), rng.uniform(0.0, 1.0, n))
@@ -363,8 +356,7 @@ def beads_on_surfaces():
         topology.add_surface_points(surface, places, rng.uniform(1.0, 2.0, len(places)), 0.3 * i)
         for i, (surface, places) in enumerate(places_on_surfaces())
     ]
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(handles[0], handles[0], 2.0, 0.6, skin=0.2))
+    system = system_with(topology, forces.SoftSphere(handles[0], handles[0], 2.0, 0.6, skin=0.2))
     pairs = np.column_stack([handles[1].beads[:300], rng.permutation(handles[2].beads)[:300]])
     system.add_force(forces.HarmonicBonds(pairs, 0.1, 1.0))
     system.add_force(forces.UniformField(handles, [0.0, 0.3, -1.0], group=1))
@@ -454,8 +446,7 @@ def rigid_bodies(points):
         a = topology.add_rigid_bodies(*some(4200), rng.choice([1.0, 1.5], 4200), (1.0, 2.0, 2.5), tensors[0], name="a")
         b = topology.add_rigid_bodies(*some(300), 2.0, (1.0, 1.0, 0.5), tensors[rng.integers(1, 3, 300)], name="b")
         membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.5)
-        system = mp.System(topology)
-        system.add_force(forces.MembraneEdgeSprings(membrane, 30.0 if points else 5.0))
+        system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0 if points else 5.0))
         arms = a.sites([[0.5, -0.3, 0.2]])
         system.add_force(forces.Links(arms[:3000], beads.beads, 0.5, 1.0))
         corners = b.sites([[0.0, 0, 1.0], [0.0, 1.0, 0]])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -19,9 +19,7 @@ def tetrahedron():
 
 
 def bound(topology, force):
-    system = mp.System(topology)
-    system.add_force(force)
-    mp.Context(system, mp.VerletIntegrator(0.01))
+    mp.Context(system_with(topology, force), mp.VerletIntegrator(0.01))
 
 
 def face_of_a_mesh(i):

@@ -3,7 +3,7 @@ the box, or flips edges."""
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools.images import nearest_image
@@ -20,9 +20,8 @@ def sheet(word="JBAOABJ", n=4, stiffness=16.0, seed=3, threads=1, timestep=0.02,
     membrane = topology.add_membrane(mesh, vertex_mass=mass, vertex_friction=1.0, name="sheet")
     if points:
         topology.add_intriangle_points(membrane, points, mass=1.0, friction=1.0, seed=1)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, stiffness, length=1.0))
-    system.add_force(mp.forces.HarmonicTrap(membrane, (0, 0, 8.0), (0, 0, 0)))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, stiffness, length=1.0),
+                         mp.forces.HarmonicTrap(membrane, (0, 0, 8.0), (0, 0, 0)), box=mesh.box)  # fmt: skip
     if barostat:
         system.add_jump(mp.jumps.BoxArea(tension=1.0, rate=12.0, step=0.1))
     kT = 1.0 if set(word) & set("OD") else None
@@ -252,9 +251,8 @@ def test_edges_are_seldom_looked_at():
     mesh = mp.TriangleMesh.flat_sheet(16, 16, 1.0, periodic=True)
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 60.0))
-    context = mp.Context(system, mp.BAGOGABIntegrator(0.02, kT=1.0, seed=1), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 60.0), box=mesh.box),
+                         mp.BAGOGABIntegrator(0.02, kT=1.0, seed=1), threads=1)  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=1)
     context.step(1000)
     assert 1 < context._store.box_edges.looks < 400

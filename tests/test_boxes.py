@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools.images import nearest_image, wrapped
@@ -123,9 +123,8 @@ def fluid(box, n=200, seed=3, threads=1, cutoff=2.5):
     lattice = np.stack(np.meshgrid(*[np.arange(6.0)] * 3, indexing="ij"), -1).reshape(-1, 3)[:n]
     topology = mp.Topology()
     beads = topology.add_beads(10.0 / 6.0 * lattice + rng.normal(0.0, 0.1, (n, 3)), mass=1.0, friction=0.5)
-    system = mp.System(topology, box=box)
-    system.add_force(mp.forces.LennardJones(beads, beads, 1.0, 1.0, cutoff=cutoff))
-    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=seed), threads=threads)
+    context = mp.Context(system_with(topology, mp.forces.LennardJones(beads, beads, 1.0, 1.0, cutoff=cutoff), box=box),
+                         mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=seed), threads=threads)  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     return context
 
@@ -228,10 +227,9 @@ def test_nothing_depends_on_where_the_seam_is():
     other_sheet = topology.add_membrane(moved, vertex_mass=1e-6, vertex_friction=1e-3, name="patch")
     others = topology.add_intriangle_points(other_sheet, triangles=proteins.triangles, barycentric=proteins.barycentric,
                                             mass=1e-6, friction=1e-3)  # fmt: skip
-    elsewhere = mp.System(topology, box=system.box)
-    elsewhere.add_force(mp.forces.MembraneBending(other_sheet, 80.0))
-    elsewhere.add_force(mp.forces.MembraneEdgeSprings(other_sheet, 0.5, length=10.0))
-    elsewhere.add_force(mp.forces.SoftSphere(others, others, 1.0, 5.0))
+    elsewhere = system_with(topology, mp.forces.MembraneBending(other_sheet, 80.0),
+                            mp.forces.MembraneEdgeSprings(other_sheet, 0.5, length=10.0),
+                            mp.forces.SoftSphere(others, others, 1.0, 5.0), box=system.box)  # fmt: skip
     two = mp.Context(elsewhere, mp.SplittingIntegrator("BAGAB", 2e-5), threads=1)
     two.set_velocities(start.velocities)
     for context in (one, two):
@@ -250,9 +248,8 @@ def test_nothing_depends_on_where_the_seam_is():
 def in_a_field(text, x, box=(6.0, 5.0, None), velocities=None, **numbers):
     topology = mp.Topology()
     beads = topology.add_beads(x, mass=1.0)
-    system = mp.System(topology, box=box)
-    system.add_force(mp.forces.ExternalField(beads, text, **numbers))
-    context = mp.Context(system, mp.VerletIntegrator(0.01))
+    context = mp.Context(system_with(topology, mp.forces.ExternalField(beads, text, **numbers), box=box),
+                         mp.VerletIntegrator(0.01))  # fmt: skip
     if velocities is not None:
         context.set_velocities(velocities)
     return context

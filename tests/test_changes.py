@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces, jumps
@@ -82,10 +82,9 @@ def periodic_box():
     rng = np.random.default_rng(4)
     beads = topology.add_beads(rng.uniform(0.0, 20.0, (8, 3)), mass=1.0, friction=0.5, name="beads")
     chains = topology.add_filaments([line(4, [0.0, 3, 5]), line(4, [0.0, 6, 5])], 1.0, 0.5, name="filaments")
-    system = mp.System(topology, box=(*mesh.box[:2], 20.0))
-    system.add_force(forces.MembraneEdgeSprings(patch, 8.0, 5.0))
-    system.add_force(forces.SoftSphere(beads, [beads, points], 2.0, 1.5, name="spheres"))
-    system.add_force(forces.FilamentBending(chains, 3.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(patch, 8.0, 5.0),
+                         forces.SoftSphere(beads, [beads, points], 2.0, 1.5, name="spheres"),
+                         forces.FilamentBending(chains, 3.0), box=(*mesh.box[:2], 20.0))  # fmt: skip
     links = system.add_force(forces.Links([], [], stiffness=6.0, length=1.5, name="links"))
     system.add_jump(jumps.LinkBinding(links, beads, off_rate=5.0, on_rate=20.0, name="binding"))
     system.add_jump(jumps.EdgeFlips(patch, 0.5, name="flips"))
@@ -657,8 +656,7 @@ def test_a_refused_change_leaves_nothing_behind(name):
 def with_a_field(length, barostat=None):
     topology = mp.Topology()
     bead = topology.add_beads([[4.9, 0, 0]], mass=1.0, friction=1.0, name="bead")
-    system = mp.System(topology, box=(length,) * 3)
-    system.add_force(forces.ExternalField(bead, "sin(2*pi*x/10)", name="field"))
+    system = system_with(topology, forces.ExternalField(bead, "sin(2*pi*x/10)", name="field"), box=(length,) * 3)
     if barostat is not None:
         system.add_jump(jumps.BoxArea(rate=10.0, step=0.5, name="barostat", **barostat))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=1), threads=1)
@@ -704,7 +702,6 @@ def test_fields_that_repeat_are_not_warned_of():
     simulation.context.set_box((20.0, 13.0, 13.0))
     topology = mp.Topology()
     bead = topology.add_beads([[4.9, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology, box=(10.0,) * 3)
-    system.add_force(forces.ExternalField(bead, "sin(2*pi*z/10)"))
+    system = system_with(topology, forces.ExternalField(bead, "sin(2*pi*z/10)"), box=(10.0,) * 3)
     system.add_jump(jumps.BoxArea(tension=0.01, rate=10.0, step=0.5))
     mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=1), threads=1)

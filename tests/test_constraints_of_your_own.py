@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.core.flows import Stage
@@ -335,9 +335,8 @@ def crowd(constrained):
         start = topology.start_positions(np.arange(topology.n_beads))
         ends = np.array([[chains.beads[chains.starts[1]], walkers.beads[17]], [free.beads[2], walkers.beads[3]]])
         topology.constrain(DISTANCE, ends, d=np.linalg.norm(start[ends[:, 0]] - start[ends[:, 1]], axis=1))
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap([chains, walkers, free], 0.3, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=1))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap([chains, walkers, free], 0.3, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=1))  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(50)
     return look(context), chains, walkers, free
@@ -562,8 +561,7 @@ def test_a_double_pendulum_has_the_path_of_its_angles():
         bobs = topology.add_beads(places(start), m)
         topology.constrain("x^2 + y^2 + z^2 - a*a", bobs.beads[:1], a=length[0])
         topology.constrain([DISTANCE, "y1 + y2"], bobs.beads, d=length[1])
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(bobs, -gravity * m[:, None] * [0.0, 0.0, 1.0]))
+        system = system_with(topology, mp.forces.UniformField(bobs, -gravity * m[:, None] * [0.0, 0.0, 1.0]))
         context = mp.Context(system, mp.VerletIntegrator(time / steps))
         context.step(steps)
         errors.append(np.abs(look(context)[0] - exact).max())
@@ -593,9 +591,8 @@ def test_a_magnetised_body_as_a_matrix_of_beads_has_the_path_of_eulers_equations
         columns = topology.add_beads(np.eye(3), 0.5)
         texts = [f"x{i}*x{j} + y{i}*y{j} + z{i}*z{j}" + " - 1" * (i == j) for i in (1, 2, 3) for j in range(i, 4)]
         topology.constrain(texts, columns.beads)
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(columns.beads[2:], [0.0, 0.0, -1.0]))
-        context = mp.Context(system, mp.VerletIntegrator(time / steps))
+        context = mp.Context(system_with(topology, mp.forces.UniformField(columns.beads[2:], [0.0, 0.0, -1.0])),
+                             mp.VerletIntegrator(time / steps))  # fmt: skip
         context.set_velocities(hat(omega).T)
         context.step(steps)
         errors.append(np.abs(look(context)[0].T - exact).max())
@@ -617,8 +614,7 @@ def test_the_penalty_tends_to_the_constraint_as_the_inverse_square_of_omega():
         beads = topology.add_beads(x, [1.0, 2.0, 1.0])
         if omega is None:
             topology.constrain(text, beads.beads, a=0.5, c=c)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(beads, [0.5, 1.0, 1.5], [0.3, 1.0, 0.2]))
+        system = system_with(topology, mp.forces.HarmonicTrap(beads, [0.5, 1.0, 1.5], [0.3, 1.0, 0.2]))
         if omega is not None:
             system.add_force(mp.forces.ConstraintPenalty(text, beads.beads, omega, a=0.5, c=c))
         context = mp.Context(system, mp.VerletIntegrator(2e-4))
@@ -641,10 +637,7 @@ def test_penalties_of_the_package_written_as_texts_are_the_same():
     def run(*forces):
         topology = mp.Topology()
         topology.add_beads(x, 1.0)
-        system = mp.System(topology)
-        for force in forces:
-            system.add_force(force)
-        context = mp.Context(system, mp.VerletIntegrator(1e-3))
+        context = mp.Context(system_with(topology, *forces), mp.VerletIntegrator(1e-3))
         state = context.get_state(forces=True, energy=True, positions=True)
         a = np.random.default_rng(5).normal(size=x.shape)
         return (state.potential_energy, state.forces, context.hessian().toarray(), context.third_derivative(a),
@@ -686,8 +679,7 @@ def test_linearly_implicit_kicks_solve_with_penalties_of_texts():
     """Stiffer than an explicit step could bear: its energy stays, lengths hold."""
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], 1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ConstraintPenalty(DISTANCE, beads.beads, 20.0, d=1.0))
+    system = system_with(topology, mp.forces.ConstraintPenalty(DISTANCE, beads.beads, 20.0, d=1.0))
     kick = mp.kicks.ZhangSkeel(beta=0.4)
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.05, kick=kick))
     context.set_velocities([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0]])
@@ -867,8 +859,7 @@ def test_what_has_another_integrator_or_potential_is_refused():
         (mp.forces.FixmanPotential(chain, kT=1.0), "filament 0 of 'filament' is solved together with .*'tie'"),
         (mp.forces.ConstraintFixmanPotential(angle, kT=1.0), "'angle' are all solved together with earlier ones"),
     ]:
-        system = mp.System(topology)
-        system.add_force(force)
+        system = system_with(topology, force)
         refuses(mp.TopologyError, message, mp.Context, system, mp.VerletIntegrator(0.01))
     refuses(mp.ParameterError, r"give temperature= .kelvin. or kT=", mp.forces.ConstraintFixmanPotential, tie)
     refuses(mp.TopologyError, "must be the handle of constraints", mp.forces.ConstraintFixmanPotential, chain, kT=1.0)

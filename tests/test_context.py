@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import units
@@ -151,9 +151,8 @@ def test_a_conserved_momentum_is_no_temperature():
     """Without friction, walls and fields the total momentum never relaxes: it and its energy are left out."""
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]], mass=[1.0, 2.0, 3.0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
-    context = mp.Context(system, mp.VerletIntegrator(0.1), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0)),
+                         mp.VerletIntegrator(0.1), threads=1)  # fmt: skip
     v = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]])
     context.set_velocities(v + [100.0, 0.0, -50.0])
     mass = beads.mass[:, None]
@@ -368,9 +367,8 @@ class Witness(mp.reporters.Reporter):
 def test_a_run_that_blows_up_names_step_bead_object_and_force_after_flushing():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [5.0, 0, 0], [9.0, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0, name="soft"))
-    system.add_force(mp.forces.HarmonicBonds([[2, 3]], 1e30, 1.0, name="stiff"))
+    system = system_with(topology, mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0, name="soft"),
+                         mp.forces.HarmonicBonds([[2, 3]], 1e30, 1.0, name="stiff"))  # fmt: skip
     simulation = mp.Simulation(system, mp.VerletIntegrator(1.0))
     # It shall overflow; what else ends a run that blows up is in test_runaway.py.
     simulation.context.runaway = None
@@ -446,8 +444,7 @@ def test_intervals_are_whole_and_positive(interval):
 def test_minimisation_finds_the_minimum_and_keeps_velocities_and_step():
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [0.1, 0.2, 0.3]], mass=[1.0, 2.0, 3.0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1], [1, 2], [0, 2]], [1.0, 2.0, 50.0], [1.0, 1.0, 1.2]))
+    system = system_with(topology, mp.forces.HarmonicBonds([[0, 1], [1, 2], [0, 2]], [1.0, 2.0, 50.0], [1.0, 1.0, 1.2]))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.1))
     v = np.arange(9.0).reshape(3, 3)
     simulation.context.set_velocities(v)
@@ -471,8 +468,7 @@ def test_minimisation_slides_points_over_the_mesh():
         triangles=[int(np.argmin(np.linalg.norm(membrane.mesh.vertices[membrane.mesh.faces].mean(1) - [5, 0, 0],
                                                 axis=1)))], barycentric=[[1 / 3] * 3], mass=1.0
     )  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[point.beads[0], bead.beads[0]]], 1.0, 0.0))
+    system = system_with(topology, mp.forces.HarmonicBonds([[point.beads[0], bead.beads[0]]], 1.0, 0.0))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.1))
     # There is a kink where edges meet: pushed against it from all sides, the point is at rest.
     assert simulation.minimize_energy(tolerance=1e-2, max_iterations=2000).converged

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools import tables
@@ -47,9 +48,8 @@ def make(name="springs", **more):
     vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6, name="vesicle")
     topology.add_intriangle_points(vesicle, 20, mass=4e-12, friction=4e-6, seed=1, name="proteins")
     topology.add_beads([[0.0, 0, 0]], mass=1e-12, friction=1e-6, name="<tracer & co>")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(vesicle, 82.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 0.01, name=name))
+    system = system_with(topology, mp.forces.MembraneBending(vesicle, 82.0),
+                         mp.forces.MembraneEdgeSprings(vesicle, 0.01, name=name))  # fmt: skip
     return mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, temperature=300.0, seed=1), threads=1, **more)
 
 
@@ -143,9 +143,7 @@ def test_functions_of_users_are_not_called(simulation):
 
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(function, name="mine"))
-    one = mp.Simulation(system, mp.VerletIntegrator(0.1))
+    one = mp.Simulation(system_with(topology, mp.forces.PythonForce(function, name="mine")), mp.VerletIntegrator(0.1))
     one.step(1)
     called = len(calls)
     assert "since mine calls a function" in one._repr_html_()

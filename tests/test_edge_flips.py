@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from medyanpy._kernels.core.program import Program
 
 import medyanpy as mp
@@ -68,9 +68,7 @@ def frozen(mesh, forces=lambda sheet: (), rate=8.0, points=0, word="JBAOABJ", ti
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True, name="sheet")
     if points:
         topology.add_intriangle_points(sheet, points, mass=1.0, friction=2.0, seed=1)
-    system = mp.System(topology)
-    for force in forces(sheet):
-        system.add_force(force)
+    system = system_with(topology, *forces(sheet))
     system.add_jump(mp.jumps.EdgeFlips(sheet, rate, **options))
     context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=1.0, seed=seed), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=seed)
@@ -197,10 +195,8 @@ def test_what_a_tether_forbids_never_is():
         other = mp.TriangleMesh(mesh.vertices, sorted(faces))
         topology = mp.Topology()
         sheet = topology.add_membrane(other, vertex_mass=1.0)
-        system = mp.System(topology)
-        for force in forces(sheet):
-            system.add_force(force)
-        energy.append(mp.Context(system, mp.VerletIntegrator(1e-9)).get_state(energy=True).potential_energy)
+        energy.append(mp.Context(system_with(topology, *forces(sheet)),
+                                 mp.VerletIntegrator(1e-9)).get_state(energy=True).potential_energy)  # fmt: skip
     energy = np.array(energy)
     assert 3.0 < np.ptp(energy) < 12.0
     check_counts("tether", seen(context, found, 4000), np.exp(energy.min() - energy), sees=0.3)
@@ -330,8 +326,7 @@ def pentagon_case(cls=mp.jumps.EdgeFlips, tension=TENSION, **options):
         faces = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 4]]) + 5 * np.arange(copies)[:, None, None]
         mesh = mp.TriangleMesh((PENTAGON + apart).reshape(-1, 3), faces.reshape(-1, 3))
         sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1e30, name="sheet")
-        system = mp.System(topology)
-        system.add_force(mp.forces.MembraneTension(sheet, tension))
+        system = system_with(topology, mp.forces.MembraneTension(sheet, tension))
         system.add_jump(cls(sheet, 2.0, name="flips", **options))
         return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
 
@@ -429,9 +424,7 @@ def vesicle(forces=all_forces, points=25, subdivisions=1, rate=0.02, **options):
     sheet = topology.add_membrane(rough(mp.TriangleMesh.icosphere(50.0, subdivisions)), name="sheet", **ends)
     if points:
         topology.add_intriangle_points(sheet, points, mass=4e-12, friction=4e-6, seed=3)
-    system = mp.System(topology)
-    for force in forces(sheet):
-        system.add_force(force)
+    system = system_with(topology, *forces(sheet))
     system.add_jump(mp.jumps.EdgeFlips(sheet, rate / TIMESTEP, name="flips", **options))
     word = "JBAGOGABJ" if points else "JBAOABJ"
     return system, lambda: mp.SplittingIntegrator(word, TIMESTEP, kT=KT, seed=2)
@@ -680,9 +673,7 @@ def test_tethers_are_checked():
 
 def test_an_edge_beyond_its_tether_says_so():
     sheet = sheet_of()
-    system = mp.System(sheet.topology)
-    system.add_force(mp.forces.MembraneTether(sheet, 1.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(sheet.topology, mp.forces.MembraneTether(sheet, 1.0)), mp.VerletIntegrator(1e-3))
     a, b = sheet.mesh.edges[7].tolist()
     v = np.zeros((len(sheet), 3))
     v[a] = 3e4 * (sheet.mesh.vertices[a] - sheet.mesh.vertices[b]) / 27.0

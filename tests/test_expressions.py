@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._kernels import selected
@@ -194,8 +194,7 @@ def test_what_is_not_chosen_may_be_no_number():
 def test_what_is_no_number_stays_none_and_ends_a_run(text):
     topology = mp.Topology()
     beads = topology.add_beads([[2.0, 0.0, 0.0], [-0.5, 0.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(beads, f"{text} + x", name="pole"))
+    system = system_with(topology, mp.forces.ExternalField(beads, f"{text} + x", name="pole"))
     assert np.isnan(evaluate(text, [2.0, -0.5])).tolist() == [False, True]
     with pytest.raises(mp.SimulationError) as caught:
         mp.Context(system, mp.VerletIntegrator(1e-3)).step(1)
@@ -279,9 +278,8 @@ def test_what_is_refused_says_what_and_where(text, message):
 def test_a_parameter_may_be_named_pi_but_not_as_a_function():
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(beads, "pi*x", pi=2.0, name="mine"))
-    system.add_force(mp.forces.ExternalField(beads, "pi*x", name="pi"))
+    system = system_with(topology, mp.forces.ExternalField(beads, "pi*x", pi=2.0, name="mine"),
+                         mp.forces.ExternalField(beads, "pi*x", name="pi"))  # fmt: skip
     state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True)
     assert state.energies == {"mine": 2.0, "pi": np.pi}
     with pytest.raises(mp.ParameterError, match="tanh is a function and cannot be a parameter"):
@@ -333,8 +331,7 @@ def test_sympy_expressions_are_taken_wherever_text_is():
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.5, 0.0], [0.2, 0.0, 3.0]], mass=1.0)
     field = mp.forces.ExternalField(beads, k * sympy.tanh(x) ** 2 + sympy.Max(z, 0) ** sympy.Rational(5, 2), k=2.0)
-    system = mp.System(topology)
-    system.add_force(field)
+    system = system_with(topology, field)
     energy = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy
     assert energy == pytest.approx(2.0 * np.sum(np.tanh([1.0, 0.2]) ** 2) + 3.0**2.5, rel=1e-14)
     again = mp.deserialize(mp.serialize(system))

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy import forces, kicks
@@ -89,8 +90,7 @@ def a_bead_blows_up():
     x = np.column_stack([np.arange(30_000), np.zeros((30_000, 2))])
     x += np.random.default_rng(1).normal(0.0, 0.1, x.shape)
     beads = topology.add_beads(x, mass=1.0, friction=0.1, name="chain")
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(beads, 1e-3, [0.0, 0.0, 0.0]))
+    system = system_with(topology, forces.HarmonicTrap(beads, 1e-3, [0.0, 0.0, 0.0]))
     pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
     stiffness = np.ones(len(pairs))
     stiffness[20_000] = 1e6
@@ -272,8 +272,7 @@ def a_triangle_between_two_points_collapses():
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 3, 2], [2, 3, 4]]), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, triangles=[2, 0], barycentric=[[0.25, 0.25, 0.5]] * 2, mass=1.0,
                                             name="proteins")  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(points, points, 0.0, 9.0, along_surface=True, name="pairs"))
+    system = system_with(topology, forces.SoftSphere(points, points, 0.0, 9.0, along_surface=True, name="pairs"))
     context = make(system, timestep=1.0)
     v = np.zeros((7, 3))
     v[2, 1] = -0.125
@@ -289,8 +288,7 @@ def a_triangle_loses_its_area_under_a_point_in_a_field():
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0,
                                             name="proteins")  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(forces.MembraneField(points, 2.0, name="field"))
+    system = system_with(topology, forces.MembraneField(points, 2.0, name="field"))
     context = make(system, "BAGAB", timestep=1.0)
     x = np.zeros((4, 3))
     x[:3] = corners
@@ -311,8 +309,7 @@ def a_field_of_python_raises():
             raise OverflowError("out of the table")
         return -weights[:, 0], np.broadcast_to([-1.0, 0.0, 0.0], (10, 3))
 
-    system = mp.System(topology)
-    system.add_force(forces.PythonMembraneField(points, field, name="table"))
+    system = system_with(topology, forces.PythonMembraneField(points, field, name="table"))
     context = make(system, "BAGAB", 0.05)
     v = np.zeros((52, 3))
     v[42:] = np.random.default_rng(1).normal(0.0, 1.0, (10, 3))
@@ -355,8 +352,7 @@ def a_bead_flies_to_infinity():
     x = np.random.default_rng(2).uniform(0.0, 10.0, (1200, 3))
     topology.add_beads(x[:100], mass=1.0)
     beads = topology.add_beads(x, mass=1.0, name="gas")
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(beads, beads, 1e-3, 1.0, name="pairs"))
+    system = system_with(topology, forces.SoftSphere(beads, beads, 1e-3, 1.0, name="pairs"))
     context = make(system, "BAB", 10.0)
     context.step(4)
     v = np.zeros((1300, 3))
@@ -371,8 +367,7 @@ def a_bead_crosses_a_pole():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     beads = topology.add_beads(np.column_stack([np.linspace(1.0, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")
-    system = mp.System(topology)
-    system.add_force(forces.ExternalField(beads.beads[::-1], "-log(x)", name="pole"))
+    system = system_with(topology, forces.ExternalField(beads.beads[::-1], "-log(x)", name="pole"))
     context = make(system, "BAB", 1e-3)
     v = np.zeros((5001, 3))
     v[4321, 0] = -30.0
@@ -386,8 +381,7 @@ def a_node_flies_to_infinity():
     topology.add_beads([[9.0, 9.0, 9.0]], mass=1.0)
     nodes = np.random.default_rng(3).uniform(0.0, 10.0, (300, 1, 3)) + [[0.0, 0, 0], [1.0, 0, 0]]
     rods = topology.add_filaments(nodes, 1.0, constrained=False, name="rods")
-    system = mp.System(topology)
-    system.add_force(forces.SoftCollisions(rods, 0.01, 0.2, name="contacts"))
+    system = system_with(topology, forces.SoftCollisions(rods, 0.01, 0.2, name="contacts"))
     context = make(system, "BAB", 10.0)
     context.step(4)
     v = np.zeros((601, 3))
@@ -402,8 +396,7 @@ def collapsing(make_force):
         mesh = mp.TriangleMesh.icosphere(10.0, 3)
         topology.add_beads([[0.0, 0, 0]], mass=1.0)
         sphere = topology.add_membrane(mesh, vertex_mass=1.0, name="cell")
-        system = mp.System(topology)
-        system.add_force(make_force(sphere))
+        system = system_with(topology, make_force(sphere))
         context = make(system, "BAB")
         context.step(3)
         good = context.get_state(positions=True).positions
@@ -441,8 +434,7 @@ def a_vertex_jumps_over_the_wall_of_its_tether():
     topology.add_beads([[0.0, 0, 0]], mass=1.0)
     mesh = mp.TriangleMesh.icosphere(10.0, 2)
     vesicle = topology.add_membrane(mesh, vertex_mass=1.0, name="vesicle")
-    system = mp.System(topology)
-    system.add_force(forces.MembraneTether(vesicle, 1e-3, name="tether"))
+    system = system_with(topology, forces.MembraneTether(vesicle, 1e-3, name="tether"))
     context = make(system, "BAB", 0.01)
     context.step(4)
     v = np.zeros((len(mesh.vertices) + 1, 3))
@@ -475,8 +467,7 @@ def a_triangle_comes_to_lie_on_the_next():
     topology.add_beads([[9.0, 9, 9]], mass=1.0)
     corners = np.array([[0.0, 0, 0], [2, 0, 0], [1, 3, 0], [1, -1, 0]])
     sheet = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 0, 3]]), vertex_mass=1.0, name="sheet")
-    system = mp.System(topology)
-    system.add_force(forces.MembraneFoldRepulsion(sheet, 5.0, name="folds"))
+    system = system_with(topology, forces.MembraneFoldRepulsion(sheet, 5.0, name="folds"))
     context = make(system, "BAB", 1.0)
     context.step(4)
     v = np.zeros((5, 3))
@@ -527,8 +518,7 @@ def two_beads_come_closer_than_their_formula_allows():
     x = np.zeros((2000, 3))
     x[:, 0] = 3.0 * np.arange(2000.0)
     beads = topology.add_beads(x, mass=1.0, name="gas")
-    system = mp.System(topology)
-    system.add_force(forces.CustomPair(beads, beads, "-k*log(r - 1)", k=1e-6, cutoff=4.0, name="pole"))
+    system = system_with(topology, forces.CustomPair(beads, beads, "-k*log(r - 1)", k=1e-6, cutoff=4.0, name="pole"))
     context = make(system, "BAB", 1e-2)
     v = np.zeros((2001, 3))
     v[1235, 0] = 10.0
@@ -692,8 +682,7 @@ def a_python_function_raises():
             raise OverflowError("out of the table")
         return -float(x.sum()), np.ones_like(x)
 
-    system = mp.System(topology)
-    system.add_force(forces.PythonForce(field, name="table"))
+    system = system_with(topology, forces.PythonForce(field, name="table"))
     return Scene(make(system, "BAB", 0.1), lambda: bound.__setitem__(0, np.inf), None, None, "table")
 
 
@@ -771,8 +760,7 @@ def a_penalty_has_a_pole():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     beads = topology.add_beads(np.column_stack([np.linspace(1.1, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")
-    system = mp.System(topology)
-    system.add_force(forces.ConstraintPenalty("sqrt(log(x))", beads, 1e-3, name="pole"))
+    system = system_with(topology, forces.ConstraintPenalty("sqrt(log(x))", beads, 1e-3, name="pole"))
     context = make(system, "BAB", 1e-3)
     v = np.zeros((5001, 3))
     v[4321, 0] = -1e3
@@ -810,8 +798,7 @@ def the_function_of_a_surface_raises():
     topology = mp.Topology()
     sphere = mp.surfaces.PythonSurface(square, lambda x: 2.0 * x)
     walkers = topology.add_surface_points(sphere, [[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]], mass=1.0, name="walkers")
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(walkers, [1.0, 0.0, 0.0]))
+    system = system_with(topology, forces.UniformField(walkers, [1.0, 0.0, 0.0]))
     return Scene(make(system, "BAB"), lambda: bound.__setitem__(0, np.inf), 0, "walkers")
 
 

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import ContextInUseError, ParameterError, TopologyError
@@ -29,9 +29,7 @@ def built(mesh, *, points=60, forces=None, mass=4e-12, friction=4e-6, before=Tru
     sheet = topology.add_membrane(mesh, vertex_mass=mass, vertex_friction=friction, name="sheet")
     if points:
         topology.add_intriangle_points(sheet, points, mass=mass, friction=friction, seed=3)
-    system = mp.System(topology)
-    for force in (all_forces if forces is None else forces)(sheet):
-        system.add_force(force)
+    system = system_with(topology, *(all_forces if forces is None else forces)(sheet))
     return system, sheet
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import units
@@ -77,9 +77,8 @@ def test_seeds_are_whole_numbers_of_64_bits(seed):
 def two_beads(integrator, group=0):
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [2.0, 0, 0]], mass=[1.0, 3.0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0, group=group))
-    return mp.Context(system, integrator, threads=1)
+    return mp.Context(system_with(topology, mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0, group=group)),
+                      integrator, threads=1)  # fmt: skip
 
 
 def test_every_force_group_must_be_kicked():
@@ -144,9 +143,8 @@ def test_groups_are_kicked_at_their_own_rates():
     h = 0.05
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [2.0, 1.5, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 10.0, 1.8, group=0))
-    system.add_force(mp.forces.HarmonicBonds([[1, 2]], 1.0, 1.0, group=1))
+    system = system_with(topology, mp.forces.HarmonicBonds([[0, 1]], 10.0, 1.8, group=0),
+                         mp.forces.HarmonicBonds([[1, 2]], 1.0, 1.0, group=1))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("B1 B0 A B0 A B0 B1", h), threads=1)
     context.step(20)
 

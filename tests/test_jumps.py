@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.core.letters import LETTERS
@@ -15,8 +15,7 @@ def network(n=40, word="JBAOABJ", seed=1, threads=1, dt=0.02, rates=None, width=
     rng = np.random.default_rng(2)
     topology = mp.Topology()
     beads = topology.add_beads(rng.normal(0.0, width, (n, 3)), mass=1.0, friction=1.0, name="beads")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
     links = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))
     for force in extra:
         system.add_force(force)
@@ -45,9 +44,8 @@ def same(one, other, links):
 def without_jumps(word, n=30):
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(1).normal(size=(n, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator(word, 0.1, kT=1.0, seed=4), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator(word, 0.1, kT=1.0, seed=4), threads=1)  # fmt: skip
     context.step(20)
     return context.get_state(positions=True, velocities=True)
 
@@ -363,8 +361,7 @@ def sites_of_every_kind(word="JBAGOGABJ", timestep=0.01, threads=1, **numbers):
     chains = topology.add_filaments([chain, chain + [0.0, -3.0, 0.0]], node_mass=1.0, node_friction=0.5)
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=2.0, vertex_friction=1.0)
     points = topology.add_intriangle_points(vesicle, 8, mass=1.0, friction=1.0, seed=2)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap([beads, bodies, chains, vesicle], 0.3, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap([beads, bodies, chains, vesicle], 0.3, [0.0, 0.0, 0.0]))
     links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=2.0))
     sites = mp.Sites.beads(beads) + bodies.sites(rng.normal(size=(4, 3))) + mp.Sites.beads(points)
     sites = sites + chains.sites([0, 0, 1, 1], [0, 2, 1, 3], 0.3)

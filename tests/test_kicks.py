@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.kicks import Explicit, Newmark, PushForwardNewmark, ZhangSkeel, ZhangSkeelSimplified, ZhangSkeelStiff
@@ -36,8 +36,7 @@ def springs(stiffness, masses):
     topology = mp.Topology()
     n = len(masses)
     beads = topology.add_beads(np.column_stack([np.ones(n), np.zeros((n, 2))]), masses, 1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, stiffness, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(beads, stiffness, [0.0, 0.0, 0.0]))
     return topology, system
 
 
@@ -233,8 +232,7 @@ def test_molecules_bands_and_conjugate_gradients_agree(monkeypatch):
     shuffled = rng.permutation(n)
     pairs = [(a, b) for a, b in itertools.pairwise(shuffled) if rng.random() < 0.8]
     pairs += [(a, b) for a, b in zip(shuffled, shuffled[3:], strict=False) if rng.random() < 0.3]
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.array(pairs), rng.uniform(10.0, 50.0, len(pairs)), 1.0))
+    system = system_with(topology, mp.forces.HarmonicBonds(np.array(pairs), rng.uniform(10.0, 50.0, len(pairs)), 1.0))
     kick = ZhangSkeelSimplified(0.25, positive_definite=True)
     _, before, ours = one_kick(system, kick, 1.0)
     a, _ = dense(before, 0.25, 1.0, positive=True)
@@ -287,8 +285,7 @@ def test_held_nodes_are_not_solved_for(rule):
     topology = mp.Topology()
     nodes = np.cumsum(np.random.default_rng(13).normal(0.0, 0.6, (7, 3)), axis=0)
     chain = topology.add_filament(nodes, 1.5, constrained=False, fixed_nodes=[3])
-    system = mp.System(topology)
-    system.add_force(mp.forces.FilamentStretching(chain, 5.0))
+    system = system_with(topology, mp.forces.FilamentStretching(chain, 5.0))
     _, _, ours = one_kick(system, rule(0.3), 0.5)
     free = np.array([0, 1, 2, 4, 5, 6])
     assert (ours[3] == 0.0).all()
@@ -316,9 +313,8 @@ def test_chains_of_any_length(n, rule):
     topology = mp.Topology()
     beads = topology.add_beads(rng.normal(0.0, 3.0, (n + 5, 3)), rng.uniform(0.5, 2.0, n + 5))
     pairs = [[0, 2], [2, 1], *([3 + i, 4 + i] for i in range(n - 1)), [n + 3, n + 4]]
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(pairs, 10.0 ** rng.uniform(-2.0, 3.0, len(pairs)), 0.1))
-    system.add_force(mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicBonds(pairs, 10.0 ** rng.uniform(-2.0, 3.0, len(pairs)), 0.1),
+                         mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0]))  # fmt: skip
     _, before, ours = one_kick(system, rule(0.3), 1.0)
     a, force = dense(before, 0.3, 1.0)
     expected = a if rule is ZhangSkeelSimplified else force / beads.mass[:, None]
@@ -350,8 +346,7 @@ def test_pairs_that_come_within_reach_leave_the_band():
     gradients."""
     topology = mp.Topology()
     beads = topology.add_balls(np.arange(40.0)[:, None] * [5.0, 0, 0], 0.5, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.SoftSphere(beads, beads, 30.0, 1.0))
+    system = system_with(topology, mp.forces.SoftSphere(beads, beads, 30.0, 1.0))
     x = np.random.default_rng(2).uniform(0.0, 2.5, (40, 3))
     kick = ZhangSkeelSimplified(0.25, positive_definite=True)
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 1.0, kick=kick), threads=1)
@@ -560,8 +555,7 @@ def test_simplified_is_symplectic_with_one_degree_of_freedom():
     """(Remark 2.2) A bead bound along x to a fixed place by a bond that is not harmonic in x."""
     topology = mp.Topology()
     topology.add_beads([[1.7, 0.0, 0.0], [0.0, 0.0, 0.0]], [1.0, 1e12])
-    system = mp.System(topology)
-    system.add_force(mp.forces.WCA([0], [1], epsilon=1.0, sigma=2.0))
+    system = system_with(topology, mp.forces.WCA([0], [1], epsilon=1.0, sigma=2.0))
     x = topology.handles[0].positions
     J = jacobian(system, ZhangSkeelSimplified(0.3), 0.2, x, np.zeros((2, 3)))
     sub = J[np.ix_([0, 6], [0, 6])]
@@ -581,8 +575,7 @@ def test_momentum_maps(rule, angular):
     topology = mp.Topology()
     mass = rng.uniform(0.5, 2.0, 5)
     topology.add_beads(np.cumsum(rng.normal(0.0, 0.7, (5, 3)), axis=0), mass)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
+    system = system_with(topology, mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
     v = rng.normal(0.0, 0.2, (5, 3))
     before = mass @ v, mass @ np.cross(topology.handles[0].positions, v)
     x, w = run(system, RULES[rule](0.3), 0.3, 50, v)
@@ -602,17 +595,15 @@ def test_torque_of_a_simplified_kick(name, order):
     x = np.cumsum(rng.normal(0.0, 0.7, (5, 3)), axis=0)
     mass = rng.uniform(0.5, 2.0, 5)
     topology.add_beads(x, mass)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
-    system.add_force(mp.forces.HarmonicBonds([[i, i + 2] for i in range(3)], 5.0, 1.0, name="others"))
+    system = system_with(topology, mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0),
+                         mp.forces.HarmonicBonds([[i, i + 2] for i in range(3)], 5.0, 1.0, name="others"))  # fmt: skip
     torques = []
     for dt in (0.02, 0.01):
         _, before, acceleration = one_kick(system, RULES[name](0.3), dt)
         a, _ = dense(before, 0.3, dt, ["HarmonicBonds"] if name == "stiff" else None)
         gradient = -before.get_state(forces=True).forces
         if name == "stiff":
-            alone = mp.System(topology)
-            alone.add_force(mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
+            alone = system_with(topology, mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
             plain = mp.Context(alone, mp.SplittingIntegrator("BAB", dt), threads=1)
             gradient = -plain.get_state(forces=True).forces
         expected = 0.3 * dt**2 * np.cross(a, gradient).sum(axis=0)
@@ -687,10 +678,9 @@ def test_positive_definite_gradient_of_a_membrane(form):
     mesh = mesh.with_vertices(x)
     topology, forces = mp.Topology(), mp.forces
     sheet = topology.add_membrane(mesh, vertex_mass=rng.uniform(0.5, 2.0, len(x)))
-    system = mp.System(topology)
-    system.add_force(forces.MembraneBending(sheet, 20.0, 0.1, discretization=form))
-    system.add_force(forces.MembraneArea(sheet, 3.0, rng.uniform(1.5, 2.5, len(mesh.faces)), per_triangle=True))
-    system.add_force(forces.MembraneTension(sheet, 0.5))
+    system = system_with(topology, forces.MembraneBending(sheet, 20.0, 0.1, discretization=form),
+                         forces.MembraneArea(sheet, 3.0, rng.uniform(1.5, 2.5, len(mesh.faces)), per_triangle=True),
+                         forces.MembraneTension(sheet, 0.5))  # fmt: skip
     kick_is_a_gradient(system, x, sheet.mass, 0.35, 0.4)
 
 
@@ -819,8 +809,7 @@ def test_stationary_laws(rule):
         n = 400
         topology = mp.Topology()
         beads = topology.add_beads(np.zeros((n, 3)), 1.0 / omega**2, 1.0 / omega)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
+        system = system_with(topology, mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
         context = mp.Context(system, mp.SplittingIntegrator("BAOAB", h, kT=2.0, seed=4, kick=RULES[rule](beta)),
                              threads=1)  # fmt: skip
         context.step(200)
@@ -855,8 +844,7 @@ def test_stationary_laws_of_anharmonic_wells(rule, h, a, b, contrast):
     s = beta * h * h
     topology = mp.Topology()
     beads = topology.add_beads(np.zeros((n, 3)), 1.0, 1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(beads, "a*x^2 + b*x^4", a=a, b=b))
+    system = system_with(topology, mp.forces.ExternalField(beads, "a*x^2 + b*x^4", a=a, b=b))
     integrator = mp.SplittingIntegrator("BAOAB", h, kT=1.0, seed=4, kick=RULES[rule](beta))
     context = mp.Context(system, integrator, threads=1)
     context.step(60)
@@ -907,8 +895,7 @@ def test_slow_modes(name):
     topology = mp.Topology()
     mass = np.tile([1.0, 0.2, 1.0], n)
     beads = topology.add_beads(x.reshape(-1, 3), mass, mass).beads.reshape(n, 3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.concatenate([beads[:, :2], beads[:, 1:]]), k, 1.0))
+    system = system_with(topology, mp.forces.HarmonicBonds(np.concatenate([beads[:, :2], beads[:, 1:]]), k, 1.0))
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=5, kick=kick), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=6)
     looks = []
@@ -978,9 +965,8 @@ def test_refusals():
     topology = mp.Topology()
     topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]], node_mass=1.0)
     beads = topology.add_beads([[0.0, 0, 1.0]], mass=1.0)
-    mixed = mp.System(topology)
-    mixed.add_force(mp.forces.HarmonicBonds([[0, 3]], 1.0, 1.0, name="across"))
-    mixed.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
+    mixed = system_with(topology, mp.forces.HarmonicBonds([[0, 3]], 1.0, 1.0, name="across"),
+                        mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))  # fmt: skip
     with pytest.raises(mp.ParameterError, match="ZhangSkeel kicks plain beads, and Filaments"):
         mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeel()))
     with pytest.raises(mp.ParameterError, match=r"the stiff force 'across' acts on Filaments.* which are not plain"):

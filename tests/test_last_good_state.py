@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -206,9 +206,8 @@ def test_a_state_that_is_not_finite_is_not_good():
     def make():
         topology = mp.Topology()
         bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(bead, [1.0, 0.0, 0.0]))
-        system.add_force(mp.forces.HarmonicTrap(bead, 1e-9, [0.0, 0.0, 0.0]))
+        system = system_with(topology, mp.forces.UniformField(bead, [1.0, 0.0, 0.0]),
+                             mp.forces.HarmonicTrap(bead, 1e-9, [0.0, 0.0, 0.0]))  # fmt: skip
         context = mp.Context(system, mp.SplittingIntegrator("ABA", 1.0), threads=1)
         context.set_velocities([[6e307, 0.0, 0.0]])
         return context
@@ -248,10 +247,9 @@ def test_the_strongest_force_is_named_where_all_overflow_at_once():
     """Everything on the bead is infinite in the step that fails; one step before, only one force was large."""
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap([0, 1], 1e-3, [0.0, 0, 0], name="weak"))
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1e5, 1.0, name="stiff"))
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1e-3, 1.0, name="weak too"))
+    system = system_with(topology, mp.forces.HarmonicTrap([0, 1], 1e-3, [0.0, 0, 0], name="weak"),
+                         mp.forces.HarmonicBonds([[0, 1]], 1e5, 1.0, name="stiff"),
+                         mp.forces.HarmonicBonds([[0, 1]], 1e-3, 1.0, name="weak too"))  # fmt: skip
     simulation = mp.Simulation(system, mp.VerletIntegrator(1.0), threads=1)
     simulation.context.runaway = None
     assert blow_up(simulation).force == "stiff"
@@ -292,9 +290,8 @@ def test_forces_of_the_positions_that_failed_are_not_used_again():
     def make():
         topology = mp.Topology()
         bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0], group=1))
-        system.add_force(mp.forces.PythonForce(fails_once, group=0))
+        system = system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0], group=1),
+                             mp.forces.PythonForce(fails_once, group=0))  # fmt: skip
         return mp.Context(system, mp.SplittingIntegrator("B0 B1 A B1 B0", 0.1), threads=1)
 
     context = make()

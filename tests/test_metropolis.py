@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._kernels.core import numerics
@@ -94,12 +94,11 @@ def everything(word, timestep, threads=1, seed=7):
     walkers = topology.add_surface_points(sphere, [[4.0, 0, 0], [0, 4.0, 0]], 1.0)
     pendulum = topology.add_beads([[2.0, 0, 0]], mass=1.0)
     topology.constrain("x^2 + y^2 + z^2 - L^2", pendulum.beads, L=2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
-    system.add_force(mp.forces.HarmonicTrap([beads, points], 2.0, [0.3, 0.0, 0.5]))
-    system.add_force(mp.forces.FilamentBending(filament, 5.0, group=1))
-    system.add_force(mp.forces.Links(bodies.sites([[0.5, -0.3, 0.2]]), beads.beads, 3.0, 1.0))
-    system.add_force(mp.forces.UniformField([walkers, pendulum], [0.0, 1.0, -2.0]))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 20.0),
+                         mp.forces.HarmonicTrap([beads, points], 2.0, [0.3, 0.0, 0.5]),
+                         mp.forces.FilamentBending(filament, 5.0, group=1),
+                         mp.forces.Links(bodies.sites([[0.5, -0.3, 0.2]]), beads.beads, 3.0, 1.0),
+                         mp.forces.UniformField([walkers, pendulum], [0.0, 1.0, -2.0]))  # fmt: skip
     integrator = mp.SplittingIntegrator(word, timestep, kT=1.0, seed=seed, symmetric=False)
     return system, mp.Context(system, integrator, threads=threads)
 
@@ -174,9 +173,8 @@ def test_a_rejected_block_goes_back_the_way_it_came():
 def one_bead(function, word="M(BAB) O", timestep=0.5, **options):
     topology = mp.Topology()
     bead = topology.add_beads([[0.3, 0.2, 0.1]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(function, beads=bead, **options))
-    simulation = mp.Simulation(system, mp.SplittingIntegrator(word, timestep, kT=1.0, seed=3), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.PythonForce(function, beads=bead, **options)),
+                               mp.SplittingIntegrator(word, timestep, kT=1.0, seed=3), threads=1)  # fmt: skip
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=2)
     return simulation
 
@@ -186,8 +184,7 @@ def test_places_without_an_energy_are_never_entered():
     and of functions in Python."""
     topology = mp.Topology()
     bead = topology.add_beads([[0.3, 0.2, 0.1]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(bead, "-log(1 - x^2 - y^2 - z^2)"))
+    system = system_with(topology, mp.forces.ExternalField(bead, "-log(1 - x^2 - y^2 - z^2)"))
     for word in ("OBABO", "M(BAB) O"):
         simulation = mp.Simulation(system, mp.SplittingIntegrator(word, 0.5, kT=1.0, seed=3), threads=1)
         if "M" not in word:
@@ -230,9 +227,8 @@ def test_a_start_without_an_energy_ends_the_run():
         one_bead(lambda x: (0.0, np.full_like(x, np.inf))).step(1)
     topology = mp.Topology()
     beads = topology.add_beads([[1e200, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("M(BAB) O", 0.1, kT=1.0), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator("M(BAB) O", 0.1, kT=1.0), threads=1)  # fmt: skip
     refuses(mp.SimulationError, "no longer a finite number", context.step, 1)
 
 
@@ -261,9 +257,8 @@ def test_blocks_of_which_none_is_accepted_are_warned_of():
     """Once; and not where some are, or where there are few."""
     topology = mp.Topology()
     beads = topology.add_beads([[30.0, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("M(ABA) O", 1.9, kT=1e-3, seed=1), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator("M(ABA) O", 1.9, kT=1e-3, seed=1), threads=1)  # fmt: skip
     context.step(99)
     with pytest.warns(mp.TimestepWarning, match=r"none of 100 blocks M\(A B A\) in a row was accepted"):
         context.step(1)
@@ -403,8 +398,7 @@ def test_numbers_that_are_set_between_steps_count():
 def test_positions_are_those_of_particles_also_with_implicit_kicks():
     topology = mp.Topology()
     bead = topology.add_beads([[1.0, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
     kick = mp.kicks.ZhangSkeel(0.3)
     for word, same in (("M(BAB) O", True), ("OBABO", False)):
         context = mp.Context(system, mp.SplittingIntegrator(word, 1.0, kT=1.0, kick=kick), threads=1)
@@ -423,8 +417,7 @@ def vesicle(word="J M(BAGAB) O J", threads=1, timestep=0.1, report_work=True, li
     beads = topology.add_beads(rng.normal(0.0, 2.0, (6, 3)), mass=1.0, friction=0.4)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=2.0, vertex_friction=0.5)
     points = topology.add_intriangle_points(membrane, 10, mass=1.0, friction=0.3, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0))
     trap = system.add_force(mp.forces.HarmonicTrap([beads, points], 0.5, [1.0, 0.0, 0.0]))
     if links:
         bonds = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))

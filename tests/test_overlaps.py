@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -103,8 +104,7 @@ def test_the_tolerance_is_what_help_promises():
     """0.01 kT over the shortest edge, however large the forces are at the start."""
     topology, report = proteins(60), None
     edges = topology.membranes[0].mesh.edge_lengths.min()
-    system = mp.System(topology)
-    system.add_force(mp.forces.WCA(topology["proteins"], topology["proteins"], KT, 30.0))
+    system = system_with(topology, mp.forces.WCA(topology["proteins"], topology["proteins"], KT, 30.0))
     with pytest.warns(mp.OverlapWarning):
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, kT=KT), threads=1)
     report = simulation.minimize_energy()
@@ -182,8 +182,7 @@ def test_soft_and_separate_starts_say_nothing():
 def test_excluded_pairs_and_other_groups_do_not_overlap():
     topology = mp.Topology()
     one, other = (topology.add_beads([[0.0, 0, 0], [0.1, 0, 0]], mass=1e-9) for _ in range(2))
-    system = mp.System(topology)
-    system.add_force(FORCES.WCA(one, one, KT, 10.0, exclusions=[[0, 1]]))
+    system = system_with(topology, FORCES.WCA(one, one, KT, 10.0, exclusions=[[0, 1]]))
     apart = topology.add_beads([[50.0, 0, 0]], mass=1e-9)
     system.add_force(FORCES.WCA(other, apart, KT, 10.0, name="other"))
     mp.Context(system, mp.VerletIntegrator(1e-9))

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -32,9 +32,7 @@ def add_rod(n=6, length=0.8, curvature=(0.1, 0.2, -0.1), topology=None, **kwargs
 
 
 def context_of(topology, *forces, word="ABA", timestep=1e-3, **how):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     how["kT"] = thermal(word, how.get("kT"))
     return mp.Context(system, mp.SplittingIntegrator(word, timestep, **how), threads=1)
 

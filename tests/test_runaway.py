@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces, kicks
@@ -17,8 +17,7 @@ def chain(word="BAOAB", timestep=0.22, n=12, kT=1.0, threads=1, friction=0.1, ki
     topology = mp.Topology()
     x = np.column_stack([np.arange(n), np.zeros((n, 2))])
     beads = topology.add_beads(x, mass=1.0, friction=friction, name="chain")
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(beads, 1e-3, [0.0, 0, 0], name="weak"))
+    system = system_with(topology, forces.HarmonicTrap(beads, 1e-3, [0.0, 0, 0], name="weak"))
     pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
     system.add_force(forces.HarmonicBonds(pairs, stiffness, 1.0, name="stiff"))
     context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=4, kick=kick),
@@ -70,8 +69,7 @@ def test_speeds_after_the_last_letter_count():
     of 20 beads beyond it at every other step."""
     topology = mp.Topology()
     beads = topology.add_beads(np.arange(60.0).reshape(20, 3), mass=1.0, friction=50.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(beads.beads.reshape(10, 2), stiffness=0.01, length=1.0))
+    system = system_with(topology, mp.forces.HarmonicBonds(beads.beads.reshape(10, 2), stiffness=0.01, length=1.0))
     for seed in range(10):
         context, reference = (
             mp.Context(system, mp.SplittingIntegrator("OBABO", 0.1, kT=1.0, seed=seed), threads=1) for _ in range(2)
@@ -138,9 +136,8 @@ def test_energy_that_forces_give_ends_no_run(word, kT):
     falling = topology.add_beads([[0.0, 0, 0]], mass=2.0)
     pair = topology.add_beads([[0.0, 9, 0], [40.0, 9, 0]], mass=[1e-3, 1.0], friction=1e-4)
     still = topology.add_beads([[0.0, 50, 0], [1.0 / 3.0, 50.1, 0.7]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(falling, [0.0, 0, 30.0]))
-    system.add_force(forces.HarmonicBonds([pair.beads], 1.0, 1.0))
+    system = system_with(topology, forces.UniformField(falling, [0.0, 0, 30.0]),
+                         forces.HarmonicBonds([pair.beads], 1.0, 1.0))  # fmt: skip
     length = np.linalg.norm(np.diff(still.positions, axis=0))
     system.add_force(forces.HarmonicBonds([still.beads], 1.0, length))
     context = mp.Context(system, mp.SplittingIntegrator(word, 0.01, kT=kT if "O" in word else None), threads=1)
@@ -228,11 +225,8 @@ def thermal_vesicle(mass):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(150.0, 3), vertex_mass=mass, vertex_friction=4e-7,
                                      name="membrane")  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(forces.MembraneBending(membrane, 83.0))
-    system.add_force(forces.MembraneArea(membrane, 200.0))
-    system.add_force(forces.MembraneVolume(membrane, 0.8))
-    system.add_force(forces.MembraneEdgeSprings(membrane, 0.1))
+    system = system_with(topology, forces.MembraneBending(membrane, 83.0), forces.MembraneArea(membrane, 200.0),
+                         forces.MembraneVolume(membrane, 0.8), forces.MembraneEdgeSprings(membrane, 0.1))  # fmt: skip
     return mp.Context(system, mp.BAGOGABIntegrator(3e-7, temperature=300.0), threads=1)
 
 
@@ -259,11 +253,9 @@ def test_a_trap_pulled_too_hard_is_named():
     context = thermal_vesicle(4e-12)
     topology = context.system.topology
     membrane = topology.membranes[0]
-    system = mp.System(topology)
-    system.add_force(forces.MembraneBending(membrane, 83.0))
-    system.add_force(forces.MembraneVolume(membrane, 0.8))
-    system.add_force(forces.MembraneEdgeSprings(membrane, 0.1))
-    system.add_force(forces.HarmonicTrap(membrane.beads[:36], 500.0, [150.0, 0.0, 0.0], name="tip"))
+    system = system_with(topology, forces.MembraneBending(membrane, 83.0), forces.MembraneVolume(membrane, 0.8),
+                         forces.MembraneEdgeSprings(membrane, 0.1),
+                         forces.HarmonicTrap(membrane.beads[:36], 500.0, [150.0, 0.0, 0.0], name="tip"))  # fmt: skip
     context = mp.Context(system, mp.BAGOGABIntegrator(3e-7, temperature=300.0), threads=1)
     error = fails(context)
     assert error.force == "tip"
@@ -305,8 +297,7 @@ def test_a_body_that_a_force_spins_up_is_named_with_it():
                                        (0.0, 0.0), name="bodies")  # fmt: skip
     body = bodies.beads[1]
     ends = topology.add_beads([[5.0, 0, 0], [-5.0, 0, 0]], mass=1e6)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(bodies, [1.0, 0, 0], name="pull"))
+    system = system_with(topology, forces.UniformField(bodies, [1.0, 0, 0], name="pull"))
     arms = mp.Sites.from_arrays([0, 1, 2], [body, body], [1.0, 1.0], np.empty((0, 3)), [[2.0, 0, 0], [-2.0, 0, 0]])
     system.add_force(forces.Links(arms, ends, 10.0, 0.0, name="stiff"))
     # Two ropes of 5 nm from the middle, on arms of 2: a couple of 2 k (5)(2) for each radian.

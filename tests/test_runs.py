@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import runs
@@ -33,17 +33,15 @@ def with_force(function):
     """A system with a Python force."""
     topology = mp.Topology()
     topology.add_beads(np.ones((3, 3)), mass=1.0, friction=0.5)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(function, name="pull"))
+    system = system_with(topology, mp.forces.PythonForce(function, name="pull"))
     return system
 
 
 def build(n=5, seed=3, threads=1):
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(n).normal(0.0, 3.0, (n, 3)), mass=1.0, friction=0.5)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
-    return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=seed), threads)
+    return mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0])),
+                         mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=seed), threads)  # fmt: skip
 
 
 def make(directory, *, checkpoint=None, seed=3):

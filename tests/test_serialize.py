@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -40,9 +40,7 @@ BUILDERS = {case.name: case.build for case in _contract()} | {"a function": pyth
 
 
 def system_of(topology, *forces):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     return system
 
 

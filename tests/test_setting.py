@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -19,10 +19,7 @@ def beads(n=1, friction=2.0, mass=1.0):
 
 
 def running(handle, integrator, *forces):
-    system = mp.System(handle.topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, integrator, threads=1)
+    return mp.Context(system_with(handle.topology, *forces), integrator, threads=1)
 
 
 # Everything that keeps something made of timestep or temperature, for each letter ---------------------------------
@@ -47,8 +44,7 @@ def everything_with_velocities():
     topology.add_rod(along + 90.0, frame, 4.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0], friction=1.0)
     on_sphere = [[7.0, 0.0, 0.0], [0.0, 7.0, 0.0]]
     topology.add_surface_points(mp.surfaces.Sphere(7.0), on_sphere, mass=1.0, friction=0.3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 2.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, 2.0))
     return system
 
 
@@ -60,8 +56,7 @@ def everything_without_velocities():
     q = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
     topology.add_rigid_bodies(rng.normal(size=(4, 3)), q, mass=1.0, inertia=[1.0, 1.0, 1.0],
                               friction=a @ a.T + np.eye(6))  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(plain, 0.3, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(plain, 0.3, [0.0, 0.0, 0.0]))
     return system
 
 

@@ -8,7 +8,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -44,9 +44,8 @@ def everything(word="J B A G O G A B J", **integrator):
                                 name="bodies")  # fmt: skip
     x, q = mp.rods.uniform(5, 2.0, curvature=[0.0, 0.05, 0.02])
     t.add_rod(x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod")
-    system = mp.System(t)
-    system.add_force(F.HarmonicBonds([beads.beads[:2], beads.beads[1:3]], 3.0, 2.0))
-    system.add_force(F.MembraneEdgeSprings(m, 0.3, 3.0))
+    system = system_with(t, F.HarmonicBonds([beads.beads[:2], beads.beads[1:3]], 3.0, 2.0),
+                         F.MembraneEdgeSprings(m, 0.3, 3.0))  # fmt: skip
     ends = [balls.beads[0], points.beads[0]]
     system.add_force(F.Links(bodies.sites([[0, 0, 1.0]])[:2], ends, 0.2, 3.0, name="ropes"))
     links = system.add_force(F.Links([], [], stiffness=1.0, length=2.0, name="bridges"))
@@ -233,9 +232,8 @@ def push(x):
 def test_python_functions_are_given_again(tmp_path):
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(push, beads=beads, name="mine"))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.1), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.PythonForce(push, beads=beads, name="mine")),
+                               mp.VerletIntegrator(0.1), threads=1)  # fmt: skip
     recorded(simulation, tmp_path / "run.h5", velocities=True)
     simulation.step(2)
     simulation.close()
@@ -253,9 +251,8 @@ def test_python_functions_are_given_again(tmp_path):
 def test_a_run_without_a_document_goes_on_and_its_file_says_why(tmp_path):
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(Secret(push, beads=beads, name="mine"))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.1), threads=1)
+    simulation = mp.Simulation(system_with(topology, Secret(push, beads=beads, name="mine")),
+                               mp.VerletIntegrator(0.1), threads=1)  # fmt: skip
     recorder = recorded(simulation, tmp_path / "run.h5")
     simulation.step(4)
     simulation.close()

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -17,10 +17,7 @@ def quiet(make):
 
 
 def of(topology, *forces, integrator):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Simulation(system, integrator, threads=1)
+    return mp.Simulation(system_with(topology, *forces), integrator, threads=1)
 
 
 # Thermostats ------------------------------------------------------------------------------------------------------

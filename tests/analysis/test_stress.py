@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -92,9 +92,8 @@ def test_membranes_with_points_are_symmetric(rng):
     weights = rng.dirichlet(np.ones(3), 12)
     points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=weights, mass=1.0)
     anchor = topology.add_beads(rng.normal(0.0, 4.0, (12, 3)), mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.column_stack([points.beads, anchor.beads]), 3.0, 2.0))
-    system.add_force(mp.forces.MembraneTension(membrane, 0.7))
+    system = system_with(topology, mp.forces.HarmonicBonds(np.column_stack([points.beads, anchor.beads]), 3.0, 2.0),
+                         mp.forces.MembraneTension(membrane, 0.7))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     found = analysis.virial_stress(context, VOLUME)
@@ -137,9 +136,7 @@ def test_a_spring_that_turns_steadily():
     speed = np.sqrt(k * (length - 1.0) * (length / 2.0) / m)
     topology = mp.Topology()
     topology.add_beads([[-length / 2, 0, 0], [length / 2, 0, 0]], mass=m)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], k, 1.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicBonds([[0, 1]], k, 1.0)), mp.VerletIntegrator(1e-3))
     context.set_velocities([[0.0, -speed, 0], [0.0, speed, 0]])
     found = analysis.virial_stress(context, VOLUME)
     assert np.trace(found.total) == pytest.approx(0.0, abs=1e-15)
@@ -189,9 +186,8 @@ def test_a_trap_over_whole_periods():
     dt = 2.0 * np.sin(np.pi / steps) / omega
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.5, -2.0]], mass=m)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.VerletIntegrator(dt))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0])),
+                         mp.VerletIntegrator(dt))  # fmt: skip
     context.set_velocities([[0.3, -1.0, 0.2]])
     forces, kinetic = [], []
     for _ in range(steps):
@@ -210,9 +206,8 @@ def test_an_ideal_gas_in_a_trap():
     n, kT, k = 400, 4.0, 0.1
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(5).normal(0.0, np.sqrt(kT / k), (n, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
-    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.5, kT=kT, seed=2))
+    simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0])),
+                               mp.SplittingIntegrator("BAOAB", 0.5, kT=kT, seed=2))  # fmt: skip
     simulation.context.set_velocities_to_temperature(kT=kT, seed=3)
     looks = []
     for _ in range(250):
@@ -294,9 +289,8 @@ def test_tension_of_a_frame():
     topology = mp.Topology()
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(9, 8, 2.0), vertex_mass=0.5)
     gas = topology.add_beads(np.random.default_rng(1).normal(size=(30, 3)), mass=2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneTension(sheet, 0.3))
-    system.add_force(mp.forces.HarmonicTrap(gas, [0.0, 0.0, 5.0], [0.0, 0.0, 0.0], name="across"))
+    system = system_with(topology, mp.forces.MembraneTension(sheet, 0.3),
+                         mp.forces.HarmonicTrap(gas, [0.0, 0.0, 5.0], [0.0, 0.0, 0.0], name="across"))  # fmt: skip
     context = mp.Context(system, mp.VerletIntegrator(1e-3))
     context.set_velocities_to_temperature(kT=1.0, seed=3)
     v = context.get_state(velocities=True).velocities
@@ -371,9 +365,8 @@ def test_tension_of_a_box_is_the_one_imposed():
     mesh = mp.TriangleMesh.flat_sheet(6, 6, 1.0, periodic=True)
     topology = mp.Topology()
     patch = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(patch, 20.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(patch, 100.0))
+    system = system_with(topology, mp.forces.MembraneBending(patch, 20.0), mp.forces.MembraneEdgeSprings(patch, 100.0),
+                         box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.BoxArea(tension=tension, rate=4.0, step=0.04))
     simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=3), threads=1)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=4)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy import integrate
 
 import medyanpy as mp
@@ -85,8 +86,7 @@ def pentagon(seed=1, tension=0.03, rate=2.0):
     x, faces = PENTAGON + 1000.0 * apart * [1.0, 0.0, 0.0], [[0, 1, 2], [0, 2, 3], [0, 3, 4]] + 5 * apart
     mesh = mp.TriangleMesh(x.reshape(-1, 3), faces.reshape(-1, 3))
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1e30, name="sheet")
-    system = mp.System(topology)
-    system.add_force(forces.MembraneTension(sheet, tension, name="tension"))
+    system = system_with(topology, forces.MembraneTension(sheet, tension, name="tension"))
     system.add_jump(jumps.EdgeFlips(sheet, rate, every=2, name="jump"))
     return simulation_of(topology, system, seed)
 
@@ -305,9 +305,8 @@ def twirled(seed):
     topology = mp.Topology()
     nodes, frames = mp.rods.uniform(5, 1.0)
     rod = topology.add_rod(nodes, frames, 1.0, 1.0, [1.0, 1.0, 1.5], 1.0, rotational_friction=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.RodElasticity(rod, 20.0, 15.0, 5.0, 4.0))
-    system.add_force(forces.RodLoad(rod, "end", [0.0, 0, 0], couple=[0.0, 0.0, 1.0], name="motor"))
+    system = system_with(topology, forces.RodElasticity(rod, 20.0, 15.0, 5.0, 4.0),
+                         forces.RodLoad(rod, "end", [0.0, 0, 0], couple=[0.0, 0.0, 1.0], name="motor"))  # fmt: skip
     return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=KT, seed=seed), threads=1)
 
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -600,8 +600,7 @@ def test_membranes_that_close_through_the_box_enclose_nothing(scenes):
 def two_beads(force, box=(20.0, 20.0, 20.0)):
     topology = mp.Topology()
     topology.add_beads([[0.0, 0.0, 0.0], [8.0, 0.0, 0.0], [0.0, 8.0, 0.0]], mass=1e-9, friction=1e-5)
-    system = mp.System(topology, box=box)
-    system.add_force(force)
+    system = system_with(topology, force, box=box)
     return system
 
 
@@ -671,9 +670,7 @@ def test_terms_longer_than_half_of_the_box_are_refused(name):
     refuses(mp.ParameterError, message, mp.Context, system, integrator)
     if system.topology.membranes:
         return
-    wide = mp.System(system.topology, box=tuple(side and 40.0 for side in system.box))
-    for force in system.forces:
-        wide.add_force(force)
+    wide = system_with(system.topology, *system.forces, box=tuple(side and 40.0 for side in system.box))
     simulation = mp.Simulation(wide, mp.BAGOGABIntegrator(1e-9, kT=4.14, seed=1), threads=1)
     context = simulation.context
     for box in (system.box, tuple(side and 29.9 for side in system.box)):
@@ -738,8 +735,7 @@ def test_a_barostat_stops_at_twice_the_longest_link():
     rng = np.random.default_rng(1)
     topology = mp.Topology()
     topology.add_beads(rng.uniform(0.0, 20.0, (5, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology, box=(20.0, 20.0, 20.0))
-    system.add_force(F.Links([0], [1], 1e-6, 6.0))
+    system = system_with(topology, F.Links([0], [1], 1e-6, 6.0), box=(20.0, 20.0, 20.0))
     system.add_jump(mp.jumps.BoxArea(pressure=1.0, rate=1e3, step=0.05))
     context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 1e-3, kT=1.0, seed=1), threads=1)
     least = 20.0

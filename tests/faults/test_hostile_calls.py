@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -261,9 +261,7 @@ ON_SITES = {
 
 
 def with_force(scene, force):
-    system = mp.System(scene.topology)
-    system.add_force(force)
-    return mp.Context(system, mp.VerletIntegrator(1e-3))
+    return mp.Context(system_with(scene.topology, force), mp.VerletIntegrator(1e-3))
 
 
 @pytest.mark.parametrize("force", ON_SITES)

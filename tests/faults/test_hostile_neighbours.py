@@ -14,7 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools import outputs
@@ -216,9 +216,8 @@ def test_what_a_function_does_at_its_first_call_is_not_lost(mistake, call):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(8.0, 1), 1.0, 0.5)
     points = topology.add_intriangle_points(membrane, 5, mass=1.0, friction=0.3, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonMembraneField(points, field, replay=False))
-    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.PythonMembraneField(points, field, replay=False)),
+                               mp.BAGOGABIntegrator(1e-3, kT=1.0), threads=1)  # fmt: skip
     with pytest.raises(mp.MedyanError):
         simulation.step(8)
     before = simulation.current_step
@@ -298,9 +297,8 @@ def test_towers_of_powers_are_refused_before_they_take_memory(tower):
 
     def start(text):
         simulation = beads()
-        system = mp.System(simulation.topology)
-        system.add_force(mp.forces.ExternalField(simulation.topology.handles[0], text))
-        mp.Context(system, mp.VerletIntegrator(1e-60), threads=1)
+        mp.Context(system_with(simulation.topology, mp.forces.ExternalField(simulation.topology.handles[0], text)),
+                   mp.VerletIntegrator(1e-60), threads=1)  # fmt: skip
 
     refuses(mp.ParameterError, "operations with its derivatives", start, TOWERS[tower])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 120_000  # kB

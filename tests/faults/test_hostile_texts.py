@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.surfaces.expressions import MAX_LENGTH
@@ -24,9 +25,7 @@ def field(text, **numbers):
 
 def look(text):
     topology, force = field(text)
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.VerletIntegrator(1e-9))
+    context = mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-9))
     return context, context.get_state(energy=True, forces=True)
 
 
@@ -75,9 +74,8 @@ def test_operators_bind_as_in_python():
     for text in texts:
         expected = eval(text.replace("\n", " "), {"x": x, "y": y, "z": z})
         topology, _ = field("x")
-        system = mp.System(topology)
-        system.add_force(mp.forces.ExternalField([0], text))
-        found = mp.Context(system, mp.VerletIntegrator(1e-6)).get_state(energy=True).potential_energy
+        found = mp.Context(system_with(topology, mp.forces.ExternalField([0], text)),
+                           mp.VerletIntegrator(1e-6)).get_state(energy=True).potential_energy  # fmt: skip
         assert found == pytest.approx(expected, rel=1e-14), text
 
 

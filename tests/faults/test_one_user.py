@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -171,10 +171,9 @@ def large(threads=2):
     beads = topology.add_beads(np.random.default_rng(1).normal(0, 9, (1000, 3)), mass=1.0, friction=0.5)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(20.0, 2), 1.0, 0.5)
     points = topology.add_intriangle_points(membrane, 200, mass=1.0, friction=0.3, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
-    system.add_force(mp.forces.SoftSphere(beads, beads, 5.0, 1.0))
-    system.add_force(mp.forces.SoftCollisions([membrane, points], 10.0, [0.5, 0.5]))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0),
+                         mp.forces.SoftSphere(beads, beads, 5.0, 1.0),
+                         mp.forces.SoftCollisions([membrane, points], 10.0, [0.5, 0.5]))  # fmt: skip
     return mp.Context(system, mp.BAGOGABIntegrator(0.005, kT=1.0, seed=7), threads=threads)
 
 
@@ -294,9 +293,8 @@ def test_a_run_that_blew_up_is_back_at_the_step_that_failed_also_where_work_is_m
     for work in (False, True):
         topology = mp.Topology()
         bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0]))
-        simulation = mp.Simulation(system, mp.VerletIntegrator(2.0 * (1.0 + epsilon)), threads=1)
+        simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0])),
+                                   mp.VerletIntegrator(2.0 * (1.0 + epsilon)), threads=1)  # fmt: skip
         simulation.context.runaway = None
         simulation.report_work = work
         started = time.process_time()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -293,9 +293,8 @@ def test_a_sheet_in_a_small_box_is_not_torn():
     mesh = mp.TriangleMesh.flat_sheet(4, 4, 1.0, periodic=True)
     topology = mp.Topology()
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(FORCES.MembraneEdgeSprings(sheet, 16.0, length=1.0))
-    system.add_force(FORCES.HarmonicTrap(sheet, (0, 0, 8.0), (0, 0, 0)))
+    system = system_with(topology, FORCES.MembraneEdgeSprings(sheet, 16.0, length=1.0),
+                         FORCES.HarmonicTrap(sheet, (0, 0, 8.0), (0, 0, 0)), box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.BoxArea(tension=1.0, rate=12.0, step=0.1))
     context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0, seed=3), threads=1)
     refuses(mp.SimulationError, r"its edge to bead .* more than half of the box there", context.step, 120_000)
@@ -391,9 +390,7 @@ PAIRWISE = {
 def chain(*nodes, **options):
     topology = mp.Topology()
     f = topology.add_filaments([np.array(x, dtype=float) for x in nodes], node_mass=1.0, node_friction=0.5, **options)
-    system = mp.System(topology)
-    system.add_force(FORCES.FilamentBending(f, 5.0))
-    system.add_force(FORCES.SoftCollisions([f], 10.0, [0.5]))
+    system = system_with(topology, FORCES.FilamentBending(f, 5.0), FORCES.SoftCollisions([f], 10.0, [0.5]))
     return system
 
 
@@ -401,8 +398,7 @@ def three(make, distance):
     def system():
         topology = mp.Topology()
         beads = topology.add_beads(distance * np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), 1.0, 0.1)
-        out = mp.System(topology)
-        out.add_force(make(beads))
+        out = system_with(topology, make(beads))
         return out
 
     return system

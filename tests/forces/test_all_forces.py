@@ -3,6 +3,7 @@ asks for the pass over in-triangle points. Each force that is tested is a row.""
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import ForceCase
@@ -102,9 +103,7 @@ def scene():
 
 
 def context_of(topology, force):
-    system = mp.System(topology)
-    system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-6))
+    return mp.Context(system_with(topology, force), mp.SplittingIntegrator("BAGAB", 1e-6))
 
 
 NO, NO_PAIRS, NO_TRIPLES = np.empty(0, int), np.empty((0, 2), int), np.empty((0, 3), int)

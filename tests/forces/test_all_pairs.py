@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import WCA, Coulomb, LennardJones
@@ -11,9 +11,7 @@ EPSILON, SIGMA = 0.7, 1.9
 
 
 def look(topology, *forces, threads=1, energy=True):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     # Nothing moves: the timestep is one that atoms and numbers of any size bear.
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-15), threads=threads)
     return context.get_state(positions=True, forces=True, energy=energy)
@@ -212,7 +210,5 @@ def test_beads_in_one_place_end_the_run(kind):
     topology.add_beads([[50.0, 0, 0]], mass=1.0)
     twins = topology.add_beads([[1.0, 2, 3], [1.0, 2, 3]], mass=1.0, name="twins")
     force = Coulomb(twins, 1.0) if kind == "charges" else LennardJones(twins, twins, 1.0, 1.0)
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
+    context = mp.Context(system_with(topology, force), mp.SplittingIntegrator("BAB", 1e-3), threads=1)
     refuses(mp.SimulationError, rf"bead 1 \('twins', beads\), force {force.name}", context.step, 1)

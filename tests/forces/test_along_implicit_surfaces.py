@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq, fsolve
 
@@ -24,8 +24,7 @@ CUTOFF = 1.5
 def system_of(surface, x, make, **options):
     topology = mp.Topology()
     beads = topology.add_surface_points(surface, x, mass=1.0, friction=1.0, tolerance=1e-15)
-    system = mp.System(topology)
-    system.add_force(make(beads, **options))
+    system = system_with(topology, make(beads, **options))
     return system
 
 
@@ -542,9 +541,8 @@ def test_refusals():
     snakes = topology.add_surface_points(python, sphere.sample(5, 2), mass=1.0, name="snakes")
 
     def add(a, b):
-        system = mp.System(topology)
-        system.add_force(forces.SoftSphere(a, b, 1.0, 0.5, along_surface=True))
-        return mp.Context(system, mp.VerletIntegrator(0.01))
+        return mp.Context(system_with(topology, forces.SoftSphere(a, b, 1.0, 0.5, along_surface=True)),
+                          mp.VerletIntegrator(0.01))  # fmt: skip
 
     refused(lambda: add(walkers, others), r"'walkers'.*'others'.* live on different surfaces")
     refused(lambda: add(np.array([0, 1]), np.array([6, 7])), r"'walkers'.*'others'.* live on different surfaces")
@@ -562,20 +560,17 @@ def test_handles_with_the_same_surface():
     a = topology.add_surface_points(S.Torus(2.0, 0.5), x[:90], mass=1.0)
     topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
     b = topology.add_surface_points(S.Torus(2.0, 0.5), x[90:], mass=2.0)
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere([a, b], [a, b], 1.0, 1.0, along_surface=True))
+    system = system_with(topology, forces.SoftSphere([a, b], [a, b], 1.0, 1.0, along_surface=True))
     two = look(mp.Context(system, mp.VerletIntegrator(0.01), threads=1))
     one = look(context_of(S.Torus(2.0, 0.5), x, soft(1.0)))
     np.testing.assert_allclose(two.forces[[*a.beads, *b.beads]], one.forces, rtol=0.0, atol=1e-11)
     assert two.potential_energy == pytest.approx(one.potential_energy, rel=1e-12)
 
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(a, b, 1.0, 1.0, along_surface=True, exclusions=[[0, 91]]))
+    system = system_with(topology, forces.SoftSphere(a, b, 1.0, 1.0, along_surface=True, exclusions=[[0, 91]]))
     mixed = look(mp.Context(system, mp.VerletIntegrator(0.01), threads=1)).potential_energy
     parts = 0.0
     for own in (a, b):
-        system = mp.System(topology)
-        system.add_force(forces.SoftSphere(own, own, 1.0, 1.0, along_surface=True))
+        system = system_with(topology, forces.SoftSphere(own, own, 1.0, 1.0, along_surface=True))
         parts += look(mp.Context(system, mp.VerletIntegrator(0.01), threads=1)).potential_energy
     assert mixed + parts == pytest.approx(two.potential_energy, rel=0.01)
 
@@ -584,9 +579,8 @@ def test_rows_asleep_and_no_beads():
     x = S.Torus(2.0, 0.5).sample(50, seed=1)
     topology = mp.Topology()
     walkers = topology.add_surface_points(S.Torus(2.0, 0.5), x, mass=1.0, capacity=80)
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(walkers, walkers, 1.0, 1.0, along_surface=True))
-    context = mp.Context(system, mp.VerletIntegrator(0.01), threads=1)
+    context = mp.Context(system_with(topology, forces.SoftSphere(walkers, walkers, 1.0, 1.0, along_surface=True)),
+                         mp.VerletIntegrator(0.01), threads=1)  # fmt: skip
     alone = look(context_of(S.Torus(2.0, 0.5), x, soft(1.0)))
     assert look(context).potential_energy == alone.potential_energy
     with topology.edit():
@@ -610,8 +604,7 @@ def test_it_is_remembered():
     topology = mp.Topology()
     sphere = S.Sphere(1.0)
     walkers = topology.add_surface_points(sphere, sphere.sample(5, 1), mass=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.Ricker(walkers, walkers, 1.0, 0.5, along_surface=True))
+    system = system_with(topology, forces.Ricker(walkers, walkers, 1.0, 0.5, along_surface=True))
     again = pickle.loads(pickle.dumps(system))
     mine, theirs = (look(mp.Context(s, mp.VerletIntegrator(0.01), threads=1)) for s in (system, again))
     assert mine.potential_energy == theirs.potential_energy

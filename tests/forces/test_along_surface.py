@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy import stats
 
 import medyanpy as mp
@@ -27,9 +27,7 @@ def context_of(mesh, triangles, barycentric, force, *, fixed=False, word="BAGAB"
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=fixed)
     points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=barycentric, mass=1.0, **options)
-    system = mp.System(topology)
-    system.add_force(force(points))
-    return mp.Context(system, mp.SplittingIntegrator(word, timestep), threads=threads)
+    return mp.Context(system_with(topology, force(points)), mp.SplittingIntegrator(word, timestep), threads=threads)
 
 
 def look(mesh, triangles, barycentric, reach=FAR, **options):
@@ -268,8 +266,7 @@ def test_points_of_other_membranes_do_not_interact():
         for k in which:
             membrane = topology.add_membrane(mp.TriangleMesh.icosphere(5.0 + 0.3 * k, 2), vertex_mass=1.0)
             handles.append(topology.add_intriangle_points(membrane, 40, mass=1.0, seed=k))
-        system = mp.System(topology)
-        system.add_force(mp.forces.SoftSphere(handles, handles, 2.0, 3.0, along_surface=True))
+        system = system_with(topology, mp.forces.SoftSphere(handles, handles, 2.0, 3.0, along_surface=True))
         energies.append(mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy)
     assert energies[0] == pytest.approx(energies[1] + energies[2], rel=1e-14)
     assert min(energies) > 0.0
@@ -313,8 +310,7 @@ def test_what_lives_on_no_surface_is_refused(kind):
     with pytest.raises(mp.errors.TopologyError, match=r"SoftSphere: group_b: .* lives on no surface.*along_surface"):
         mp.forces.SoftSphere(h["points 1"], h[kind], 1.0, 1.0, along_surface=True)
     # By its number: when it is bound.
-    system = mp.System(topology)
-    system.add_force(mp.forces.SoftSphere(h["points 1"], h[kind].beads, 1.0, 1.0, along_surface=True))
+    system = system_with(topology, mp.forces.SoftSphere(h["points 1"], h[kind].beads, 1.0, 1.0, along_surface=True))
     refuses(mp.errors.TopologyError, "lives on no surface", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
@@ -326,8 +322,7 @@ def test_sites_are_refused():
 
 def test_groups_on_different_membranes_are_refused():
     topology, h = scene_of_errors()
-    system = mp.System(topology)
-    system.add_force(mp.forces.WCA(h["points 1"], h["points 2"], 1.0, 1.0, along_surface=True))
+    system = system_with(topology, mp.forces.WCA(h["points 1"], h["points 2"], 1.0, 1.0, along_surface=True))
     refuses(mp.errors.TopologyError, r"'cell 1', 'cell 2'.*no way leads", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
@@ -427,9 +422,8 @@ def in_motion(timestep, time, points, along=True):
                                                barycentric=[[0.3, 0.3, 0.4], [0.4, 0.3, 0.3]], mass=1.0)  # fmt: skip
     else:
         beads = topology.add_intriangle_points(membrane, points, mass=1.0, seed=4)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
-    system.add_force(mp.forces.Ricker(beads, beads, 0.3, 2.0, cutoff=7.0, along_surface=along))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0),
+                         mp.forces.Ricker(beads, beads, 0.3, 2.0, cutoff=7.0, along_surface=along))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", timestep), threads=1)
     v = rng.normal(0.0, 0.1 if points == 2 else 0.5, (len(mesh.vertices) + points, 3))
     context.set_velocities(v)

@@ -3,7 +3,7 @@ Forces: test_contract.py."""
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import AngleLinks, DirectionLinks
@@ -15,9 +15,7 @@ X = np.random.default_rng(8).normal(0.0, 10.0, (N, 3))
 def context_of(x, force, timestep=1e-3, threads=1, **inertia):
     topology = mp.Topology()
     topology.add_beads(x, **{"mass": 1.0, **inertia})
-    system = mp.System(topology)
-    system.add_force(force)
-    return mp.Context(system, mp.VerletIntegrator(timestep), threads=threads)
+    return mp.Context(system_with(topology, force), mp.VerletIntegrator(timestep), threads=threads)
 
 
 def evaluate(x, force):
@@ -345,8 +343,7 @@ def test_angles_on_bodies_offer_no_higher_derivatives():
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(X[:1], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
     topology.add_beads(X[1:3], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(AngleLinks(bodies.sites([[[1.0, 0.0, 0.0]]]), [1], [2], 1.0, 1.0, name="corner"))
+    system = system_with(topology, AngleLinks(bodies.sites([[[1.0, 0.0, 0.0]]]), [1], [2], 1.0, 1.0, name="corner"))
     context = mp.Context(system, mp.VerletIntegrator(1e-3))
     for ask in (context.hessian, lambda: context.third_derivative(np.zeros((3, 3)))):
         refuses(mp.ParameterError, "corner offers no", ask)

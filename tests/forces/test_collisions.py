@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import SoftCollisions
@@ -296,9 +296,7 @@ def look(topology, *forces, threads=1):
 
 
 def make_context(topology, *forces, threads=1, word=None, timestep=1e-3, **options):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     word = word or ("BAGAB" if topology.point_handles else "BAB")
     return mp.Context(system, mp.SplittingIntegrator(word, timestep, **options), threads=threads)
 

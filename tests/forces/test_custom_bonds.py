@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import CustomBonds, ExternalField, HarmonicBonds, LinkLengthPenalty
@@ -14,10 +14,8 @@ from medyanpy.forces import CustomBonds, ExternalField, HarmonicBonds, LinkLengt
 def context_of(x, *forces, threads=1, word="BAB", timestep=1e-3, **options):
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0)
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator(word, timestep, **options), threads=threads)
+    return mp.Context(system_with(topology, *forces),
+                      mp.SplittingIntegrator(word, timestep, **options), threads=threads)  # fmt: skip
 
 
 def look(x, *forces, threads=1, energy=True):
@@ -126,8 +124,7 @@ def test_documents_copies_and_words():
     assert repr(CustomBonds([[0, 1]], "r")) == "CustomBonds('r')"
     topology = mp.Topology()
     topology.add_beads(X, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
     expected = look(X, force)
     for again in (mp.deserialize(mp.serialize(system)).forces[0], pickle.loads(pickle.dumps(force)), copy.copy(force)):
         assert (again.name, again.group, again.energy) == ("quartic", 3, force.energy)

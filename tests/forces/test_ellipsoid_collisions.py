@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import orients, refuses
+from builders import orients, refuses, system_with
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
@@ -188,9 +188,8 @@ def single(axes, q, corners, thickness, form="soft", center=(0.0, 0.0, 0.0)):
         shape = topology.add_filament(50.0 * np.eye(3)[:2], node_mass=1.0, constrained=False)
     else:
         shape = topology.add_membrane(mp.TriangleMesh(50.0 * np.eye(3), [[0, 1, 2]]), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(body, shape, 3.0, axes, thickness, form=form))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=1)
+    context = mp.Context(system_with(topology, EllipsoidCollisions(body, shape, 3.0, axes, thickness, form=form)),
+                         mp.VerletIntegrator(1e-3), threads=1)  # fmt: skip
     x = context.get_state(positions=True).positions.copy()
     x[shape.beads] = corners
     context.set_positions(x)
@@ -304,8 +303,7 @@ def test_points_are_the_spheres_of_another_force(form):
         else:
             b = np.concatenate([np.full(12, 0.9), balls.radius])[:, None] * np.ones(3)
             force = EllipsoidRepulsion(bodies, [points, balls], 2.0, axes, b, form=form)
-        system = mp.System(topology)
-        system.add_force(force)
+        system = system_with(topology, force)
         states.append(look(system, word="BAGAB"))
     assert states[0].potential_energy == pytest.approx(states[1].potential_energy, rel=1e-11)
     for part in ("forces", "torques"):
@@ -373,9 +371,8 @@ def test_centre_on_a_shape():
             if shape is link
             else topology.add_membrane(mp.TriangleMesh(triangle, [[0, 1, 2]]), vertex_mass=1.0)
         )
-        system = mp.System(topology)
-        system.add_force(EllipsoidCollisions(body, other, 3.0, [1.0, 2.0, 3.0], 0.5))
-        context = mp.Context(system, mp.VerletIntegrator(0.01))
+        context = mp.Context(system_with(topology, EllipsoidCollisions(body, other, 3.0, [1.0, 2.0, 3.0], 0.5)),
+                             mp.VerletIntegrator(0.01))  # fmt: skip
         refuses(mp.SimulationError, "bead", context.step, 1)
 
 
@@ -387,9 +384,8 @@ def over_a_sheet(places, q=(0.8, 0.36, 0.48, 0.0), axes=(0.8, 1.1, 2.0)):
     topology = mp.Topology()
     body = topology.add_rigid_bodies([places[0]], [q], 1.0, [1.0, 1.0, 1.0])
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(6, 6, 3.0), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(body, sheet, 2.0, axes, 0.3))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=1)
+    context = mp.Context(system_with(topology, EllipsoidCollisions(body, sheet, 2.0, axes, 0.3)),
+                         mp.VerletIntegrator(1e-3), threads=1)  # fmt: skip
     x = context.get_state(positions=True).positions.copy()
     energies, forces = [], []
     for place in places:
@@ -454,8 +450,7 @@ def test_objects_add_up():
     body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
     lines = [[[-9.0, 0, z], [0.0, 0, z], [9.0, 0, z]] for z in (1.5, -1.5)]
     both = topology.add_filaments(lines, node_mass=1.0, constrained=False)
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(body, both, 2.0, [1.0, 1.0, 1.0], 0.5))
+    system = system_with(topology, EllipsoidCollisions(body, both, 2.0, [1.0, 1.0, 1.0], 0.5))
     assert look(system).potential_energy == pytest.approx(2.0 * 2.0 * 2.0**0.125, rel=1e-14)
 
 
@@ -479,8 +474,7 @@ def test_rings_are_tight():
                 if make == "ring"
                 else topology.add_membrane(mp.TriangleMesh(tube, faces), vertex_mass=1.0)
             )
-            system = mp.System(topology)
-            system.add_force(EllipsoidCollisions(ball, shape, 2.0, [a] * 3, thickness))
+            system = system_with(topology, EllipsoidCollisions(ball, shape, 2.0, [a] * 3, thickness))
             energies.append(look(system).potential_energy)
         alone = law(np.cos(np.pi / n) / (a + thickness), 2.0, "WCA")
         assert alone * (1 - 1e-9) < energies[0] < 2.0 * alone
@@ -631,9 +625,8 @@ def test_boltzmann_around_a_link():
     link = topology.add_filament(ends, node_mass=1.0, constrained=False, fixed_nodes=[0, 1])
     x = np.column_stack([rng.normal(size=n), np.zeros(n), rng.choice([-2.0, 2.0], n)])
     bodies = topology.add_rigid_bodies(x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(axes, 1.0), (1.0, 0.3))
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(bodies, link, 1.0, axes, 0.5))
-    system.add_force(mp.forces.HarmonicTrap(bodies, k, [0.0, 0.0, 0.0]))
+    system = system_with(topology, EllipsoidCollisions(bodies, link, 1.0, axes, 0.5),
+                         mp.forces.HarmonicTrap(bodies, k, [0.0, 0.0, 0.0]))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=3), threads=2)
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     context.step(1500)
@@ -713,8 +706,7 @@ def test_exclusions_of_what_is_tied():
     line = topology.add_filament([[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0,
                                  constrained=False)  # fmt: skip
     for exclusions, touches in ((None, True), ([[0, 2]], True), ([[0, 2], [3, 0], [0, 1], [0, 4]], False)):
-        system = mp.System(topology)
-        system.add_force(EllipsoidCollisions(body, line, 1.0, [0.5] * 3, 0.5, exclusions=exclusions))
+        system = system_with(topology, EllipsoidCollisions(body, line, 1.0, [0.5] * 3, 0.5, exclusions=exclusions))
         assert (look(system).potential_energy > 0.0) == touches
         topology = mp.Topology()
         body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import orients, refuses
+from builders import orients, refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -25,8 +25,7 @@ def two(x, q, axes, form="WCA", order=1):
     """State of two bodies at x with orientations q, in topology order or the other way round."""
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(x[::order], q[::order], 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 3.0, np.asarray(axes)[::order], form=form))
+    system = system_with(topology, EllipsoidRepulsion(bodies, bodies, 3.0, np.asarray(axes)[::order], form=form))
     return look(system)
 
 
@@ -145,8 +144,7 @@ def test_pairs_of_any_shape(form, ratio):
     origin = 100.0 * np.column_stack([np.arange(n), np.zeros(n), np.zeros(n)])
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(np.vstack([origin, origin + d]), q, 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 3.0, axes, form=form))
+    system = system_with(topology, EllipsoidRepulsion(bodies, bodies, 3.0, axes, form=form))
     state = look(system)
     x = state.positions
     # The places have lost digits.
@@ -279,9 +277,8 @@ def test_same_centre():
     assert np.abs(state.torques).max() < 1e-7
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(np.zeros((2, 3)), q, 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, [1.0, 2.0, 3.0]))
-    context = mp.Context(system, mp.VerletIntegrator(0.01))
+    context = mp.Context(system_with(topology, EllipsoidRepulsion(bodies, bodies, 1.0, [1.0, 2.0, 3.0])),
+                         mp.VerletIntegrator(0.01))  # fmt: skip
     refuses(mp.SimulationError, "bead", context.step, 1)
 
 
@@ -300,9 +297,8 @@ def fluid(n, h, word="BAB", threads=1, skin=None, form="WCA"):
     topology.add_beads([[50.0, 0, 0]], mass=1.0, friction=1.0)
     inertia = 0.2 * (np.sum(AXES**2) - AXES**2)
     bodies = topology.add_rigid_bodies(x - x.mean(axis=0), orients(rng, n), 1.0, inertia, (1.0, 1.0))
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin))
-    system.add_force(mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))
+    system = system_with(topology, EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin),
+                         mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4), threads=threads)
     with warnings.catch_warnings():
         # A start is all that is wanted; of a thousand bodies some still overlap after 50 iterations.
@@ -369,8 +365,7 @@ def test_numbers_set_during_a_run():
 def test_on_points():
     """Spheres at in-triangle points push the membrane; forces on ellipsoids alone ask for no pass of the points."""
     topology, force, _ = scene("soft")
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
     bodies = topology.handles[1]
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, name="alone"))
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
@@ -404,7 +399,6 @@ def test_refusals_of_groups():
         EllipsoidRepulsion(bodies, bodies.sites([AXES]), 1.0, AXES)
     with pytest.raises(mp.ParameterError, match="give semi_axes_b=, because semi_axes has 2 rows and group_b has 1"):
         EllipsoidRepulsion(bodies, balls, 1.0, np.ones((2, 3)))
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, [balls, bodies], 1.0, AXES))
+    system = system_with(topology, EllipsoidRepulsion(bodies, [balls, bodies], 1.0, AXES))
     with pytest.raises(mp.ParameterError, match=r"bead 2 of .* does not turn: its semi-axes must be equal, not \[0.5"):
         mp.Context(system, mp.VerletIntegrator(0.01))

@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from scipy.interpolate import CubicSpline
 
@@ -18,10 +18,8 @@ def beads_at(x):
 
 
 def context_of(topology, *forces, threads=1, word="BAB", timestep=1e-9, **options):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator(word, timestep, **options), threads=threads)
+    return mp.Context(system_with(topology, *forces),
+                      mp.SplittingIntegrator(word, timestep, **options), threads=threads)  # fmt: skip
 
 
 def look(topology, *forces, **options):

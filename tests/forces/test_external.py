@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import HarmonicTrap, UniformField
@@ -19,9 +19,7 @@ def scene():
 
 
 def look(topology, force, threads=1, energy=True):
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=threads)
+    context = mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-3), threads=threads)
     return context.get_state(positions=True, forces=True, energy=energy)
 
 
@@ -82,9 +80,8 @@ def test_a_body_falls_as_it_should():
 
 def test_a_moving_membrane_takes_over_the_force_on_its_points():
     topology, handles = scene()
-    system = mp.System(topology)
-    system.add_force(UniformField(handles["points"], [0.0, 0.0, 7.0]))
-    context = mp.Context(system, mp.VerletIntegrator(1e-6))
+    context = mp.Context(system_with(topology, UniformField(handles["points"], [0.0, 0.0, 7.0])),
+                         mp.VerletIntegrator(1e-6))  # fmt: skip
     context.step(1)
     state = context.get_state(velocities=True)
     momentum = state.velocities[handles["membrane"].beads].sum(axis=0)

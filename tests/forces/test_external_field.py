@@ -6,7 +6,7 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import ExternalField, HarmonicTrap
@@ -15,10 +15,7 @@ from medyanpy.forces import ExternalField, HarmonicTrap
 def context_of(x, *forces, threads=1):
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0)
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.VerletIntegrator(1e-3), threads=threads)
+    return mp.Context(system_with(topology, *forces), mp.VerletIntegrator(1e-3), threads=threads)
 
 
 def look(x, *forces, threads=1, energy=True):
@@ -143,8 +140,7 @@ def test_documents_copies_and_words():
     assert repr(ExternalField([0], "x")) == "ExternalField('x')"
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
     expected = look(x, force)
     for again in (mp.deserialize(mp.serialize(system)).forces[0], pickle.loads(pickle.dumps(force)), copy.copy(force)):
         assert (again.name, again.group, again.energy) == ("bowl", 3, force.energy)
@@ -166,9 +162,7 @@ def test_a_pendulum_has_the_period_of_its_elliptic_integral():
 
     topology = mp.Topology()
     topology.add_beads([[2.0, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(ExternalField([0], "g*(1 - cos(x))", g=1.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(topology, ExternalField([0], "g*(1 - cos(x))", g=1.0)), mp.VerletIntegrator(1e-3))
     period = 4.0 * ellipk(np.sin(1.0) ** 2)
     context.step(round(period / 1e-3))
     state = context.get_state(positions=True, velocities=True)
@@ -212,9 +206,8 @@ def test_a_bead_at_the_centre_of_a_container_runs(text):
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], mass=1e-9, friction=1e-5)
     for k in (2.0, [2.0, 0.0]):
-        system = mp.System(topology)
-        system.add_force(mp.forces.ExternalField(beads, text, k=k, R=5.0))
-        context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1), threads=1)
+        context = mp.Context(system_with(topology, mp.forces.ExternalField(beads, text, k=k, R=5.0)),
+                             mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1), threads=1)  # fmt: skip
         np.testing.assert_array_equal(context.get_state(forces=True).forces, np.zeros((2, 3)))
         assert np.isfinite(context.hessian().toarray()).all()
         assert np.isfinite(context.third_derivative(np.ones((2, 3)))).all()

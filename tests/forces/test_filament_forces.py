@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -26,10 +26,7 @@ def one(nodes, **options):
 
 
 def context_of(topology, *forces, threads=1, timestep=1e-3):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator("BAB", timestep), threads=threads)
+    return mp.Context(system_with(topology, *forces), mp.SplittingIntegrator("BAB", timestep), threads=threads)
 
 
 def energy_and_forces(topology, *forces, threads=1):

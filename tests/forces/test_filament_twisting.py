@@ -5,6 +5,7 @@ filaments: test_filament_batches.py."""
 
 import numpy as np
 import pytest
+from builders import system_with
 from medyanpy._kernels.core.derivatives import Contraction
 
 import medyanpy as mp
@@ -31,10 +32,7 @@ def one(nodes, directors="parallel", **options):
 
 
 def context_of(topology, *forces, threads=1, timestep=1e-3):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator("BAB", timestep), threads=threads)
+    return mp.Context(system_with(topology, *forces), mp.SplittingIntegrator("BAB", timestep), threads=threads)
 
 
 def energy_and_forces(topology, *forces, threads=1):

@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import HarmonicBonds, Links
@@ -51,8 +51,7 @@ def test_a_rope_pulls_and_does_not_push(distance, spring, rope):
     for one_sided, energy in ((False, spring), (True, rope)):
         topology = mp.Topology()
         beads = topology.add_beads([[0.0, 0, 0], [0.0, distance, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(Links(beads.beads[:1], beads.beads[1:], 2.0, 4.0, one_sided=one_sided))
+        system = system_with(topology, Links(beads.beads[:1], beads.beads[1:], 2.0, 4.0, one_sided=one_sided))
         state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True, energy=True)
         assert state.potential_energy == energy
         force = 2.0 * (distance - 4.0) if energy else 0.0
@@ -74,8 +73,7 @@ def test_a_bead_and_its_place_as_an_anchor_exert_nothing():
     topology = mp.Topology()
     topology.add_beads([[1.0, 2, 3]], mass=1.0)
     for length, one_sided, curvature in ((0.0, False, 3.0), (0.0, True, 3.0), (2.0, False, 0.0), (2.0, True, 0.0)):
-        system = mp.System(topology)
-        system.add_force(Links([0], mp.Sites.anchors([[1.0, 2, 3]]), 3.0, length, one_sided=one_sided))
+        system = system_with(topology, Links([0], mp.Sites.anchors([[1.0, 2, 3]]), 3.0, length, one_sided=one_sided))
         context = mp.Context(system, mp.VerletIntegrator(1e-3))
         assert (context.get_state(forces=True).forces == 0.0).all()
         assert (context.hessian().toarray() == curvature * np.eye(3)).all()
@@ -90,9 +88,8 @@ def test_springs_without_length_are_quadratic_however_short(size):
     k, a = rng.uniform(0.5, 2.0, 40), rng.normal(size=(80, 3))
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.arange(80).reshape(2, 40).T, k, 0.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicBonds(np.arange(80).reshape(2, 40).T, k, 0.0)),
+                         mp.VerletIntegrator(1e-3))  # fmt: skip
     expected = np.kron(np.kron([[1, -1], [-1, 1]], np.diag(k)), np.eye(3))
     np.testing.assert_allclose(context.hessian().toarray(), expected, rtol=1e-15, atol=0.0)
     assert (context.third_derivative(a) == 0.0).all()
@@ -355,8 +352,7 @@ def test_a_topology_that_is_gone_is_forgotten():
     links = Links([0], [1], 1.0)
     topology = mp.Topology()
     topology.add_beads(X[:2], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(links)
+    system = system_with(topology, links)
     mp.Context(system, mp.VerletIntegrator(1e-3))
     refuses(mp.TopologyError, "names bead 2", links.add, [0], [2])
     del topology, system
@@ -391,8 +387,6 @@ def test_hessian_of_a_bead_at_both_ends():
     topology.add_beads([[0.0, 0, 0], [4.0, 1.0, -2.0]], mass=1.0)
     matrices = []
     for force in (Links([0], mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]), 8.0), Links([0], [1], 2.0)):
-        system = mp.System(topology)
-        system.add_force(force)
-        matrices.append(mp.Context(system, mp.VerletIntegrator(1e-3)).hessian().toarray())
+        matrices.append(mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-3)).hessian().toarray())
     np.testing.assert_allclose(matrices[0], matrices[1], atol=1e-14)
     np.testing.assert_allclose(matrices[1], 2.0 * np.kron([[1, -1], [-1, 1]], np.eye(3)), atol=1e-14)

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from medyanpy._kernels.core.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
 
 import medyanpy as mp
@@ -367,9 +367,8 @@ def test_a_vertex_without_a_normal_in_the_projected_form():
     # A third of the area of the ring, whose weight does not change; found of a force that is the area alone.
     topology = mp.Topology()
     sheet = topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneTension(sheet, 2.0 * 3.0 * 0.5**2 / 3.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.MembraneTension(sheet, 2.0 * 3.0 * 0.5**2 / 3.0)),
+                         mp.VerletIntegrator(1e-6), threads=1)  # fmt: skip
 
     def gradient(s):
         context.set_positions(folded + s * a[beads])
@@ -414,9 +413,7 @@ def matrices(mesh, make):
     topology = mp.Topology()
     topology.add_beads([[40.0, 0.0, 0.0]], mass=1.0)
     force = make(topology.add_membrane(mesh, vertex_mass=1.0))
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    context = mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-6), threads=1)
     return context.hessian().toarray(), context.hessian(positive=True).toarray()
 
 

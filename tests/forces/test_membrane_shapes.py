@@ -7,7 +7,7 @@ Forces against differences of independent energies are in test_contract.py.
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces._stiffness import Start
@@ -167,9 +167,8 @@ def test_a_vesicle_in_a_solution_swells_until_its_tension_holds_the_pressure():
     mesh = mp.TriangleMesh.icosphere(20.0, 2)
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(F.MembraneTension(membrane, 0.5))
-    system.add_force(F.MembraneOsmoticPressure(membrane, 1.5 * 0.01 * mesh.volume, 0.01, kT=4.0))
+    system = system_with(topology, F.MembraneTension(membrane, 0.5),
+                         F.MembraneOsmoticPressure(membrane, 1.5 * 0.01 * mesh.volume, 0.01, kT=4.0))  # fmt: skip
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.01))
     assert simulation.minimize_energy(tolerance=1e-5).converged
     end = mesh.with_vertices(simulation.context.get_state(positions=True).positions)
@@ -189,9 +188,8 @@ def test_a_membrane_that_is_turned_inside_out_ends_the_run():
     mesh = mp.TriangleMesh.icosphere(20.0, 1)
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(F.MembraneOsmoticPressure(membrane, 100.0, 0.2, kT=4.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-9))
+    context = mp.Context(system_with(topology, F.MembraneOsmoticPressure(membrane, 100.0, 0.2, kT=4.0)),
+                         mp.VerletIntegrator(1e-9))  # fmt: skip
     context.set_positions(-mesh.vertices)
     refuses(mp.SimulationError, "MembraneOsmoticPressure", context.step, 1)
 
@@ -355,9 +353,8 @@ def test_beads_and_a_sphere_of_their_size_are_alike():
     topology = mp.Topology()
     ball = topology.add_balls([[1.0, 2.0, 0.5]], 8.0, mass=1.0)
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(F.MembraneAdhesion(membrane, ball, 0.3, 2.0, 0.4))
-    state = mp.Context(system, mp.VerletIntegrator(1e-12)).get_state(energy=True, forces=True)
+    state = mp.Context(system_with(topology, F.MembraneAdhesion(membrane, ball, 0.3, 2.0, 0.4)),
+                       mp.VerletIntegrator(1e-12)).get_state(energy=True, forces=True)  # fmt: skip
     assert state.potential_energy == pytest.approx(one[0][0], rel=1e-13)
     assert np.abs(state.forces[membrane.beads] - one[1]).max() < 1e-13
     assert np.abs(state.forces.sum(axis=0)).max() < 1e-12
@@ -388,9 +385,8 @@ def test_balls_asleep_are_nowhere():
     topology = mp.Topology()
     balls = topology.add_balls([[0.0, 0, 14.0], [0.0, 0, -14.0]], 3.0, mass=1.0, capacity=4)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 2), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(F.MembraneAdhesion(membrane, balls, 0.3, 2.0, 1.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-12))
+    context = mp.Context(system_with(topology, F.MembraneAdhesion(membrane, balls, 0.3, 2.0, 1.0)),
+                         mp.VerletIntegrator(1e-12))  # fmt: skip
     both = context.get_state(energy=True).potential_energy
     with topology.edit():
         balls.remove(balls.beads[:1])

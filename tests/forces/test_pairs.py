@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import WCA, SoftSphere
@@ -66,10 +66,8 @@ def wca_energy(x, pairs):
 
 
 def make_context(topology, *forces, threads=1, word="BAGAB", timestep=1e-3, **options):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator(word, timestep, **options), threads=threads)
+    return mp.Context(system_with(topology, *forces),
+                      mp.SplittingIntegrator(word, timestep, **options), threads=threads)  # fmt: skip
 
 
 def look(topology, force, threads=1, energy=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.testing.statistics import check_chi_square
@@ -37,8 +37,7 @@ def scene(mesh, c=0.1, *, fixed=False, springs=0.0, integrator=None, modulus=MOD
     if "triangles" not in places:
         places["seed"] = 2
     points = topology.add_intriangle_points(membrane, places.pop("n", None), mass=0.5, friction=0.5, **places)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PointCurvature(points, modulus, c, AREA))
+    system = system_with(topology, mp.forces.PointCurvature(points, modulus, c, AREA))
     if springs:
         system.add_force(mp.forces.MembraneEdgeSprings(membrane, springs))
     context = mp.Context(system, integrator or mp.SplittingIntegrator("BAGAB", 1e-3))
@@ -103,9 +102,8 @@ def test_directed_points_on_spheres_and_tubes():
             topology = mp.Topology()
             membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
             points = topology.add_intriangle_points(membrane, 400, mass=1.0, seed=2)
-            system = mp.System(topology)
-            system.add_force(mp.forces.DirectedPointCurvature(points, kappa, c, area, kT))
-            context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
+            context = mp.Context(system_with(topology, mp.forces.DirectedPointCurvature(points, kappa, c, area, kT)),
+                                 mp.SplittingIntegrator("BAGAB", 1e-3))  # fmt: skip
             errors.append(context.get_state(energy=True).potential_energy / (400 * expected) - 1.0)
         assert abs(errors[0]) < 0.03
         assert abs(errors[1]) < 0.4 * abs(errors[0])
@@ -115,8 +113,7 @@ def test_a_force_made_for_another_temperature():
     topology = mp.Topology()
     membrane = topology.add_membrane(lumpy(2), vertex_mass=1.0, vertex_friction=1.0)
     points = topology.add_intriangle_points(membrane, 9, mass=1.0, friction=1.0, seed=2)
-    system = mp.System(topology)
-    system.add_force(mp.forces.DirectedPointCurvature(points, 1.0, 0.1, 1.0, kT=2.0))
+    system = system_with(topology, mp.forces.DirectedPointCurvature(points, 1.0, 0.1, 1.0, kT=2.0))
     with pytest.warns(mp.ThermostatWarning, match="DirectedPointCurvature is made for kT = 2 pN nm"):
         mp.Context(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=1))
 
@@ -274,10 +271,9 @@ def test_a_sheet_bulges_to_the_side_of_the_curvature(c):
     membrane = topology.add_membrane(mesh.with_vertices(rough), vertex_mass=1.0)
     f = int(np.argmin(np.linalg.norm(mesh.vertices[mesh.faces].mean(axis=1) - mesh.vertices.mean(axis=0), axis=1)))
     point = topology.add_intriangle_points(membrane, triangles=[f], barycentric=[[1 / 3, 1 / 3, 1 / 3]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 80.0))
-    system.add_force(mp.forces.MembraneArea(membrane, 5.0, per_triangle=True))
-    system.add_force(mp.forces.PointCurvature(point, 300.0, c, 20.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 80.0),
+                         mp.forces.MembraneArea(membrane, 5.0, per_triangle=True),
+                         mp.forces.PointCurvature(point, 300.0, c, 20.0))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAGAB", 1e-3))
     before = simulation.context.get_state(energy=True).energies["PointCurvature"]
     # It ends where a vertex is the best place: slopes turn there.

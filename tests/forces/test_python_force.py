@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import HarmonicTrap, PythonForce
@@ -30,10 +30,7 @@ def scene():
 
 
 def make_context(*forces, threads=1, timestep=1e-2):
-    system = mp.System(scene())
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.VerletIntegrator(timestep), threads=threads)
+    return mp.Context(system_with(scene(), *forces), mp.VerletIntegrator(timestep), threads=threads)
 
 
 def test_agrees_with_a_kernel():

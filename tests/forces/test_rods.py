@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -184,9 +184,8 @@ def test_a_joint_turned_by_almost_pi():
     q = [[1.0, 0, 0, 0], [np.cos(0.5 * turn), np.sin(0.5 * turn), 0.0, 0.0]]
     # As the third axis of the second node may not point backwards, it gets there later.
     rod = topology.add_rod([[0.0, 0, 0], [0.0, 0, 1.0]], [q[0], q[0]], 1.0, 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.RodElasticity(rod, 1e-12, 1e-12, (3.0, 1.0), 1.0))
-    context = mp.Context(system, mp.SplittingIntegrator("ABA", 1e-3), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.RodElasticity(rod, 1e-12, 1e-12, (3.0, 1.0), 1.0)),
+                         mp.SplittingIntegrator("ABA", 1e-3), threads=1)  # fmt: skip
     context.set_orientations(q)
     state = context.get_state(forces=True, energy=True)
     assert state.potential_energy == pytest.approx(8.0 * 3.0 * np.sin(0.25 * turn) ** 2, rel=1e-9)
@@ -273,8 +272,7 @@ def test_rods_collide_as_filaments_of_the_same_shape():
         else:
             rods = topology.add_filaments([x for x, _ in parts], 1.0, constrained=False)
             force = mp.forces.SoftCollisions(rods, 5.0, 0.6, neighbors=3)
-        system = mp.System(topology)
-        system.add_force(force)
+        system = system_with(topology, force)
         state = look(system)
         forces.append(state.forces)
         assert state.potential_energy > 0.1
@@ -297,8 +295,7 @@ def test_neighbors_that_do_not_touch_by_themselves():
     assert ours._neighbors == 7
     straight = mp.Topology()
     rod = straight.add_rod(*mp.rods.uniform(n, length), length, 1.0, [1.0, 1.0, 1.5])
-    system = mp.System(straight)
-    system.add_force(mp.forces.RodCollision(rod, 1.0, radius))
+    system = system_with(straight, mp.forces.RodCollision(rod, 1.0, radius))
     assert look(system).potential_energy == 0.0
 
 
@@ -311,8 +308,7 @@ def test_every_pair_of_kinds_of_shapes():
     for pair in itertools.combinations((ball, sheet, rod), 2):
         if rod not in pair:
             continue
-        system = mp.System(topology)
-        system.add_force(mp.forces.SoftCollisions(list(pair), 1.0, 0.5))
+        system = system_with(topology, mp.forces.SoftCollisions(list(pair), 1.0, 0.5))
         forces = look(system).forces
         assert np.abs(forces[rod.beads]).max() > 1e-3
         np.testing.assert_allclose(forces.sum(axis=0), 0.0, atol=1e-14)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -273,8 +274,7 @@ def test_alone_it_is_what_it_was():
         for fluid in (False, True):
             topology = mp.Topology()
             ball = topology.add_balls([[0, 0, 0]], 1.0, mass=1.0, friction=2.0)
-            system = mp.System(topology)
-            system.add_force(forces.HarmonicTrap(ball, 1.0, (0, 0, 0.3)))
+            system = system_with(topology, forces.HarmonicTrap(ball, 1.0, (0, 0, 0.3)))
             if fluid:
                 system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, ball))
             fresh = mp.deserialize(mp.serialize(integrator))
@@ -315,8 +315,7 @@ def test_a_pair_and_a_ring_sediment():
     def speeds(x, force):
         topology = mp.Topology()
         balls = topology.add_balls(x, 1.0, mass=1.0, friction=6 * np.pi * ETA)
-        system = mp.System(topology)
-        system.add_force(forces.UniformField(balls, force))
+        system = system_with(topology, forces.UniformField(balls, force))
         system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, balls))
         h = 1e-3
         context = mp.Context(system, mp.BrownianIntegrator(h, kT=1e-30, seed=1))

@@ -16,6 +16,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, statistical_inefficiency
@@ -100,9 +101,8 @@ class FrozenMesh:
         triangles, weights = canonical_places(mesh, n)
         self.points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=weights, mass=1.0,
                                                      friction=friction)  # fmt: skip
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(self.points, -FIELD))
-        self.context = mp.Context(system, integrator, threads=1)
+        self.context = mp.Context(system_with(topology, mp.forces.UniformField(self.points, -FIELD)),
+                                  integrator, threads=1)  # fmt: skip
         self.context.set_velocities_to_temperature(kT=1.0, seed=52)
 
     def look(self):
@@ -185,9 +185,8 @@ def test_energy_errors_of_canonical_meshes_with_points_obey_the_same_identities(
     membrane = topology.add_membrane(mesh, vertex_mass=vertex_mass)
     points = topology.add_intriangle_points(membrane, triangles=triangles.ravel(),
                                             barycentric=rng.dirichlet([1, 1, 1], copies * n), mass=1.0)  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(membrane, stiffness, homes))
-    system.add_force(mp.forces.UniformField(points, -field * FIELD))
+    system = system_with(topology, mp.forces.HarmonicTrap(membrane, stiffness, homes),
+                         mp.forces.UniformField(points, -field * FIELD))  # fmt: skip
     context = mp.Context(system, mp.VerletIntegrator(timestep), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=54)
 

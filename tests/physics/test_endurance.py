@@ -6,6 +6,7 @@ words and timesteps. False alarms: 1e-6 for each check.
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools import quaternions
@@ -29,12 +30,9 @@ def vesicle(word, timestep, **thermal):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 2), vertex_mass=4.0, vertex_friction=2.0)
     points = topology.add_intriangle_points(membrane, 300, mass=1.0, friction=1.0, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 20.0))
-    system.add_force(mp.forces.MembraneArea(membrane, 20.0))
-    system.add_force(mp.forces.MembraneVolume(membrane, 2.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
-    system.add_force(mp.forces.SoftSphere(points, points, stiffness=10.0, diameter=1.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 20.0), mp.forces.MembraneArea(membrane, 20.0),
+                         mp.forces.MembraneVolume(membrane, 2.0), mp.forces.MembraneEdgeSprings(membrane, 20.0),
+                         mp.forces.SoftSphere(points, points, stiffness=10.0, diameter=1.0))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, timestep, seed=7, **thermal), threads=1)
     simulation.minimize_energy(tolerance=0.1)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=8)

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
@@ -128,9 +128,8 @@ def test_time_reversal_of_a_long_filament(closed):
     nodes = ring(rng, 400) if closed else chain(rng, 400, 0.2)
     filament = topology.add_filament(nodes, rng.uniform(0.5, 2.0, 400), closed=closed, tolerance=2e-14,
                                      fixed_nodes=[0, 200])  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(filament, 0.01, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.VerletIntegrator(0.02))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(filament, 0.01, [0.0, 0.0, 0.0])),
+                         mp.VerletIntegrator(0.02))  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     reversed_back(context, 150)
 
@@ -205,9 +204,8 @@ def test_a_hanging_chain_is_pulled_at_its_fixed_end_alone():
     topology = mp.Topology()
     bob = np.array([[0.0, 0.0, 0.0], [length * np.sin(theta), 0.0, -length * np.cos(theta)]])
     filament = topology.add_filament(bob, [1.0, 0.7], fixed_nodes=[0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.UniformField(filament, [0.0, 0.0, -0.7 * g]))
-    context = mp.Context(system, mp.VerletIntegrator(h))
+    context = mp.Context(system_with(topology, mp.forces.UniformField(filament, [0.0, 0.0, -0.7 * g])),
+                         mp.VerletIntegrator(h))  # fmt: skip
     period = 4.0 * np.sqrt(length / g) * ellipk(np.sin(theta / 2.0) ** 2)
     context.step(int(period / 4.0 / h) - 3)
     before = look(context)
@@ -319,9 +317,8 @@ def test_worm_like_chains_with_fixman_are_those_of_the_textbook():
     topology = mp.Topology()
     mass = np.tile(np.linspace(0.5, 2.0, links + 1), n)
     filaments = topology.add_filaments(list(np.stack(chain, axis=1)), mass, 2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.FilamentBending(filaments, a))
-    system.add_force(mp.forces.FixmanPotential(filaments, kT=1.0))
+    system = system_with(topology, mp.forces.FilamentBending(filaments, a),
+                         mp.forces.FixmanPotential(filaments, kT=1.0))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=10), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=11)
     cosines, squares = [], []
@@ -503,8 +500,7 @@ def all_kinds():
     topology.add_filaments(nodes, rng.uniform(0.5, 2.0, 289), rng.uniform(0.0, 1.0, 289))
     topology.add_filaments([ring(rng, 3), ring(rng, 12)], 2.0, 0.1, closed=True, fixed_nodes=[3, 8])
     topology.add_filaments([LINE], 1.0, 0.2, constrained=False, name="loose")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(list(topology.handles), 0.2, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(list(topology.handles), 0.2, [0.0, 0.0, 0.0]))
     return system
 
 
@@ -605,9 +601,8 @@ def test_minimisation_keeps_lengths_and_fixed_nodes():
     nodes = np.cumsum(np.random.default_rng(1).normal(size=(20, 3)), axis=0)
     topology = mp.Topology()
     filaments = topology.add_filaments([nodes, nodes + [5.0, 0, 0], nodes[:4]], 1.0, fixed_nodes=[0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(filaments, [0.1, 1.0, 1.0], [0.0, 0, 0]))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.01))
+    simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(filaments, [0.1, 1.0, 1.0], [0.0, 0, 0])),
+                               mp.VerletIntegrator(0.01))  # fmt: skip
     before = simulation.context.get_state(positions=True, energy=True)
     assert simulation.minimize_energy(1e-4) <= 1e-4
     after = simulation.context.get_state(positions=True, energy=True)

@@ -7,6 +7,7 @@ samples (`time_series`).
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, statistical_inefficiency
@@ -37,8 +38,7 @@ def oscillator(word, timestep, looks, kick=None):
     """x² of one bead in a well of frequency 1."""
     topology = mp.Topology()
     bead = topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=0.7)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
     x, context = run(system, word, timestep, looks, 2, lambda state: state.positions[0], kick=kick)
     return (x**2).mean(axis=1), context.get_state()
 
@@ -88,8 +88,7 @@ def octahedron_in_traps(stiffness, n):
     topology = mp.Topology()
     membrane = topology.add_membrane(OCTAHEDRON, vertex_mass=1.0, vertex_friction=0.5)
     topology.add_intriangle_points(membrane, n, mass=1.0, friction=0.5, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(membrane, stiffness, OCTAHEDRON.vertices))
+    system = system_with(topology, mp.forces.HarmonicTrap(membrane, stiffness, OCTAHEDRON.vertices))
     return system, membrane
 
 

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -117,9 +117,7 @@ def scene(makers, word, timestep, order=4, kT=0.3):
     topology = mp.Topology()
     sites, own = zip(*(make(topology, rng) for make in makers), strict=True)
     every = mp.Sites.concatenate(list(sites))
-    system = mp.System(topology)
-    for force in itertools.chain(*own):
-        system.add_force(force)
+    system = system_with(topology, *itertools.chain(*own))
     anchors = mp.Sites.anchors(rng.normal(0.0, 3.0, (len(every), 3)))
     system.add_force(forces.Links(every, anchors, 0.4, 2.0, name="to space"))
     if len(makers) > 1:
@@ -286,9 +284,8 @@ def points_in_a_field(timestep, order):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, 2000, mass=1.0, seed=3)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(points, [0.0, 0.0, -2.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("BAGAB", timestep, order=order), threads=1)
+    context = mp.Context(system_with(topology, forces.UniformField(points, [0.0, 0.0, -2.0])),
+                         mp.SplittingIntegrator("BAGAB", timestep, order=order), threads=1)  # fmt: skip
 
     def energies():
         state = look(context)

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.integrate import quad, solve_bvp
 from scipy.optimize import brentq
 from scipy.special import ellipk
@@ -28,8 +28,7 @@ def make(nodes, orientations, length, stiffness, *loads, word="ABA", timestep=1e
     topology = mp.Topology()
     add = topology.add_rods if many else topology.add_rod
     rod = add(nodes, orientations, length, mass, inertia, **options)
-    system = mp.System(topology)
-    system.add_force(mp.forces.RodElasticity(rod, **stiffness, **(rest or {})))
+    system = system_with(topology, mp.forces.RodElasticity(rod, **stiffness, **(rest or {})))
     for load in loads:
         system.add_force(load(rod))
     integrator = integrator or mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=7)
@@ -446,9 +445,7 @@ def test_minimizing_finds_the_same_cantilever():
     n, l = 10, 0.6
     context, rod = make(*mp.rods.uniform(n, l), l, CANTILEVER, tip_force([0.3, 0.1, 0.0]), ends=("clamped", "free"))
     x, _q = equilibrium(context, rod)
-    system = mp.System(rod.topology)
-    for force in (mp.forces.RodElasticity(rod, **CANTILEVER), tip_force([0.3, 0.1, 0.0])(rod)):
-        system.add_force(force)
+    system = system_with(rod.topology, *(mp.forces.RodElasticity(rod, **CANTILEVER), tip_force([0.3, 0.1, 0.0])(rod)))
     simulation = mp.Simulation(system, mp.VerletIntegrator(1e-3))
     assert simulation.minimize_energy(1e-9) <= 1e-9
     np.testing.assert_allclose(simulation.context.get_state(positions=True).positions, x, atol=1e-6)

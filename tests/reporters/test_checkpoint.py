@@ -9,7 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -19,9 +19,8 @@ def make(threads=1, seed=1, n_points=600, timestep=1e-7, stiffness=0.01):
     topology = mp.Topology()
     vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
     topology.add_intriangle_points(vesicle, n_points, mass=4e-12, friction=4e-6, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=stiffness))
-    return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=threads)
+    return mp.Simulation(system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, stiffness=stiffness)),
+                         mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=threads)  # fmt: skip
 
 
 def content(simulation):
@@ -364,9 +363,7 @@ def test_where_things_start_and_how_the_integrator_was_made_do_not_matter(tmp_pa
         triangles, weights = [3, 70], [[0.2 + shift, 0.8 - shift, 0.0], [0.0, 0.5, 0.5]]
         topology.add_intriangle_points(vesicle, triangles=triangles, barycentric=weights, mass=1.0, friction=1.0)
         topology.add_beads([[shift, 0.0, 40.0]], mass=1.0, friction=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 1.0, 5.0))
-        return mp.Simulation(system, integrator)
+        return mp.Simulation(system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, 1.0, 5.0)), integrator)
 
     first = build(0.0, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=4))
     first.step(3)
@@ -385,9 +382,8 @@ def test_a_checkpoint_of_a_million_beads_takes_no_time(tmp_path):
 
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(1).normal(size=(1_000_000, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                               mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)  # fmt: skip
     took = []
     for _ in range(3):
         start = perf_counter()

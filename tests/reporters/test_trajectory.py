@@ -9,7 +9,7 @@ import textwrap
 import h5py
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
@@ -30,8 +30,7 @@ def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
     turns = np.random.default_rng(seed).normal(size=(5, 4))
     turns /= np.linalg.norm(turns, axis=1)[:, None]
     topology.add_rigid_bodies(np.zeros((5, 3)), turns, 1e-12, [2e-11, 2e-11, 4e-12], (1e-6, 1e-5), name="rods")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
     assert first.first_bead == 0
     return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=1)
 
@@ -432,9 +431,7 @@ def test_frames_of_other_links_are_not_appended(tmp_path, change, text):
     simulation.close()
     other = linked()
     old = other.system["filaments"]
-    system = mp.System(other.topology)
-    for force in other.system.forces:
-        system.add_force(force)
+    system = system_with(other.topology, *other.system.forces)
     system.add_jump(other.system["arms"])
     given = {"off_rate": 1.0, "on_rate": 3.0, "name": "filaments", "pool": 4} | change
     system.add_jump(mp.jumps.LinkBinding(old.links, old.a, **given))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -135,9 +135,8 @@ def test_plain_beads_in_a_trap():
     start = np.tile([1.0, -2.0, 0.5], (half, 1))
     beads = topology.add_beads(start, np.full(half, 1e-9), gamma[:half])
     balls = topology.add_balls(start, 1.0, 1e6, gamma[half:])
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap([beads, balls], k, [0.0, 0, 0]))
-    context = mp.Context(system, mp.BrownianIntegrator(h, kT=kT, seed=5), threads=2)
+    context = mp.Context(system_with(topology, forces.HarmonicTrap([beads, balls], k, [0.0, 0, 0])),
+                         mp.BrownianIntegrator(h, kT=kT, seed=5), threads=2)  # fmt: skip
     for steps, done in ((1, 1), (2, 3), (37, 40)):
         context.step(steps)
         x = look(context).positions
@@ -165,9 +164,7 @@ def mixture(threads, integrator=None):
     topology.add_membrane(mp.TriangleMesh.icosphere(12.0, 1), vertex_mass=1.0, vertex_friction=1.0, fixed=True,
                           name="wall")  # fmt: skip
     chain = topology.add_filament(np.arange(30)[:, None] * [1.0, 0, 0], 1.0, 2.0, constrained=False)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(vesicle, 3.0))
-    system.add_force(forces.FilamentStretching(chain, 5.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(vesicle, 3.0), forces.FilamentStretching(chain, 5.0))
     ends = a.sites([[0.0, 0, 1.0]])
     system.add_force(forces.Links(ends[:700], beads.beads, 0.5, 1.0))
     system.add_force(forces.Links(ends[700:1000], b.sites([[1.0, 0, 0]]), 0.5, 1.0, group=3, name="pairs"))

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.integrate import solve_ivp
 
 import medyanpy as mp
@@ -458,9 +458,7 @@ def test_same_bits():
 def test_minimisation_turns_bodies():
     topology = mp.Topology()
     handle = topology.add_rigid_bodies(np.zeros((8, 3)), turns(8), 1.0, (1.0, 2.0, 2.5))
-    system = mp.System(topology)
-    system.add_force(field(handle))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.01), threads=1)
+    simulation = mp.Simulation(system_with(topology, field(handle)), mp.VerletIntegrator(0.01), threads=1)
     simulation.minimize_energy(tolerance=1e-8)
     state = simulation.context.get_state(positions=True, energy=True)
     assert state.potential_energy == pytest.approx(-1.4 * 8, rel=1e-12)
@@ -476,10 +474,8 @@ def test_checkpoints_and_documents(tmp_path):
         a = topology.add_rigid_bodies(np.eye(3), turns(3), [1.0, 2.0, 3.0], (1.0, 2.0, 2.5), friction, name="a")
         b = topology.add_rigid_bodies(-np.eye(3), turns(3, 4), 1.0, turns(3, 5)[:, :3] ** 2 + 1.0, 0.5,
                                       rotation_parts=2, name="b")  # fmt: skip
-        system = mp.System(topology)
-        system.add_force(field(b))
-        system.add_force(forces.HarmonicTrap([free, a, b], 1.0, [0, 0, 0]))
-        return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=3), threads=1)
+        return mp.Simulation(system_with(topology, field(b), forces.HarmonicTrap([free, a, b], 1.0, [0, 0, 0])),
+                             mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=3), threads=1)  # fmt: skip
 
     s = simulation()
     s.context.set_velocities_to_temperature(kT=1.0, seed=1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import orients, refuses
+from builders import orients, refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -47,10 +47,8 @@ def tied(to, h, one_sided=False):
         "body": body.sites([[0.5, 0.4, 1.0]])[1],
     }
     arm, place = body.sites([[1.0, -2.0, 1.5]])[0], others[to]
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
-    system.add_force(forces.MembraneVolume(membrane, 5.0))
-    system.add_force(forces.Links(arm, place, 2.0, 3.0, one_sided=one_sided, name="tie"))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0), forces.MembraneVolume(membrane, 5.0),
+                         forces.Links(arm, place, 2.0, 3.0, one_sided=one_sided, name="tie"))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", h), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=3)
     return context, arm, place
