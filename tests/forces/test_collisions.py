@@ -665,7 +665,6 @@ def test_a_document_holds_all_of_it():
     (lambda h: SoftCollisions(h["balls"], 1.0, layers=[1, 2]), r"layers must be one for all or have shape \(1,\)"),
     (lambda h: SoftCollisions(h["balls"], 1.0, self_avoiding="no"), r"self_avoiding\[0\] = 'no' but must be True"),
     (lambda h: SoftCollisions(h["balls"], 1.0, neighbors=0), "neighbors = 0 but must be a whole number >= 1"),
-    (lambda h: SoftCollisions(h["balls"], 1.0, skin=-0.1, name="mine"), "mine: skin = -0.1 but must be finite"),
 ])  # fmt: skip
 def test_numbers_outside_their_domain_are_refused(make, message):
     refuses(mp.ParameterError, message, make, scene()[1])

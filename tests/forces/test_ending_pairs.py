@@ -338,8 +338,6 @@ def test_longest_timesteps_are_those_of_the_well():
     (lambda b: LennardJones(b, b, 1.0, 1.0, switch=2.0), "switch = 2 nm, but without cutoff="),
     (lambda b: LennardJones(b, b, 1.0, 1.0, cutoff=2.0, switch=2.0), "switch = 2 nm but must be below the cutoff"),
     (lambda b: Ricker(b, b, 1.0, 1.0, switch=4.0), "switch = 4 nm but must be below the cutoff, 4 nm"),
-    (lambda b: Morse(b, b, 1.0, 0.0, 1.0), r"Morse: steepness = 0.0 but must be finite and > 0"),
-    (lambda b: Yukawa(b, b, 1.0, -1.0), r"screening_length = -1.0 but must be finite and > 0"),
     (lambda b: TabulatedPair(b, b, [0.0, 1, 2], [1.0, 1, 1]), "3 distances and 3 energies.*at least 4"),
     (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, 1, 1]), "4 distances and 3 energies"),
     (lambda b: TabulatedPair(b, b, [0.0, 1, 1, 3], [1.0, 1, 1, 0]), r"distances\[2\] = 1 nm but must be above"),

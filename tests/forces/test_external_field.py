@@ -1,7 +1,5 @@
 """ExternalField: expressions, their derivatives, parameters, and what is refused. Forces: test_contract.py too."""
 
-import copy
-import pickle
 
 import mpmath
 import numpy as np
@@ -115,38 +113,10 @@ def test_what_a_bead_gets_depends_on_it_alone(n):
             == 2.0 * whole.forces).all()  # fmt: skip
 
 
-def test_parameters_change_during_a_run():
-    x = np.array([[1.0, 2.0, 3.0], [2.0, 0.0, 1.0]])
-    force = ExternalField([1, 0], "k*x^2/2 + g*z", k=2.0, g=[1.0, 5.0])
-    assert force.changeable == ("k", "g")
-    assert force.parameters["g"].tolist() == [1.0, 5.0]
-    context = context_of(x, force)
-    np.testing.assert_array_equal(context.get_state(forces=True).forces, [[-2.0, 0, -5.0], [-4.0, 0, -1.0]])
-    force.set(k=[1.0, 3.0])
-    np.testing.assert_array_equal(context.get_state(forces=True).forces, [[-3.0, 0, -5.0], [-2.0, 0, -1.0]])
-    # What is nothing now may be something later.
-    force.set(k=0.0, g=0.0)
-    assert (context.get_state(forces=True).forces == 0.0).all()
-    force.set(g=2.0)
-    np.testing.assert_array_equal(context.get_state(forces=True).forces, [[0, 0, -2.0], [0, 0, -2.0]])
-    refuses(mp.ParameterError, "'name' cannot be set; k, g can", force.set, name=3.0)
-
-
-def test_documents_copies_and_words():
-    x = np.random.default_rng(1).normal(size=(3, 3))
-    force = ExternalField([0, 2], "k*(x^2 + y^2) - m*z", k=[1.0, 1.0 / 3.0], m=0.1, name="bowl", group=3)
-    force.set(m=0.7)
+def test_words():
+    force = ExternalField([0, 2], "k*(x^2 + y^2) - m*z", k=[1.0, 1.0 / 3.0], m=0.7)
     assert repr(force) == "ExternalField('k*(x^2 + y^2) - m*z', k=array of 2, m=0.7)"
     assert repr(ExternalField([0], "x")) == "ExternalField('x')"
-    topology = mp.Topology()
-    topology.add_beads(x, mass=1.0)
-    system = system_with(topology, force)
-    expected = look(x, force)
-    for again in (mp.deserialize(mp.serialize(system)).forces[0], pickle.loads(pickle.dumps(force)), copy.copy(force)):
-        assert (again.name, again.group, again.energy) == ("bowl", 3, force.energy)
-        state = look(x, again)
-        assert state.forces.tobytes() == expected.forces.tobytes()
-        assert state.potential_energy == expected.potential_energy
 
 
 def test_a_run_stops_where_the_energy_is_no_number():

@@ -301,7 +301,6 @@ def test_what_constraints_exclude_is_refused():
 @pytest.mark.parametrize(("arguments", "message"), [
     ({}, "give temperature= "),
     ({"temperature": 300.0, "kT": 4.0}, "give temperature= "),
-    ({"temperature": 0.0}, r"FixmanPotential: temperature = 0.0 but must be finite and > 0"),
 ])  # fmt: skip
 def test_bad_numbers_of_fixman(arguments, message):
     refuses(ParameterError, message, FixmanPotential, chains([4])[1], **arguments)

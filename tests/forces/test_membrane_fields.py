@@ -211,10 +211,6 @@ def test_bad_input():
     points = topology.add_intriangle_points(cell, 4, mass=1.0)
     with pytest.raises(mp.errors.TopologyError, match="MembraneField: points must be the handle of in-triangle points"):
         mp.forces.MembraneField(cell, np.zeros(12))
-    with pytest.raises(mp.errors.ParameterError, match=r"MembraneField: values .*\(12,\), not \(11,\)"):
-        mp.forces.MembraneField(points, np.zeros(11))
-    with pytest.raises(mp.errors.ParameterError, match=r"values\[3\]"):
-        mp.forces.MembraneField(points, [0.0, 1.0, 2.0, np.nan, *range(8)])
     refuses(mp.errors.ParameterError, "function must be callable, not 3", mp.forces.PythonMembraneField, points, 3)
 
 

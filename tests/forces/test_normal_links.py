@@ -8,7 +8,7 @@ from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import TopologyError
 from medyanpy.forces import Links, NormalLinks
 from medyanpy.testing import ForceCase, check_flips, check_force
 from medyanpy.testing.statistics import check_mean
@@ -245,7 +245,6 @@ def test_refusals():
     mean = mp.Sites.beads(points[:1]) + bodies.sites([[0, 0, 1.0]])[:1]
     with pytest.raises(TopologyError, match="direction 1 is asked at a site that is not a single bead"):
         NormalLinks(ends[0] + ends[0], ends[1] + ends[1], mean, 1.0)
-    refuses(ParameterError, "stiffness", NormalLinks, *ends, points[:1], -1.0)
     links = NormalLinks(*ends, points[:1], 1.0)
     refuses(TopologyError, "no in-triangle point", links.add, *ends, bodies.sites([[0, 0, 2.0]])[:1])
     assert len(links) == 1
