@@ -5,7 +5,7 @@ and wants a test here for each such place. Each test asserts what the user is to
 do), that it was that place that spoke, and that the simulation is usable afterwards.
 
 More on faults: what a PythonForce may do wrong (tests/forces/test_python_force.py), coincident beads
-(tests/forces/test_pairs.py), and how the last good state is found (tests/test_last_good_state.py).
+(tests/forces/test_pairs.py), and how the last good state is found (tests/engine/test_last_good_state.py).
 """
 
 import os

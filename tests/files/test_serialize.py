@@ -18,7 +18,7 @@ import medyanpy as mp
 
 def _contract():
     """The cases of the contract: every force of the package, on untidy data."""
-    path = Path(__file__).parent / "forces" / "test_contract.py"
+    path = Path(__file__).parents[1] / "forces" / "test_contract.py"
     spec = importlib.util.spec_from_file_location("contract_of_forces", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
