@@ -136,14 +136,9 @@ def print_all(threads, words):
 
 
 def ask(python, code, *words, isa=""):
-    done = subprocess.run(
-        [python, "-P", "-c", code, *words],
-        env={**os.environ, **({"MEDYANPY_ISA": isa} if isa else {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-    )
+    done = subprocess.run([python, "-P", "-c", code, *words],
+                          env={**os.environ, **({"MEDYANPY_ISA": isa} if isa else {})}, capture_output=True, text=True,
+                          check=False, cwd="/")  # fmt: skip
     if done.returncode:
         raise SystemExit(f"{python} {isa}: exit code {done.returncode}\n{done.stderr}")
     return json.loads(done.stdout)

@@ -6,6 +6,9 @@ import traceback
 
 import h5py
 import numpy as np
+import pytest
+
+import medyanpy as mp
 
 
 def orients(rng, n):
@@ -61,3 +64,17 @@ def assert_killed(function, *arguments):
     """Run a function in a fork of this process, which has to end it by SIGKILL."""
     _, status = os.waitpid(forked(function, *arguments), 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
+def refuses(error, phrase, call, /, *arguments, **options):
+    """Assert that a call raises an error with a phrase (a regular expression) in its message."""
+    with pytest.raises(error, match=phrase):
+        call(*arguments, **options)
+
+
+def system_with(topology, *forces, **options):
+    """Return a system of a topology with forces, added in this order."""
+    system = mp.System(topology, **options)
+    for force in forces:
+        system.add_force(force)
+    return system

@@ -96,10 +96,8 @@ def ramp_of_numbers(system):
     return {0: lambda simulation: simulation.reporters.append(mp.reporters.Ramp(course, steps=STEPS, every=3))}
 
 
-PARTS = {
-    "links": links, "flips": flips, "box": box, "creation": creation, "edits": edits, "set_box": set_box,
-    "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers,
-}  # fmt: skip
+PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "edits": edits, "set_box": set_box,
+         "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
 JUMPS = ("links", "flips", "box", "creation")
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pairs_of_jumps
 import pytest
+from builders import system_with
 from pairs_of_jumps import PAIRS
 
 import medyanpy as mp
@@ -49,12 +50,10 @@ def vesicle():
     topology = mp.Topology()
     topology.add_beads(rng.normal(0.0, 2.0, (18000, 3)), mass=1.0, friction=0.3, name="solvent")
     membrane = topology.add_membrane(sphere(20.0, 5), vertex_mass=1.0, vertex_friction=0.5)
-    points = topology.add_intriangle_points(
-        membrane, 6500, mass=rng.uniform(0.5, 1.0, 6500), friction=rng.uniform(0.0, 1.0, 6500), seed=3
-    )
+    points = topology.add_intriangle_points(membrane, 6500, mass=rng.uniform(0.5, 1.0, 6500),
+                                            friction=rng.uniform(0.0, 1.0, 6500), seed=3)  # fmt: skip
     topology.add_balls(rng.normal(0.0, 3.0, (50, 3)), 0.5, mass=2.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0))
     pairs = np.column_stack([points.beads[:2000], rng.choice(3000, 2000)])
     system.add_force(forces.HarmonicBonds(pairs, 0.1, 8.0, group=1))
     return system
@@ -64,8 +63,7 @@ def points_on_a_fixed_mesh():
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.torus(10.0, 4.0, 30, 15), vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, 6500, mass=1.0, friction=0.4, seed=2)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(points, [1.0, 2.0, 3.0]))
+    system = system_with(topology, forces.UniformField(points, [1.0, 2.0, 3.0]))
     return system
 
 
@@ -74,8 +72,7 @@ def free_beads():
     rng = np.random.default_rng(2)
     topology = mp.Topology()
     n = topology.add_beads(rng.normal(0.0, 5.0, (26000, 3)), mass=rng.uniform(1.0, 2.0, 26000), friction=0.2).beads
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicBonds(np.column_stack([n[:-1], n[1:]]), 1.0, 1.0))
+    system = system_with(topology, forces.HarmonicBonds(np.column_stack([n[:-1], n[1:]]), 1.0, 1.0))
     stiffness = rng.uniform(0.0, 1.0, len(n) - 2)
     system.add_force(forces.HarmonicBonds(np.column_stack([n[:-2], n[2:]]), stiffness, 2.0, group=1))
     return system
@@ -94,10 +91,9 @@ def fluid():
     topology = mp.Topology()
     beads = topology.add_beads(lattice(rng, 4500, 1.06), mass=rng.uniform(0.5, 2.0, 4500), friction=1.0)
     bonds = beads.beads.reshape(-1, 2)
-    system = mp.System(topology)
-    system.add_force(forces.WCA(beads, beads, 1.0, 1.0, exclusions=bonds, skin=0.15))
-    system.add_force(forces.HarmonicBonds(bonds, 0.05, 1.0, group=1))
-    system.add_force(forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0], group=1))
+    system = system_with(topology, forces.WCA(beads, beads, 1.0, 1.0, exclusions=bonds, skin=0.15),
+                         forces.HarmonicBonds(bonds, 0.05, 1.0, group=1),
+                         forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0], group=1))  # fmt: skip
     return system
 
 
@@ -123,11 +119,10 @@ def soft_spheres():
     balls = topology.add_balls(lattice(rng, 2000, 1.0), rng.uniform(0.4, 0.7, 2000), mass=1.0, friction=0.5)
     membrane = topology.add_membrane(sphere(7.0, 4), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 1500, mass=1.0, friction=0.2, seed=5)
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(balls, balls, 20.0, skin=0.1))
-    system.add_force(forces.SoftSphere(balls, points, 5.0, 1.2, group=1))
-    system.add_force(forces.Ricker(points, balls, 0.5, 1.0, cutoff=2.5, skin=0.1))
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.SoftSphere(balls, balls, 20.0, skin=0.1),
+                         forces.SoftSphere(balls, points, 5.0, 1.2, group=1),
+                         forces.Ricker(points, balls, 0.5, 1.0, cutoff=2.5, skin=0.1),
+                         forces.MembraneEdgeSprings(membrane, 30.0))  # fmt: skip
     return system
 
 
@@ -174,10 +169,9 @@ def fields_and_python():
     beads = topology.add_beads(rng.normal(0.0, 3.0, (9000, 3)), mass=1.0, friction=0.1)
     topology.add_beads(rng.normal(0.0, 3.0, (500, 3)), mass=1.0)
     some = rng.permutation(beads.beads)[:8500]
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(some, [1.0, 0.5, 0.2], rng.normal(size=(8500, 3))))
-    system.add_force(forces.UniformField(some, [0.1, 0.2, 0.3], group=1))
-    system.add_force(forces.PythonForce(quartic, group=1))
+    system = system_with(topology, forces.HarmonicTrap(some, [1.0, 0.5, 0.2], rng.normal(size=(8500, 3))),
+                         forces.UniformField(some, [0.1, 0.2, 0.3], group=1),
+                         forces.PythonForce(quartic, group=1))  # fmt: skip
     depth = rng.uniform(0.5, 1.0, 8500)
     written = "depth*cos(k*x)*exp(-y^2/9)/sqrt(1 + log(2 + z^2))"
     system.add_force(forces.ExternalField(some, written, depth=depth, k=2.0))
@@ -217,8 +211,7 @@ def links_that_come_and_go():
     beads = topology.add_beads(rng.normal(0.0, 4.0, (5000, 3)), mass=1.0, friction=0.3)
     membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.3)
     points = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0))
     n = beads.beads
     middles = sites.weighted(np.column_stack([n[0::2], n[1::2]]), np.tile([0.7, 0.3], (2500, 1)))
     system.add_force(forces.Links(middles, n[::-2], rng.uniform(0.5, 1.0, 2500), 1.0, name="links"))
@@ -253,8 +246,7 @@ def angles_that_come_and_go():
     chains = topology.add_filaments(list(nodes), node_mass=1.0, node_friction=0.5)
     membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.3)
     points = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
-    system = mp.System(topology)
-    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0))
 
     def somewhere(n):
         return chains.sites(rng.integers(0, 250, n), rng.integers(0, 11, n), rng.uniform(0.0, 1.0, n))
@@ -290,10 +282,8 @@ def chains_and_rings(rng, **options):
     topology = mp.Topology()
     for closed, counts in ((False, [*rng.integers(2, 40, 70), 601]), (True, [*rng.integers(3, 40, 50), 600])):
         n = int(sum(counts))
-        topology.add_filaments(
-            [nodes(m, closed) for m in counts], rng.uniform(0.5, 2.0, n), rng.uniform(0.0, 5.0, n), closed=closed,
-            fixed_nodes=np.cumsum(counts)[:9], **options,
-        )  # fmt: skip
+        topology.add_filaments([nodes(m, closed) for m in counts], rng.uniform(0.5, 2.0, n), rng.uniform(0.0, 5.0, n),
+                               closed=closed, fixed_nodes=np.cumsum(counts)[:9], **options)  # fmt: skip
     return topology
 
 
@@ -325,18 +315,16 @@ def shapes_that_collide():
     x *= rng.uniform(5.0, 9.0, (300, 1)) / np.linalg.norm(x, axis=1)[:, None]
     bodies = topology.add_rigid_bodies(x, q, 1.0, (0.5, 0.5, 0.2), (0.3, 0.5))
     axes = rng.uniform(0.3, 1.5, (300, 3))
-    system.add_force(
-        forces.EllipsoidCollisions(bodies, shapes, 2.0, axes, [0.3, 0.2, None, 0.25], form="soft", skin=0.15)
-    )
+    system.add_force(forces.EllipsoidCollisions(bodies, shapes, 2.0, axes, [0.3, 0.2, None, 0.25], form="soft",
+                                                skin=0.15))  # fmt: skip
     system.add_force(forces.MembraneEdgeSprings(membrane, 30.0, group=1))
     return system
 
 
 def twistable_filaments():
     """With all that acts on them inside."""
-    topology = chains_and_rings(
-        np.random.default_rng(17), directors="parallel", director_mass=0.7, director_friction=0.4
-    )
+    topology = chains_and_rings(np.random.default_rng(17), directors="parallel", director_mass=0.7,
+                                director_friction=0.4)  # fmt: skip
     system = mp.System(topology)
     for handle in topology.handles:
         if isinstance(handle, mp.topology.Filaments):
@@ -368,8 +356,7 @@ def beads_on_surfaces():
         topology.add_surface_points(surface, places, rng.uniform(1.0, 2.0, len(places)), 0.3 * i)
         for i, (surface, places) in enumerate(places_on_surfaces())
     ]
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(handles[0], handles[0], 2.0, 0.6, skin=0.2))
+    system = system_with(topology, forces.SoftSphere(handles[0], handles[0], 2.0, 0.6, skin=0.2))
     pairs = np.column_stack([handles[1].beads[:300], rng.permutation(handles[2].beads)[:300]])
     system.add_force(forces.HarmonicBonds(pairs, 0.1, 1.0))
     system.add_force(forces.UniformField(handles, [0.0, 0.3, -1.0], group=1))
@@ -389,11 +376,8 @@ def beads_that_feel_each_other_along_a_surface():
     ]
     system = mp.System(topology)
     for i, (handle, (*_, cutoff)) in enumerate(zip(handles, shapes, strict=True)):
-        system.add_force(
-            forces.Ricker(
-                handle, handle, 0.3, 0.5 * cutoff, cutoff=cutoff, skin=0.1, along_surface=True, group=i % 2, name=f"{i}"
-            )
-        )
+        system.add_force(forces.Ricker(handle, handle, 0.3, 0.5 * cutoff, cutoff=cutoff, skin=0.1, along_surface=True,
+                                       group=i % 2, name=f"{i}"))  # fmt: skip
     return system
 
 
@@ -409,9 +393,8 @@ def constraints_of_its_own():
     chains = topology.add_filaments(x + 30.0, 1.0, 0.3)
     directors = np.cross(np.diff(x, axis=1), rng.normal(size=(n, 3, 3))).reshape(-1, 3)
     directors /= np.linalg.norm(directors, axis=1)[:, None]
-    twistable = topology.add_filaments(
-        x - 30.0, 1.0, 0.3, directors=directors, director_mass=1.0, director_friction=0.2, name="twistable"
-    )
+    twistable = topology.add_filaments(x - 30.0, 1.0, 0.3, directors=directors, director_mass=1.0,
+                                       director_friction=0.2, name="twistable")  # fmt: skip
     sphere = mp.surfaces.Sphere(6.0)
     walkers = topology.add_surface_points(sphere, sphere.sample(400, 2), 1.0, 0.4)
     net = np.arange(100).reshape(10, 10)
@@ -463,8 +446,7 @@ def rigid_bodies(points):
         a = topology.add_rigid_bodies(*some(4200), rng.choice([1.0, 1.5], 4200), (1.0, 2.0, 2.5), tensors[0], name="a")
         b = topology.add_rigid_bodies(*some(300), 2.0, (1.0, 1.0, 0.5), tensors[rng.integers(1, 3, 300)], name="b")
         membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.5)
-        system = mp.System(topology)
-        system.add_force(forces.MembraneEdgeSprings(membrane, 30.0 if points else 5.0))
+        system = system_with(topology, forces.MembraneEdgeSprings(membrane, 30.0 if points else 5.0))
         arms = a.sites([[0.5, -0.3, 0.2]])
         system.add_force(forces.Links(arms[:3000], beads.beads, 0.5, 1.0))
         corners = b.sites([[0.0, 0, 1.0], [0.0, 1.0, 0]])
@@ -519,9 +501,8 @@ def rods(free):
             root = rng.normal(size=(2, 6, 6))
             tensors = (root @ root.transpose(0, 2, 1) / 3.0 + np.eye(6))[rng.integers(0, 2, n)]
             along = {"friction": tensors} if name == "rods" else {"friction": (1.0, 2.0), "rotational_friction": 1.0}
-            handle = topology.add_rods(
-                *shapes(counts, closed), 0.5, 2.0, [1.0, 1.0, 1.5], ends=ends, closed=closed, name=name, **along
-            )
+            handle = topology.add_rods(*shapes(counts, closed), 0.5, 2.0, [1.0, 1.0, 1.5], ends=ends, closed=closed,
+                                       name=name, **along)  # fmt: skip
             handles.append(handle)
             numbers = ((3.0, 4.0), 5.0, (2.0, 1.0), 3.0)
             if closed:
@@ -564,9 +545,8 @@ def suspension(wall=None):
         if wall is None:
             # Not rigid: a shear would turn these bodies in ways that are not known.
             flow[0, 1], flow[1, 0] = -0.3, 0.3
-        system.add_hydrodynamics(
-            mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow, tolerance=1e-3)
-        )
+        system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow,
+                                                              tolerance=1e-3))  # fmt: skip
         return system
 
     return build
@@ -662,11 +642,7 @@ def membranes():
 
 
 # Kicks that solve equations, which words with groups refuse.
-COARSE = {
-    "molecules, implicit kick": molecules,
-    "a net, implicit kick": net,
-    "membranes, implicit kick": membranes,
-}
+COARSE = {"molecules, implicit kick": molecules, "a net, implicit kick": net, "membranes, implicit kick": membranes}
 COARSE_WORDS = ["BAGOGAB", "OBABO"]
 KICKS = {
     "molecules, implicit kick": mp.kicks.ZhangSkeel(0.3),
@@ -844,9 +820,8 @@ def test_no_kernel_rounds_a_product_and_a_sum_at_once():
     fused = re.compile(r"\bvfn?m(add|sub)")
     found = []
     for path in sorted(Path(selected.__file__).parent.rglob("*.so")):
-        listing = subprocess.run(
-            ["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True
-        ).stdout
+        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True,
+                                 check=True).stdout  # fmt: skip
         found += [f"{path.parent.name}/{path.name}: {line}" for line in listing.splitlines() if fused.search(line)]
     assert found == []
 
@@ -883,9 +858,8 @@ def marked(kind, word, way):
     return pytest.param(kind, word, way, marks=marks if usual(kind, word, way) else [*marks, pytest.mark.long])
 
 
-@pytest.mark.parametrize(
-    ("kind", "word", "way"), [marked(kind, word, way) for kind, word in CASES for way in WAYS | LONG_WAYS]
-)
+@pytest.mark.parametrize(("kind", "word", "way"),
+                         [marked(kind, word, way) for kind, word in CASES for way in WAYS | LONG_WAYS])  # fmt: skip
 def test_matrix(kind, word, way, tmp_path):
     assert_same(run(kind, word, (WAYS | LONG_WAYS)[way], tmp_path), reference(kind, word))
 
@@ -900,9 +874,8 @@ def marked_pair(pair, word, way):
     return pytest.param(pair, word, way, marks=[] if is_usual else [pytest.mark.slow, pytest.mark.long])
 
 
-@pytest.mark.parametrize(
-    ("pair", "word", "way"), [marked_pair(*case) for case in itertools.product(PAIRS, PAIR_WORDS, WAYS)]
-)
+@pytest.mark.parametrize(("pair", "word", "way"),
+                         [marked_pair(*case) for case in itertools.product(PAIRS, PAIR_WORDS, WAYS)])  # fmt: skip
 def test_pairs_of_jumps(pair, word, way, tmp_path):
     """Restarts, looks, edits, threads and cuts leave the bits of jumps beside jumps, boxes, ramps and edits."""
     how = WAYS[way]
@@ -971,13 +944,9 @@ def of_variant():
     @functools.cache
     def run_half(isa, half):
         numbers = [str(i) for i in range(half, len(CASES), 2)]
-        return subprocess.run(
-            [sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent), *numbers],
-            env={**os.environ, "MEDYANPY_ISA": isa},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return subprocess.run([sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent), *numbers],
+                              env={**os.environ, "MEDYANPY_ISA": isa}, capture_output=True, text=True,
+                              check=False)  # fmt: skip
 
     def ask(isa, case):
         number = CASES.index(case)

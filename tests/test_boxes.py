@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools.images import nearest_image, wrapped
@@ -99,22 +100,18 @@ def test_meshes_in_boxes_come_back_from_documents_and_files(tmp_path):
 SHEET = mp.TriangleMesh.flat_sheet(5, 6, 2.0)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=(8.0, None, None)), MeshError, "does not close"),
-        (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=(2.5, None, None)), MeshError, "wider than half"),
-        (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=(-8.0, None, 9.0)), ParameterError, r"box.0. = -8"),
-        (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=8.0), ParameterError, "three lengths"),
-        (lambda: mp.TriangleMesh.flat_sheet(5, 5, 2.0, periodic="y"), ParameterError, "even"),
-        (lambda: mp.TriangleMesh.flat_sheet(2, 6, 2.0, periodic="x"), ParameterError, "nx = 2"),
-        (lambda: mp.TriangleMesh.flat_sheet(5, 6, 2.0, periodic="z"), ParameterError, "periodic = 'z'"),
-        (lambda: mp.TriangleMesh.cylinder(5.0, 40.0, 16, 5, periodic=True), ParameterError, "even"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=(8.0, None, None)), MeshError, "does not close"),
+    (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=(2.5, None, None)), MeshError, "wider than half"),
+    (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=(-8.0, None, 9.0)), ParameterError, r"box.0. = -8"),
+    (lambda: mp.TriangleMesh(SHEET.vertices, SHEET.faces, box=8.0), ParameterError, "three lengths"),
+    (lambda: mp.TriangleMesh.flat_sheet(5, 5, 2.0, periodic="y"), ParameterError, "even"),
+    (lambda: mp.TriangleMesh.flat_sheet(2, 6, 2.0, periodic="x"), ParameterError, "nx = 2"),
+    (lambda: mp.TriangleMesh.flat_sheet(5, 6, 2.0, periodic="z"), ParameterError, "periodic = 'z'"),
+    (lambda: mp.TriangleMesh.cylinder(5.0, 40.0, 16, 5, periodic=True), ParameterError, "even"),
+])  # fmt: skip
 def test_bad_boxes_of_meshes(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+    refuses(error, message, make)
 
 
 # Systems ------------------------------------------------------------------------------------------------------------
@@ -126,9 +123,8 @@ def fluid(box, n=200, seed=3, threads=1, cutoff=2.5):
     lattice = np.stack(np.meshgrid(*[np.arange(6.0)] * 3, indexing="ij"), -1).reshape(-1, 3)[:n]
     topology = mp.Topology()
     beads = topology.add_beads(10.0 / 6.0 * lattice + rng.normal(0.0, 0.1, (n, 3)), mass=1.0, friction=0.5)
-    system = mp.System(topology, box=box)
-    system.add_force(mp.forces.LennardJones(beads, beads, 1.0, 1.0, cutoff=cutoff))
-    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=seed), threads=threads)
+    context = mp.Context(system_with(topology, mp.forces.LennardJones(beads, beads, 1.0, 1.0, cutoff=cutoff), box=box),
+                         mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=seed), threads=threads)  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     return context
 
@@ -229,13 +225,11 @@ def test_nothing_depends_on_where_the_seam_is():
     moved = mp.TriangleMesh(wrapped(mesh.vertices + shift, system.box), mesh.faces, box=mesh.box)
     topology = mp.Topology()
     other_sheet = topology.add_membrane(moved, vertex_mass=1e-6, vertex_friction=1e-3, name="patch")
-    others = topology.add_intriangle_points(
-        other_sheet, triangles=proteins.triangles, barycentric=proteins.barycentric, mass=1e-6, friction=1e-3
-    )
-    elsewhere = mp.System(topology, box=system.box)
-    elsewhere.add_force(mp.forces.MembraneBending(other_sheet, 80.0))
-    elsewhere.add_force(mp.forces.MembraneEdgeSprings(other_sheet, 0.5, length=10.0))
-    elsewhere.add_force(mp.forces.SoftSphere(others, others, 1.0, 5.0))
+    others = topology.add_intriangle_points(other_sheet, triangles=proteins.triangles, barycentric=proteins.barycentric,
+                                            mass=1e-6, friction=1e-3)  # fmt: skip
+    elsewhere = system_with(topology, mp.forces.MembraneBending(other_sheet, 80.0),
+                            mp.forces.MembraneEdgeSprings(other_sheet, 0.5, length=10.0),
+                            mp.forces.SoftSphere(others, others, 1.0, 5.0), box=system.box)  # fmt: skip
     two = mp.Context(elsewhere, mp.SplittingIntegrator("BAGAB", 2e-5), threads=1)
     two.set_velocities(start.velocities)
     for context in (one, two):
@@ -254,9 +248,8 @@ def test_nothing_depends_on_where_the_seam_is():
 def in_a_field(text, x, box=(6.0, 5.0, None), velocities=None, **numbers):
     topology = mp.Topology()
     beads = topology.add_beads(x, mass=1.0)
-    system = mp.System(topology, box=box)
-    system.add_force(mp.forces.ExternalField(beads, text, **numbers))
-    context = mp.Context(system, mp.VerletIntegrator(0.01))
+    context = mp.Context(system_with(topology, mp.forces.ExternalField(beads, text, **numbers), box=box),
+                         mp.VerletIntegrator(0.01))  # fmt: skip
     if velocities is not None:
         context.set_velocities(velocities)
     return context
@@ -276,10 +269,8 @@ def test_fields_act_on_images():
 
 
 def test_energy_is_kept_by_beads_that_cross_a_field_many_times():
-    context = in_a_field(
-        "a*cos(2*pi*x/6)*(1 + w); w = exp(-(x*x + y*y)/0.2)", [[0.7, 0.3, 0.0], [2.9, -2.0, 1.0]],
-        velocities=[[5.0, 3.0, 0.0], [-4.0, 7.0, 0.1]], a=1.0,
-    )  # fmt: skip
+    context = in_a_field("a*cos(2*pi*x/6)*(1 + w); w = exp(-(x*x + y*y)/0.2)", [[0.7, 0.3, 0.0], [2.9, -2.0, 1.0]],
+                         velocities=[[5.0, 3.0, 0.0], [-4.0, 7.0, 0.1]], a=1.0)  # fmt: skip
     energies = []
     for _ in range(40):
         context.step(50)
@@ -319,8 +310,7 @@ def test_reversal_and_momentum_of_a_patch():
 
 
 def refused(match, error, build):
-    with pytest.raises(error, match=match):
-        build()
+    refuses(error, match, build)
 
 
 def test_what_makes_no_sense_in_a_box_is_refused():
@@ -385,16 +375,14 @@ def test_the_box_can_be_set():
     context.set_box((9.0, None, 12.0), scale=False)
     wrong = [((10.0, 10.0, 12.0), "open along y"), ((4.0, None, 12.0), "twice"), (None, "periodic along x")]
     for box, message in wrong:
-        with pytest.raises(ParameterError, match=message):
-            context.set_box(box)
+        refuses(ParameterError, message, context.set_box, box)
     assert context.get_state().box == (9.0, None, 12.0)
 
 
 def test_units_are_moved_as_they_are():
     topology = mp.Topology()
-    actin = topology.add_filaments(
-        [np.arange(5)[:, None] * [2.0, 0.1, 0.0] + [5.0 * k, 3.0, 1.0] for k in range(3)], node_mass=1.0
-    )
+    actin = topology.add_filaments([np.arange(5)[:, None] * [2.0, 0.1, 0.0] + [5.0 * k, 3.0, 1.0] for k in range(3)],
+                                   node_mass=1.0)  # fmt: skip
     system = mp.System(topology, box=(50.0, 40.0, 30.0))
     context = mp.Context(system, mp.VerletIntegrator(1e-6))
     before = context.get_state(positions=True).positions
@@ -474,21 +462,18 @@ def test_a_trajectory_goes_on_in_its_box_and_in_no_other(tmp_path):
         # An analysis that wants them all at once.
         assert trajectory.read("box").tolist() == [[10.0, 0.0, 12.0]] * 2 + [[10.5, 0.0, 12.0]]
     for other in ((10.0, 10.0, 12.0), None):
-        stranger = simulation(other) if other else mp.Simulation(
-            mp.System(fluid(box).system.topology), mp.VerletIntegrator(2e-3)
-        )
+        stranger = simulation(other) if other else mp.Simulation(mp.System(fluid(box).system.topology),
+                                                                 mp.VerletIntegrator(2e-3))  # fmt: skip
         stranger.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, append=True))
-        with pytest.raises(ParameterError, match="boundaries"):
-            stranger.step(5)
+        refuses(ParameterError, "boundaries", stranger.step, 5)
         stranger.close()
 
 
 def test_displays_and_info_show_the_box(tmp_path):
     from medyanpy.cli.info import contents
 
-    simulation = mp.Simulation(
-        fluid((10.0, None, 12.0)).system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=3), threads=1
-    )
+    simulation = mp.Simulation(fluid((10.0, None, 12.0)).system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=3),
+                               threads=1)  # fmt: skip
     reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5)
     simulation.reporters.append(reporter)
     simulation.step(5)

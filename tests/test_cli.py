@@ -58,12 +58,8 @@ def small_pictures(monkeypatch):
 def small(tmp_path_factory):
     """What a small demo printed and wrote."""
     out = tmp_path_factory.mktemp("demo") / "out"
-    run = subprocess.run(
-        [sys.executable, "-m", "medyanpy", "demo", "--points", "50", "--steps", "20", "--threads", "1", "--out", out],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = subprocess.run([sys.executable, "-m", "medyanpy", "demo", "--points", "50", "--steps", "20", "--threads", "1",
+                          "--out", out], capture_output=True, text=True, check=False)  # fmt: skip
     assert run.returncode == 0, run.stderr
     return out, run
 
@@ -79,11 +75,8 @@ def test_a_small_demo_writes_everything(small):
     assert summary["mesh"]["closed"]
     assert (summary["points"], summary["steps"], summary["threads"], summary["seed"]) == (50, 20, 1, 1)
     assert summary["speed"]["steps_per_second"] > 0.0
-    assert [r["quantity"] for r in summary["results"]] == [
-        "temperature of vertices",
-        "temperature of proteins",
-        "uniformity, chi-square p",
-    ]
+    assert [r["quantity"] for r in summary["results"]] == ["temperature of vertices", "temperature of proteins",
+                                                           "uniformity, chi-square p"]  # fmt: skip
     # Twenty steps are too few for a temperature, and the demo says so.
     assert [r["verdict"] for r in summary["results"]] == ["--", "--", "OK"]
     assert summary["ok"]
@@ -112,9 +105,8 @@ def test_the_checkpoint_of_the_demo_goes_on(small):
     out, _ = small
     mesh, _ = demo._load(None)
     system, _ = demo._build(mesh, 50, 1)
-    simulation = mp.Simulation(
-        system, mp.BAGOGABIntegrator(demo.TIMESTEP, temperature=demo.TEMPERATURE, seed=1), threads=1
-    )
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(demo.TIMESTEP, temperature=demo.TEMPERATURE, seed=1),
+                               threads=1)  # fmt: skip
     simulation.load_checkpoint(out / "run.checkpoint")
     assert simulation.current_step == 20
     with Trajectory(out / "trajectory.h5") as trajectory:
@@ -143,17 +135,14 @@ def test_a_mesh_that_carries_no_membrane_is_refused_in_plain_words(tmp_path, cap
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--points", "0"], "points = 0 but must be a whole number >= 1"),
-        (["--steps", "-1"], "steps = -1 but must be a whole number >= 1"),
-        (["--threads", "0"], "threads = 0"),
-        (["--seed", "-1"], "seed = -1"),
-        (["--mesh", "nowhere.ply"], "nowhere.ply"),
-        (["--mesh", "mesh.xyz"], "mesh.xyz"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--points", "0"], "points = 0 but must be a whole number >= 1"),
+    (["--steps", "-1"], "steps = -1 but must be a whole number >= 1"),
+    (["--threads", "0"], "threads = 0"),
+    (["--seed", "-1"], "seed = -1"),
+    (["--mesh", "nowhere.ply"], "nowhere.ply"),
+    (["--mesh", "mesh.xyz"], "mesh.xyz"),
+])  # fmt: skip
 def test_numbers_and_files_outside_their_domain(arguments, message, tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "out"), *arguments]) == 2
     said = capsys.readouterr().err
@@ -275,13 +264,8 @@ def test_a_small_demo_of_filaments_writes_everything(with_filaments):
     assert {v for q, v in verdicts.items() if "temperature" in q} == {"--"}
     assert {v for q, v in verdicts.items() if "temperature" not in q} == {"OK"}
     assert summary["ok"]
-    assert list(verdicts) == [
-        "temperature of vertices",
-        "temperature of filament nodes",
-        "temperature of proteins",
-        "largest error of links, relative",
-        "nodes outside the vesicle",
-    ]
+    assert list(verdicts) == ["temperature of vertices", "temperature of filament nodes", "temperature of proteins",
+                              "largest error of links, relative", "nodes outside the vesicle"]  # fmt: skip
     # Overlaps are gone: what is left is much less than one contact, k L²/2 = 1100 kT.
     before, after = map(float, re.search(r"collisions from (\d+) kT to ([\d.]+) kT", text).groups())
     assert before > 100.0 * after
@@ -310,10 +294,7 @@ def test_a_small_demo_of_a_network_links_itself(with_links):
     out, done, text = with_links
     assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
     verdicts = {r["quantity"]: r["verdict"] for r in done.summary["results"]}
-    assert list(verdicts)[2:] == [
-        "largest error of filament links, relative",
-        "nodes outside the vesicle",
-    ]
+    assert list(verdicts)[2:] == ["largest error of filament links, relative", "nodes outside the vesicle"]
     assert set(list(verdicts.values())[2:]) == {"OK"}
     with Trajectory(out / "trajectory.h5") as trajectory:
         last = trajectory[-1]
@@ -341,10 +322,7 @@ def test_a_small_demo_of_proteins(with_proteins):
     out, done, text = with_proteins
     assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
     results = {r["quantity"]: r for r in done.summary["results"]}
-    assert list(results)[2:] == [
-        "bodies inside the vesicle",
-        "energy of the linkers of a protein",
-    ]
+    assert list(results)[2:] == ["bodies inside the vesicle", "energy of the linkers of a protein"]
     assert {r["verdict"] for r in list(results.values())[2:]} == {"OK"}
     assert "4 adenylate kinases of 3 rigid domains and 122 linkers each; 2 are tied to lipids" in text
     resumed = mp.Simulation.resume(out / "run.checkpoint", reporters=False)
@@ -407,10 +385,8 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["filaments", "--out", tmp_path / "out", "--threads", "0"], "threads = 0"),
         (["filaments", "--points", "5"], "--points is for 'medyanpy demo points', not for 'demo filaments'"),
         (["filaments", "--mesh", "a.ply"], "--mesh is for 'medyanpy demo points', not for 'demo filaments'"),
-        (
-            ["--filaments", "5"],
-            "--filaments is for 'medyanpy demo filaments' and 'medyanpy demo network', not for 'demo points'",
-        ),
+        (["--filaments", "5"],
+         "--filaments is for 'medyanpy demo filaments' and 'medyanpy demo network', not for 'demo points'"),
         (["network", "--out", tmp_path / "out", "--filaments", "1"], "filaments = 1 but must be a whole number >= 2"),
         (["network", "--walkers", "5"], "--walkers is for 'medyanpy demo surface', not for 'demo network'"),
         (["surface", "--out", tmp_path / "out", "--walkers", "99"], "walkers = 99 but must be a whole number >= 100"),
@@ -423,7 +399,7 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["membrane", "--out", tmp_path / "out", "--frequency", "7"], "frequency = 7 but must be a whole number"),
         (["membrane", "--out", tmp_path / "out", "--curved", "19"], "curved = 19 but must be a whole number >= 20"),
         (["rod", "--out", tmp_path / "out", "--steps", "0"], "steps = 0 but must be a whole number >= 1"),
-    ):
+    ):  # fmt: skip
         assert main(["demo", *map(str, arguments)]) == 2
         said = capsys.readouterr()
         assert said.out == ""
@@ -486,13 +462,9 @@ def test_a_small_demo_of_rigid_bodies_writes_everything(tmp_path):
     assert {q for q, v in verdicts.items() if v == "--"} == {"temperature of rods", "temperature of discs"}
     assert "CHECK" not in verdicts.values()
     assert summary["ok"]
-    assert list(verdicts)[2:] == [
-        "rods in a field of 2 kT: <cos θ>",
-        "prolate top: rate in space",
-        "prolate top: rate in its frame",
-        "oblate top: rate in space",
-        "oblate top: rate in its frame",
-    ]
+    assert list(verdicts)[2:] == ["rods in a field of 2 kT: <cos θ>", "prolate top: rate in space",
+                                  "prolate top: rate in its frame", "oblate top: rate in space",
+                                  "oblate top: rate in its frame"]  # fmt: skip
     assert "run       20 steps of BAOAB at 300 K, dt = 0.2 ns, 1 thread\n" in text.getvalue()
     with Trajectory(out / "trajectory.h5") as trajectory:
         assert trajectory[-1].orientations.shape == (40, 4)
@@ -505,9 +477,7 @@ def test_relaxation_times_of_rigid_bodies():
     tensor = np.diag([2.0, 2.0, 2.0, 1.0, 4.0, 4.0])
     tensor[0, 3] = tensor[3, 0] = 0.5
     topology = mp.Topology()
-    bodies = topology.add_rigid_bodies(
-        np.zeros((2, 3)), [[1.0, 0, 0, 0]] * 2, [1.0, 2.0], [3.0, 3.0, 3.0], tensor
-    )
+    bodies = topology.add_rigid_bodies(np.zeros((2, 3)), [[1.0, 0, 0, 0]] * 2, [1.0, 2.0], [3.0, 3.0, 3.0], tensor)
     slowest = []
     for mass in (1.0, 2.0):
         root = np.sqrt([mass] * 3 + [3.0] * 3)
@@ -628,15 +598,10 @@ def test_a_small_demo_of_elastic_rods_writes_everything(tmp_path):
     assert "run       20 steps of ABA, dt = 0.1, 1 thread\n" in text.getvalue()
     assert {r["verdict"] for r in summary["results"]} == {"OK"}
     assert [r["quantity"] for r in summary["results"]] == [
-        "circle: energy at the start",
-        "circle: largest |ΔE/E| to 300 t0, Δt",
-        "circle: largest |ΔE/E| to 300 t0, Δt/2",
-        "circle: largest |ΔE/E| to 300 t0, Δt/4",
-        "circle: |ΔE/E| at Δt over Δt/2",
-        "circle: |ΔE/E| at Δt/2 over Δt/4",
-        "shear of a joint, twice its energy",
-        "stretch of a joint, twice its energy",
-    ]
+        "circle: energy at the start", "circle: largest |ΔE/E| to 300 t0, Δt", "circle: largest |ΔE/E| to 300 t0, Δt/2",
+        "circle: largest |ΔE/E| to 300 t0, Δt/4", "circle: |ΔE/E| at Δt over Δt/2", "circle: |ΔE/E| at Δt/2 over Δt/4",
+        "shear of a joint, twice its energy", "stretch of a joint, twice its energy"
+    ]  # fmt: skip
     assert done.topology.handles[0].segment_length[0] == pytest.approx(20.0 * np.pi / 126)
     with Trajectory(out / "trajectory.h5") as trajectory:
         assert trajectory[-1].orientations.shape == (126, 4)

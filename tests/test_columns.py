@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.beads import COLUMNS, Beads, BeadsKind
@@ -77,8 +78,7 @@ def test_a_column_that_nothing_moves_is_shown_set_and_written(tmp_path):
         assert run.read("charges", beads=run.handles["two"]).tolist() == [[[11, 12]]] * 2
         with pytest.raises(mp.ParameterError, match=r"charges has no rows of the balls of 'balls', only of charged"):
             run.read("charges", beads=run.handles["balls"])
-        with pytest.raises(mp.ParameterError, match=r"'charge' is none of positions.*charges"):
-            run[0].column("charge")
+        refuses(mp.ParameterError, r"'charge' is none of positions.*charges", run[0].column, "charge")
         assert run.handles["balls"].beside["radius"].tolist() == [0.5]
 
 
@@ -86,8 +86,7 @@ def test_states_and_contexts_name_columns_that_they_do_not_have():
     context = mp.Context(mp.System(topology()), mp.SplittingIntegrator("BAGAB", 0.01), threads=1)
     state = context.get_state(positions=True)
     for name in ("charge", "velocities", "energies"):
-        with pytest.raises(mp.ParameterError, match=f"no column '{name}', only positions.*velocities=True"):
-            state.column(name)
+        refuses(mp.ParameterError, f"no column '{name}', only positions.*velocities=True", state.column, name)
     for name in ("charge", "positions", "triangles", None):
         with pytest.raises(mp.ParameterError, match=f"no column to set {name!r}.*'orientations', 'angular_momenta'"):
             context.set_column(name, [])
@@ -101,20 +100,16 @@ def test_states_and_contexts_name_columns_that_they_do_not_have():
     assert (context.get_state(positions=True).orientations == before).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"role": "speed"}, "role = 'speed' but must be"),
-        ({"role": "momentum"}, "have mass= and drive="),
-        ({"mass": "m"}, "have mass= and drive="),
-        ({"role": "momentum", "mass": "m", "drive": "f", "dtype": np.int32}, "must be np.float64"),
-        ({"dtype": np.float32}, "must be np.float64 or, of positions, an integer type"),
-        ({"drawn": "color"}, "drawn = 'color' but must be"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"role": "speed"}, "role = 'speed' but must be"),
+    ({"role": "momentum"}, "have mass= and drive="),
+    ({"mass": "m"}, "have mass= and drive="),
+    ({"role": "momentum", "mass": "m", "drive": "f", "dtype": np.int32}, "must be np.float64"),
+    ({"dtype": np.float32}, "must be np.float64 or, of positions, an integer type"),
+    ({"drawn": "color"}, "drawn = 'color' but must be"),
+])  # fmt: skip
 def test_columns_that_cannot_be(options, message):
-    with pytest.raises(mp.ParameterError, match=f"Column wrong: .*{re.escape(message)}"):
-        Column("wrong", "some", **options)
+    refuses(mp.ParameterError, f"Column wrong: .*{re.escape(message)}", Column, "wrong", "some", **options)
 
 
 def test_kinds_whose_columns_clash_are_refused():
@@ -124,8 +119,7 @@ def test_kinds_whose_columns_clash_are_refused():
 
         Kind._kind.columns = columns
         t = topology()
-        with pytest.raises(mp.TopologyError, match=message):
-            t.add(Kind, np.zeros((1, 3)), 1.0, charges=[[0, 0]])
+        refuses(mp.TopologyError, message, t.add, Kind, np.zeros((1, 3)), 1.0, charges=[[0, 0]])
         assert len(t.handles) == 6
 
     other = Column("charges", "charged", (3,), dtype=np.int64)

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 from test_editing import ALL, KINDS, WORDS, assert_same, look, parts, simulation_of
 
 import medyanpy as mp
@@ -248,10 +249,8 @@ def test_rows_are_taken_again_and_ids_are_not():
     for row in (0, 2, 4, 6):
         assert np.array_equal(state.positions[row], start.positions[row])
     assert after.beads.tolist() == [6]
-    with pytest.raises(mp.TopologyError, match=r"ids\[0\] = 1, but its bead is gone"):
-        state.rows_of_ids([1])
-    with pytest.raises(mp.TopologyError, match=r"ids\[1\] = 11, but no bead has had it: ids are 0 to 10"):
-        topology.rows_of_ids([0, 11])
+    refuses(mp.TopologyError, r"ids\[0\] = 1, but its bead is gone", state.rows_of_ids, [1])
+    refuses(mp.TopologyError, r"ids\[1\] = 11, but no bead has had it: ids are 0 to 10", topology.rows_of_ids, [0, 11])
     with pytest.raises(mp.TopologyError, match="do not follow each other since the topology was edited"):
         beads.kind.first_bead  # noqa: B018
     with topology.edit():
@@ -387,9 +386,8 @@ def named():
     add(forces.PythonForce(lambda x: (0.0, 0.0 * x), beads=[0, 2, 3]))
     sites = mp.Sites.beads([2, 0, 3]) + mp.Sites.weighted([[2, 4], [4, 5]], [[0.5, 0.5], [0.5, 0.5]])
     links = add(forces.Links([], [], 1.0, 1.0, name="bound"))
-    jump = mp.jumps.LinkBinding(
-        links, sites, mp.Sites.beads([1, 2]), off_rate=1.0, on_rate=1.0, bound=[[2, 0], [1, 1]], partners=2
-    )
+    jump = mp.jumps.LinkBinding(links, sites, mp.Sites.beads([1, 2]), off_rate=1.0, on_rate=1.0, bound=[[2, 0], [1, 1]],
+                                partners=2)  # fmt: skip
     system.add_jump(jump)
     return beads, system
 
@@ -398,28 +396,22 @@ NAMED = {
     "HarmonicBonds": ("bond 0", lambda f: (f.pairs.tolist(), np.atleast_1d(f.stiffness).tolist()), ([[3, 4]], [3.0])),
     "LinkLengthPenalty": ("pair 0", lambda f: (f.pairs.tolist(), np.atleast_1d(f.omega).tolist()), ([[3, 4]], [3.0])),
     "CustomBonds": ("bond 0", lambda f: (f.pairs.tolist(), np.atleast_1d(f.k).tolist()), ([[3, 4]], [3.0])),
-    "RigidTrianglePenalty": (
-        "triple 0",
-        lambda f: (f.triples.tolist(), np.atleast_1d(f.omega).tolist()),
-        ([[3, 4, 5]], [3.0]),
-    ),
+    "RigidTrianglePenalty": ("triple 0", lambda f: (f.triples.tolist(), np.atleast_1d(f.omega).tolist()),
+                             ([[3, 4, 5]], [3.0])),
     "Links": ("link 0", lambda f: (f.ids.tolist(), np.atleast_1d(f.stiffness).tolist()), ([2], [3.0])),
     "AngleLinks": ("angle 0", lambda f: (f.ids.tolist(), np.atleast_1d(f.stiffness).tolist()), ([2], [3.0])),
     "trap": ("bead 0", lambda f: (f.beads.tolist(), f.center.tolist()), ([0, 3], [[0.0, 0, 0], [3.0, 3, 3]])),
     "field": ("site 0", lambda f: (len(f.beads), f.force.tolist()), (2, [[0.0, 0, 0], [3.0, 3, 3]])),
     "named spheres": ("exclusion 0", lambda f: (f._beads_a.tolist(), f.exclusions.tolist()), ([0, 3], [[0, 4]])),
     "all spheres": ("exclusion 0", lambda f: (len(f._beads_a), f.exclusions.tolist()), (5, [[3, 4]])),
-    "Coulomb": (
-        "exclusion 0",
-        lambda f: (np.atleast_1d(f.charges).tolist(), f.exclusions.tolist()),
-        ([1.0, 3.0], [[0, 3]]),
-    ),
+    "Coulomb": ("exclusion 0", lambda f: (np.atleast_1d(f.charges).tolist(), f.exclusions.tolist()),
+                ([1.0, 3.0], [[0, 3]])),
     "EllipsoidRepulsion": ("member of group_a 1", lambda f: f.semi_axes.tolist(), [[1.0] * 3, [3.0] * 3]),
     "SoftCollisions": ("exclusion 0", lambda f: f.exclusions.tolist(), [[3, 4]]),
     "WallRepulsion": ("bead 1", lambda f: (f.beads.tolist(), f.radius.tolist()), ([0, 3], [1.0, 3.0])),
     "PythonForce": ("bead 1", lambda f: f._bead_numbers.tolist(), [0, 3]),
     "LinkBinding": ("site of a 0", lambda f: (len(f.a), len(f.b), f._bound.tolist()), (3, 1, [[1, 0]])),
-}
+}  # fmt: skip
 
 
 def only(name):
@@ -530,43 +522,40 @@ def everything_of(simulation):
     return found | {"ids": state.ids, "document": mp.serialize(simulation.system), "next": state.next_id}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "text"),
-    [
-        (lambda t: t["beads"].remove([0, 1, 0], terms="remove"), mp.TopologyError, "bead 0 is named twice"),
-        (lambda t: t["beads"].remove(99999), mp.TopologyError, r"beads\[0\] = 99999, but there is none: beads are"),
-        (lambda t: t["beads"].remove(-1), mp.TopologyError, r"beads\[0\] = -1, but there is none"),
-        (lambda t: t["beads"].remove(4), mp.TopologyError, r"beads\[0\] = 4, but that is a row of Balls\('balls'"),
-        (lambda t: t["beads"].remove(ids=[2, 77777]), mp.TopologyError, r"ids\[1\] = 77777, but no bead has had it"),
-        (lambda t: (t["beads"].remove(2), t["beads"].remove(2)), mp.TopologyError, "row of 'beads' is inactive"),
-        (lambda t: (t["beads"].remove(2), t["beads"].remove(ids=2)), mp.TopologyError, "but its bead is gone"),
-        (lambda t: t["beads"].remove(), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
-        (lambda t: t["beads"].remove(2, ids=2), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
-        (lambda t: t["beads"].remove(2, terms="no"), mp.ParameterError, "terms = 'no' but must be"),
-        (lambda t: t["beads"].remove(2, terms=np.array([1, 2])), mp.ParameterError, "terms must be text, not array"),
-        (lambda t: t["filaments"].remove(0, terms=1), mp.ParameterError, "terms must be text, not 1"),
-        (lambda t: t["filaments"].remove(0, term="remove"), mp.ParameterError, "term.*did you mean 'terms'"),
-        (lambda t: t["beads"].remove(0), mp.TopologyError, "bond 0 of HarmonicBonds"),
-        (lambda t: t["beads"].remove(1.5), mp.TopologyError, "beads"),
-        (lambda t: t["filaments"].remove(4), mp.TopologyError, r"filaments\[0\] = 4, but there are filaments 0 to 3"),
-        (lambda t: t["filaments"].remove([0, 0]), mp.TopologyError, "filament 0 is named twice"),
-        (lambda t: t["directors of twistable"].remove(0), mp.TopologyError, "directors go with their filaments"),
-        (lambda t: t["directors of twistable"].add([[1.0, 0, 0]]), mp.TopologyError, "come with their filaments"),
-        (lambda t: t["membrane"].remove(0), mp.TopologyError, "vertices of a membrane stay"),
-        (lambda t: t["beads"].add([[0.0, 0, np.nan]]), mp.TopologyError, r"beads\.add: positions\[0, 2\] = nan"),
-        (lambda t: t["beads"].add([[0.0, 0, 0]], mass=-1.0), mp.ParameterError, r"beads\.add: mass = -1"),
-        (lambda t: t["beads"].add([[0.0, 0, 0]], colour=1), mp.ParameterError, "these beads have no colour"),
-        (lambda t: t["balls"].add([[0.0, 0, 0]], colour=1), mp.ParameterError, "these beads have no colour"),
-        (lambda t: t["walkers"].add([[0.0, 0, 500.0]], colour=1), mp.ParameterError, "these beads have no colour"),
-        (lambda t: t["filaments"].add([[0.0, 0, 0]]), mp.TopologyError, "filament 0 has 1 nodes"),
-        (lambda t: t["filaments"].add([[0.0, 0, 0], [1.0, 0, 0]], directors="parallel"), mp.TopologyError, "have none"),
-        (lambda t: t["walkers"].add([[0.0, 0, 0]]), mp.TopologyError, r"walkers\.add: positions"),
-        (lambda t: t["bodies"].add([[0.0, 0, 0]], [[1.0, 1, 0, 0]]), mp.TopologyError, r"bodies\.add: orientations"),
-        (lambda t: t["points of membrane"].add(triangles=[9999], barycentric=[[1.0, 0, 0]]), mp.TopologyError, "9999"),
-        (lambda t: t["rod"].reserve(2), mp.ParameterError, r"rod\.reserve: capacity = 2"),
-        (lambda t: t["beads"].reserve(2**31), mp.ParameterError, r"beads\.reserve: capacity"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("wrong", "error", "text"), [
+    (lambda t: t["beads"].remove([0, 1, 0], terms="remove"), mp.TopologyError, "bead 0 is named twice"),
+    (lambda t: t["beads"].remove(99999), mp.TopologyError, r"beads\[0\] = 99999, but there is none: beads are"),
+    (lambda t: t["beads"].remove(-1), mp.TopologyError, r"beads\[0\] = -1, but there is none"),
+    (lambda t: t["beads"].remove(4), mp.TopologyError, r"beads\[0\] = 4, but that is a row of Balls\('balls'"),
+    (lambda t: t["beads"].remove(ids=[2, 77777]), mp.TopologyError, r"ids\[1\] = 77777, but no bead has had it"),
+    (lambda t: (t["beads"].remove(2), t["beads"].remove(2)), mp.TopologyError, "row of 'beads' is inactive"),
+    (lambda t: (t["beads"].remove(2), t["beads"].remove(ids=2)), mp.TopologyError, "but its bead is gone"),
+    (lambda t: t["beads"].remove(), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
+    (lambda t: t["beads"].remove(2, ids=2), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
+    (lambda t: t["beads"].remove(2, terms="no"), mp.ParameterError, "terms = 'no' but must be"),
+    (lambda t: t["beads"].remove(2, terms=np.array([1, 2])), mp.ParameterError, "terms must be text, not array"),
+    (lambda t: t["filaments"].remove(0, terms=1), mp.ParameterError, "terms must be text, not 1"),
+    (lambda t: t["filaments"].remove(0, term="remove"), mp.ParameterError, "term.*did you mean 'terms'"),
+    (lambda t: t["beads"].remove(0), mp.TopologyError, "bond 0 of HarmonicBonds"),
+    (lambda t: t["beads"].remove(1.5), mp.TopologyError, "beads"),
+    (lambda t: t["filaments"].remove(4), mp.TopologyError, r"filaments\[0\] = 4, but there are filaments 0 to 3"),
+    (lambda t: t["filaments"].remove([0, 0]), mp.TopologyError, "filament 0 is named twice"),
+    (lambda t: t["directors of twistable"].remove(0), mp.TopologyError, "directors go with their filaments"),
+    (lambda t: t["directors of twistable"].add([[1.0, 0, 0]]), mp.TopologyError, "come with their filaments"),
+    (lambda t: t["membrane"].remove(0), mp.TopologyError, "vertices of a membrane stay"),
+    (lambda t: t["beads"].add([[0.0, 0, np.nan]]), mp.TopologyError, r"beads\.add: positions\[0, 2\] = nan"),
+    (lambda t: t["beads"].add([[0.0, 0, 0]], mass=-1.0), mp.ParameterError, r"beads\.add: mass = -1"),
+    (lambda t: t["beads"].add([[0.0, 0, 0]], colour=1), mp.ParameterError, "these beads have no colour"),
+    (lambda t: t["balls"].add([[0.0, 0, 0]], colour=1), mp.ParameterError, "these beads have no colour"),
+    (lambda t: t["walkers"].add([[0.0, 0, 500.0]], colour=1), mp.ParameterError, "these beads have no colour"),
+    (lambda t: t["filaments"].add([[0.0, 0, 0]]), mp.TopologyError, "filament 0 has 1 nodes"),
+    (lambda t: t["filaments"].add([[0.0, 0, 0], [1.0, 0, 0]], directors="parallel"), mp.TopologyError, "have none"),
+    (lambda t: t["walkers"].add([[0.0, 0, 0]]), mp.TopologyError, r"walkers\.add: positions"),
+    (lambda t: t["bodies"].add([[0.0, 0, 0]], [[1.0, 1, 0, 0]]), mp.TopologyError, r"bodies\.add: orientations"),
+    (lambda t: t["points of membrane"].add(triangles=[9999], barycentric=[[1.0, 0, 0]]), mp.TopologyError, "9999"),
+    (lambda t: t["rod"].reserve(2), mp.ParameterError, r"rod\.reserve: capacity = 2"),
+    (lambda t: t["beads"].reserve(2**31), mp.ParameterError, r"beads\.reserve: capacity"),
+])  # fmt: skip
 def test_what_cannot_come_or_go(wrong, error, text):
     """In the middle of an edit that has done other things: all of it is taken back."""
     simulation, twin = simulation_of(ALL), simulation_of(ALL)
@@ -590,21 +579,17 @@ def test_what_cannot_come_or_go(wrong, error, text):
     assert_same(simulation, twin, [h.name for h in twin.topology.handles])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda t: t["beads"].remove(2),
-        lambda t: t["beads"].add([[0.0, 0, 0]]),
-        lambda t: t["filaments"].remove(0),
-        lambda t: t["points of membrane"].add(1),
-        lambda t: t["beads"].reserve(10),
-        lambda t: t["bodies"].add([[0.0, 0, 0]], [[1.0, 0, 0, 0]]),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    lambda t: t["beads"].remove(2),
+    lambda t: t["beads"].add([[0.0, 0, 0]]),
+    lambda t: t["filaments"].remove(0),
+    lambda t: t["points of membrane"].add(1),
+    lambda t: t["beads"].reserve(10),
+    lambda t: t["bodies"].add([[0.0, 0, 0]], [[1.0, 0, 0, 0]]),
+])  # fmt: skip
 def test_outside_of_an_edit_what_is_in_use_stays(change):
     simulation = simulation_of(ALL)
-    with pytest.raises(mp.TopologyError, match=r"in use by a Context; .* inside `with topology\.edit\(\):`"):
-        change(simulation.topology)
+    refuses(mp.TopologyError, r"in use by a Context; .* inside `with topology\.edit\(\):`", change, simulation.topology)
 
 
 def test_a_state_of_other_beads_is_refused():
@@ -635,8 +620,7 @@ def test_hostile_numberings_of_documents_are_refused():
     ]:
         tree = json.loads(text)
         change(tree["content"]["numbering"])
-        with pytest.raises(mp.MedyanError, match=message):
-            mp.deserialize(json.dumps(tree))
+        refuses(mp.MedyanError, message, mp.deserialize, json.dumps(tree))
 
 
 # Kinds from elsewhere ------------------------------------------------------------------------------------------------
@@ -675,8 +659,7 @@ def test_kinds_from_elsewhere_come_and_go():
     again = copy.deepcopy(topology)["charged beads"]
     assert again.product.tolist() == own.product.tolist()
     assert again.beads.tolist() == own.beads.tolist()
-    with pytest.raises(mp.ParameterError, match="give charge="):
-        own.add([[0.0, 0, 0]])
+    refuses(mp.ParameterError, "give charge=", own.add, [[0.0, 0, 0]])
     assert not own.kind.comes_and_goes
     silent = topology.add(Silent, np.zeros((3, 3)), 1.0, charge=[1.0, 2.0, 3.0], scale=2.0)
     with pytest.raises(mp.TopologyError, match="per_bead does not say whether charge is something of each bead"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import forces
@@ -212,35 +213,32 @@ def test_a_run_that_fails(here, capsys):
     assert "the run failed" in said(capsys, 1, "run", "bad.py", "--until", 100)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["run", "nowhere.py", "--until", 5], "nowhere.py does not exist"),
-        (["run", "scratch", "--until", 5], r"scratch holds no run\.checkpoint"),
-        (["run", "cell.py", "--until", -5], "until = -5"),
-        (["run", "cell.py", "--until", 5, "--walltime", "soon"], "walltime = 'soon'"),
-        (["run", "cell.py", "--until", 5, "--threads", 0], "threads = 0"),
-        (["run", "cell.py", "--until", 5, "--table", 3], r"--table is for documents; .* those of cell\.py"),
-        (["run", "vesicle.json", "--until", 5, "--table", 0], "interval = 0"),
-        (["run", "vesicle.json", "--until", 5, "--dir", "cell.py"], "is a file, not the folder"),
-        (["run", "none.py", "--until", 5], r"none\.py defines no make: write `def make\(directory\):`"),
-        (["run", "broken.py", "--until", 5], r"broken\.py is not a Python script: line 1"),
-        (["run", "needs.py", "--until", 5], "No module named 'no_such_module'"),
-        (["run", "newer.json", "--until", 5], "has version 99 of the format"),
-        (["run", "notes.txt", "--until", 5], r"notes\.txt is not a document"),
-        (["run", "done/run.checkpoint", "--until", 5], "is a checkpoint: medyanpy resume done/run.checkpoint"),
-        (["run", "done", "--until", 5], "until = 5 but .* is at step 10 already"),
-        (["run", "done", "--until", 15, "--dir", "other"], "--dir is for scripts and documents"),
-        (["resume", "done/run.checkpoint", "--until", 5], "until = 5 but .* is at step 10 already"),
-        (["resume", "nowhere.checkpoint", "--until", 5], "nowhere.checkpoint does not exist"),
-        (["resume", "notes.txt", "--until", 5], "is not a checkpoint"),
-        (["run", "full.py", "--until", 5], r"run\.h5 exists"),
-        (["info", "nowhere"], "nowhere does not exist"),
-        (["info", "notes.txt"], "is neither a trajectory, nor a checkpoint, nor a document"),
-        (["info", "scratch"], "holds no run.checkpoint"),
-        (["info", "newer.json"], "has version 99 of the format"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    (["run", "nowhere.py", "--until", 5], "nowhere.py does not exist"),
+    (["run", "scratch", "--until", 5], r"scratch holds no run\.checkpoint"),
+    (["run", "cell.py", "--until", -5], "until = -5"),
+    (["run", "cell.py", "--until", 5, "--walltime", "soon"], "walltime = 'soon'"),
+    (["run", "cell.py", "--until", 5, "--threads", 0], "threads = 0"),
+    (["run", "cell.py", "--until", 5, "--table", 3], r"--table is for documents; .* those of cell\.py"),
+    (["run", "vesicle.json", "--until", 5, "--table", 0], "interval = 0"),
+    (["run", "vesicle.json", "--until", 5, "--dir", "cell.py"], "is a file, not the folder"),
+    (["run", "none.py", "--until", 5], r"none\.py defines no make: write `def make\(directory\):`"),
+    (["run", "broken.py", "--until", 5], r"broken\.py is not a Python script: line 1"),
+    (["run", "needs.py", "--until", 5], "No module named 'no_such_module'"),
+    (["run", "newer.json", "--until", 5], "has version 99 of the format"),
+    (["run", "notes.txt", "--until", 5], r"notes\.txt is not a document"),
+    (["run", "done/run.checkpoint", "--until", 5], "is a checkpoint: medyanpy resume done/run.checkpoint"),
+    (["run", "done", "--until", 5], "until = 5 but .* is at step 10 already"),
+    (["run", "done", "--until", 15, "--dir", "other"], "--dir is for scripts and documents"),
+    (["resume", "done/run.checkpoint", "--until", 5], "until = 5 but .* is at step 10 already"),
+    (["resume", "nowhere.checkpoint", "--until", 5], "nowhere.checkpoint does not exist"),
+    (["resume", "notes.txt", "--until", 5], "is not a checkpoint"),
+    (["run", "full.py", "--until", 5], r"run\.h5 exists"),
+    (["info", "nowhere"], "nowhere does not exist"),
+    (["info", "notes.txt"], "is neither a trajectory, nor a checkpoint, nor a document"),
+    (["info", "scratch"], "holds no run.checkpoint"),
+    (["info", "newer.json"], "has version 99 of the format"),
+])  # fmt: skip
 def test_what_cannot_be_used(here, capsys, words, message):
     (here / "none.py").write_text("x = 1\n")
     (here / "broken.py").write_text("def make(:\n")
@@ -308,8 +306,7 @@ def test_frames_as_python_slices_them(text, frames):
 
 @pytest.mark.parametrize("text", ["", "a", "1:2:3:4", "1:2:0", "1.5"])
 def test_frames_that_are_none(text):
-    with pytest.raises(ParameterError, match="--frames"):
-        frames_of(text)
+    refuses(ParameterError, "--frames", frames_of, text)
 
 
 def test_export_says_what_it_wrote_and_left_out(here, capsys, monkeypatch):
@@ -430,14 +427,11 @@ def test_the_page_tells_every_command_and_option(capsys):
 
 
 def completions(line, monkeypatch, capfd=None):
-    environment = os.environ | {
-        "_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n",
-        "_ARGCOMPLETE_SUPPRESS_SPACE": "1", "COMP_TYPE": "9",
-    }  # fmt: skip
+    environment = os.environ | {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)),
+                                "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+                                "COMP_TYPE": "9"}  # fmt: skip
     code = "import os, sys; os.dup2(1, 8); from medyanpy.cli import main; sys.argv = ['medyanpy']; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     return done.stdout.split("\n")
 
 

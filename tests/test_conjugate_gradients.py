@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -337,8 +338,7 @@ def test_a_direction_without_a_minimum_is_found():
     assert np.linalg.eigvalsh(blocks).min() > 0.1
     lowest = linalg.eigsh(matrix, 1, which="SA", return_eigenvectors=False)[0]
     assert lowest == pytest.approx(-0.15, abs=0.05)
-    with pytest.raises(mp.SimulationError, match=r"no solution here.*positive_definite=True"):
-        context.step(1)
+    refuses(mp.SimulationError, r"no solution here.*positive_definite=True", context.step, 1)
     context = context_of(system, ZhangSkeelSimplified(BETA, True), 0.05, word="BAOAB", kT=1.0)
     context.set_positions(x)
     context.step(1)
@@ -348,8 +348,7 @@ def test_tolerances():
     """Their domain, how they are shown, and documents with and without them."""
     for kind in (ZhangSkeel, ZhangSkeelSimplified, PushForwardNewmark, Newmark):
         for wrong in (0.0, -1e-9, 0.02, np.nan, "1e-9"):
-            with pytest.raises(mp.ParameterError, match=f"{kind.__name__}: tolerance"):
-                kind(0.3, tolerance=wrong)
+            refuses(mp.ParameterError, f"{kind.__name__}: tolerance", kind, 0.3, tolerance=wrong)
         assert kind(0.3).tolerance == 1e-10
         kick = kind(0.3, tolerance=1e-7)
         assert "tolerance=1e-07" in repr(kick)

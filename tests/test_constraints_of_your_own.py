@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.core.flows import Stage
@@ -59,9 +60,8 @@ def rattle(g, force, x, v, mass, h, steps, fixed=()):
 def chain_on_a_surface(topology, tolerance=1e-14):
     """A filament of four nodes, one of which a distance ties to a bead on an ellipsoid, with a fixed angle in it; g."""
     ellipsoid = mp.surfaces.Polynomial("x**2 + 2*y**2 + z**2 - 9", length=3.0)
-    walkers = topology.add_surface_points(
-        ellipsoid, ellipsoid.project([[2.0, 1.0, 1.0], [1.0, -1.0, 2.0]]), [1.0, 2.0], [0.5, 0.2], tolerance=1e-15
-    )
+    walkers = topology.add_surface_points(ellipsoid, ellipsoid.project([[2.0, 1.0, 1.0], [1.0, -1.0, 2.0]]), [1.0, 2.0],
+                                          [0.5, 0.2], tolerance=1e-15)  # fmt: skip
     nodes = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.5, 1.0, 0.0], [2.0, 1.0, 1.0]]) + [0.0, 0.0, 0.3]
     chain = topology.add_filament(nodes, [1.0, 2.0, 3.0, 1.0], [0.3, 1.0, 0.1, 2.0], tolerance=tolerance)
     a, b = walkers.beads, chain.beads
@@ -122,10 +122,8 @@ def twistable_on_a_sphere(topology, tolerance=1e-14):
     """A twistable filament whose nodes stay on a sphere of their own text; g."""
     angle = np.array([0.0, 0.4, 0.9, 1.3])
     nodes = 2.0 * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(4)])
-    chain = topology.add_filament(
-        nodes, [1.0, 2.0, 1.0, 0.5], 0.3, directors=np.tile([0.0, 0.0, 1.0], (3, 1)), director_mass=0.4,
-        director_friction=0.2, tolerance=tolerance,
-    )  # fmt: skip
+    chain = topology.add_filament(nodes, [1.0, 2.0, 1.0, 0.5], 0.3, directors=np.tile([0.0, 0.0, 1.0], (3, 1)),
+                                  director_mass=0.4, director_friction=0.2, tolerance=tolerance)  # fmt: skip
     topology.constrain("x^2 + y^2 + z^2 - R*R", chain.beads[:, None], R=2.0, tolerance=tolerance)
     b, p = chain.beads, chain.directors.beads
     lengths = np.linalg.norm(np.diff(nodes, axis=0), axis=1)
@@ -155,9 +153,8 @@ def made(build, word="BAB", h=0.02, kT=1.0, tolerance=1e-14, threads=1, order=2)
     beads = np.concatenate([h.beads for h in topology.handles if len(h)])
     center = np.random.default_rng(3).normal(0.0, 0.5, (len(beads), 3))
     system.add_force(mp.forces.HarmonicTrap(beads, 1.0, center))
-    context = mp.Context(
-        system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=5, order=order), threads=threads
-    )
+    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=5, order=order),
+                         threads=threads)  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     at = np.empty_like(center)
     at[beads] = center
@@ -338,9 +335,8 @@ def crowd(constrained):
         start = topology.start_positions(np.arange(topology.n_beads))
         ends = np.array([[chains.beads[chains.starts[1]], walkers.beads[17]], [free.beads[2], walkers.beads[3]]])
         topology.constrain(DISTANCE, ends, d=np.linalg.norm(start[ends[:, 0]] - start[ends[:, 1]], axis=1))
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap([chains, walkers, free], 0.3, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=1))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap([chains, walkers, free], 0.3, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=1))  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(50)
     return look(context), chains, walkers, free
@@ -405,28 +401,6 @@ def test_multipliers_are_the_forces_that_keep_constraints(build):
     assert max(np.abs(values).max() for values in state.multipliers.values()) > 0.1
 
 
-@pytest.mark.parametrize("threads", [2, 3, 4])
-def test_threads_change_no_bit(threads):
-    def run(threads):
-        topology = mp.Topology()
-        bent = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.3, 1.0, 0.0]])
-        x = (bent + np.random.default_rng(1).normal(0.0, 0.2, (300, 3, 3))).reshape(-1, 3)
-        beads = topology.add_beads(x, 1.0, np.random.default_rng(2).uniform(0.1, 1.0, 900)).beads.reshape(-1, 3)
-        for i, j in ((0, 1), (1, 2)):
-            d = np.linalg.norm(x[beads[:, i]] - x[beads[:, j]], axis=1)
-            topology.constrain(DISTANCE, beads[:, [i, j]], d=d)
-        system = mp.System(topology)
-        system.add_force(mp.forces.ConstraintFixmanPotential(topology["constraints"], kT=1.0))
-        system.add_force(mp.forces.ConstraintPenalty("x1*x2 + y1*z2 - c", beads[:, [0, 2]], 0.1, c=x[:300, 0]))
-        context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=threads)
-        context.set_velocities_to_temperature(kT=1.0, seed=2)
-        context.step(20)
-        return look(context)
-
-    for a, b in zip(run(1), run(threads), strict=True):
-        assert (a == b).all()
-
-
 # Documents, copies, edits ----------------------------------------------------------------------------------------
 
 
@@ -485,8 +459,7 @@ def test_beads_that_a_constraint_names_go_with_it_or_not_at_all():
     x = look(simulation.context)[0]
     assert abs(np.linalg.norm(x[2] - x[3]) - 1.0) > 0.01
     assert sticks.count == sticks.degrees_of_freedom == 0
-    with pytest.raises(mp.TopologyError, match="in use by a Context"):
-        topology.constrain(DISTANCE, [[1, 2]], d=4.0)
+    refuses(mp.TopologyError, "in use by a Context", topology.constrain, DISTANCE, [[1, 2]], d=4.0)
 
 
 def test_the_minimiser_stays_on_constraints():
@@ -588,8 +561,7 @@ def test_a_double_pendulum_has_the_path_of_its_angles():
         bobs = topology.add_beads(places(start), m)
         topology.constrain("x^2 + y^2 + z^2 - a*a", bobs.beads[:1], a=length[0])
         topology.constrain([DISTANCE, "y1 + y2"], bobs.beads, d=length[1])
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(bobs, -gravity * m[:, None] * [0.0, 0.0, 1.0]))
+        system = system_with(topology, mp.forces.UniformField(bobs, -gravity * m[:, None] * [0.0, 0.0, 1.0]))
         context = mp.Context(system, mp.VerletIntegrator(time / steps))
         context.step(steps)
         errors.append(np.abs(look(context)[0] - exact).max())
@@ -619,9 +591,8 @@ def test_a_magnetised_body_as_a_matrix_of_beads_has_the_path_of_eulers_equations
         columns = topology.add_beads(np.eye(3), 0.5)
         texts = [f"x{i}*x{j} + y{i}*y{j} + z{i}*z{j}" + " - 1" * (i == j) for i in (1, 2, 3) for j in range(i, 4)]
         topology.constrain(texts, columns.beads)
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(columns.beads[2:], [0.0, 0.0, -1.0]))
-        context = mp.Context(system, mp.VerletIntegrator(time / steps))
+        context = mp.Context(system_with(topology, mp.forces.UniformField(columns.beads[2:], [0.0, 0.0, -1.0])),
+                             mp.VerletIntegrator(time / steps))  # fmt: skip
         context.set_velocities(hat(omega).T)
         context.step(steps)
         errors.append(np.abs(look(context)[0].T - exact).max())
@@ -643,8 +614,7 @@ def test_the_penalty_tends_to_the_constraint_as_the_inverse_square_of_omega():
         beads = topology.add_beads(x, [1.0, 2.0, 1.0])
         if omega is None:
             topology.constrain(text, beads.beads, a=0.5, c=c)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(beads, [0.5, 1.0, 1.5], [0.3, 1.0, 0.2]))
+        system = system_with(topology, mp.forces.HarmonicTrap(beads, [0.5, 1.0, 1.5], [0.3, 1.0, 0.2]))
         if omega is not None:
             system.add_force(mp.forces.ConstraintPenalty(text, beads.beads, omega, a=0.5, c=c))
         context = mp.Context(system, mp.VerletIntegrator(2e-4))
@@ -667,10 +637,7 @@ def test_penalties_of_the_package_written_as_texts_are_the_same():
     def run(*forces):
         topology = mp.Topology()
         topology.add_beads(x, 1.0)
-        system = mp.System(topology)
-        for force in forces:
-            system.add_force(force)
-        context = mp.Context(system, mp.VerletIntegrator(1e-3))
+        context = mp.Context(system_with(topology, *forces), mp.VerletIntegrator(1e-3))
         state = context.get_state(forces=True, energy=True, positions=True)
         a = np.random.default_rng(5).normal(size=x.shape)
         return (state.potential_energy, state.forces, context.hessian().toarray(), context.third_derivative(a),
@@ -712,8 +679,7 @@ def test_linearly_implicit_kicks_solve_with_penalties_of_texts():
     """Stiffer than an explicit step could bear: its energy stays, lengths hold."""
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], 1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ConstraintPenalty(DISTANCE, beads.beads, 20.0, d=1.0))
+    system = system_with(topology, mp.forces.ConstraintPenalty(DISTANCE, beads.beads, 20.0, d=1.0))
     kick = mp.kicks.ZhangSkeel(beta=0.4)
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.05, kick=kick))
     context.set_velocities([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0]])
@@ -731,53 +697,45 @@ def box(n=4):
     return topology, topology.add_beads(np.eye(3)[np.arange(n) % 3] * (1.0 + np.arange(n))[:, None], 1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("x1 + q", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q' is unknown: there are x1, y1, z1"),
-        (("x1 - x3", [[0, 1]]), mp.ParameterError, "'x3' .* is unknown: there are x1, y1, z1, x2, y2, z2"),
-        (("x - x1", [[0, 1]]), mp.ParameterError, "'x' at column 1 .* is unknown"),
-        (("x1 ** q", [[0]]), mp.ParameterError, "'q' at column 7 .* is unknown"),
-        (("tanx(x1)", [[0]]), mp.ParameterError, "is not part of an expression: there is no function tanx"),
-        (("3 - 3", [[0]]), mp.ParameterError, "does not depend on any coordinate"),
-        (("x1 - 1", [[0, 1]]), mp.TopologyError, "'x1 - 1' does not depend on bead 2 of the 2 in each row"),
-        (("x1 - 1", [[7]]), mp.TopologyError, "row 0 names beads .7., but the topology has beads 0 to 3"),
-        (("x1 - x2", [[0, 1], [2, 2]]), mp.TopologyError, r"row 1 names a bead twice: \[2, 2\]"),
-        (("x1 - 2", [[0], [1]]), mp.TopologyError,
-         r"constraint 0 \('x1 - 2'\), of beads \[0\], does not hold where they start: it is -1, about 1 nm away"),
-        (("(x1 - 1)^2", [[0]]), mp.TopologyError, "has no gradient where its beads start"),
-        (("log(-x1)", [[0]]), mp.TopologyError, "is not a finite number where its beads start"),
-        (("", [[0]]), mp.ParameterError, "ends where a number or a name should follow"),
-        (([], [[0]]), mp.ParameterError, "the list of constraints is empty"),
-        ((7, [[0]]), mp.ParameterError, "give text, a SymPy expression or a list of such, not int"),
-        (([3], [[0]]), mp.ParameterError, "3 is neither text nor a SymPy expression"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    (("x1 + q", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q' is unknown: there are x1, y1, z1"),
+    (("x1 - x3", [[0, 1]]), mp.ParameterError, "'x3' .* is unknown: there are x1, y1, z1, x2, y2, z2"),
+    (("x - x1", [[0, 1]]), mp.ParameterError, "'x' at column 1 .* is unknown"),
+    (("x1 ** q", [[0]]), mp.ParameterError, "'q' at column 7 .* is unknown"),
+    (("tanx(x1)", [[0]]), mp.ParameterError, "is not part of an expression: there is no function tanx"),
+    (("3 - 3", [[0]]), mp.ParameterError, "does not depend on any coordinate"),
+    (("x1 - 1", [[0, 1]]), mp.TopologyError, "'x1 - 1' does not depend on bead 2 of the 2 in each row"),
+    (("x1 - 1", [[7]]), mp.TopologyError, "row 0 names beads .7., but the topology has beads 0 to 3"),
+    (("x1 - x2", [[0, 1], [2, 2]]), mp.TopologyError, r"row 1 names a bead twice: \[2, 2\]"),
+    (("x1 - 2", [[0], [1]]), mp.TopologyError,
+     r"constraint 0 \('x1 - 2'\), of beads \[0\], does not hold where they start: it is -1, about 1 nm away"),
+    (("(x1 - 1)^2", [[0]]), mp.TopologyError, "has no gradient where its beads start"),
+    (("log(-x1)", [[0]]), mp.TopologyError, "is not a finite number where its beads start"),
+    (("", [[0]]), mp.ParameterError, "ends where a number or a name should follow"),
+    (([], [[0]]), mp.ParameterError, "the list of constraints is empty"),
+    ((7, [[0]]), mp.ParameterError, "give text, a SymPy expression or a list of such, not int"),
+    (([3], [[0]]), mp.ParameterError, "3 is neither text nor a SymPy expression"),
+])  # fmt: skip
 def test_bad_constraints_are_refused(arguments, error, message):
     topology, _ = box()
-    with pytest.raises(error, match=message):
-        topology.constrain(*arguments)
+    refuses(error, message, topology.constrain, *arguments)
     assert len(topology.handles) == 1
 
 
-@pytest.mark.parametrize(
-    ("numbers", "error", "message"),
-    [
-        ({"x1": 3.0}, mp.ParameterError, "x1 is a coordinate and cannot be a parameter"),
-        ({"exp": 3.0}, mp.ParameterError, "exp is a function and cannot be a parameter"),
-        ({"d": 1.0, "e": 2.0}, mp.ParameterError, "the parameter e is not in"),
-        ({"d": np.nan}, mp.ParameterError, "constrain: d = nan"),
-        ({"d": [1.0, 2.0]}, mp.ParameterError, "constrain: d"),
-        ({}, mp.ParameterError, "'d' .* is unknown"),
-        ({"d": 1.0, "length": 0.0}, mp.ParameterError, "constrain: length = 0"),
-        ({"d": 1.0, "tolerance": -1.0}, mp.ParameterError, "constrain: tolerance = -1"),
-        ({"d": 1.0, "name": "beads"}, mp.TopologyError, "the name 'beads' is in use"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "error", "message"), [
+    ({"x1": 3.0}, mp.ParameterError, "x1 is a coordinate and cannot be a parameter"),
+    ({"exp": 3.0}, mp.ParameterError, "exp is a function and cannot be a parameter"),
+    ({"d": 1.0, "e": 2.0}, mp.ParameterError, "the parameter e is not in"),
+    ({"d": np.nan}, mp.ParameterError, "constrain: d = nan"),
+    ({"d": [1.0, 2.0]}, mp.ParameterError, "constrain: d"),
+    ({}, mp.ParameterError, "'d' .* is unknown"),
+    ({"d": 1.0, "length": 0.0}, mp.ParameterError, "constrain: length = 0"),
+    ({"d": 1.0, "tolerance": -1.0}, mp.ParameterError, "constrain: tolerance = -1"),
+    ({"d": 1.0, "name": "beads"}, mp.TopologyError, "the name 'beads' is in use"),
+])  # fmt: skip
 def test_bad_numbers_are_refused(numbers, error, message):
     topology, _ = box()
-    with pytest.raises(error, match=message):
-        topology.constrain("x1 - d", [[0]], **numbers)
+    refuses(error, message, topology.constrain, "x1 - d", [[0]], **numbers)
 
 
 def test_constraints_that_depend_on_each_other_are_refused():
@@ -792,8 +750,7 @@ def test_constraints_that_depend_on_each_other_are_refused():
         r"constraint 0 \(.*\) of 'again', of beads \[0, 1\], depends where beads start on constraint 0 .* of "
         r"'constraints'.*within .*e-1\d of"
     )
-    with pytest.raises(mp.TopologyError, match=depends):
-        topology.constrain(DISTANCE, pairs[:1], d=d[:1], name="again")
+    refuses(mp.TopologyError, depends, topology.constrain, DISTANCE, pairs[:1], d=d[:1], name="again")
     assert len(topology.handles) == 2
     # Two links of a filament already hold an end that is straight: their sum depends on them.
     chain = topology.add_filament([[0.0, 5, 0], [1.0, 5, 0], [2.0, 5, 0]], 1.0)
@@ -821,11 +778,9 @@ def test_fixed_beads_and_kinds_that_take_no_part_are_refused():
             topology.constrain("x1 - 1", [[handle.beads[0]]])
     with pytest.raises(mp.TopologyError, match="whose surface is given by Python functions"):
         topology.constrain("x1 - 1", [[python.beads[0]]])
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        topology.constrain("x1 - 1", foreign)
+    refuses(mp.TopologyError, "belongs to another topology", topology.constrain, "x1 - 1", foreign)
     origin = topology.add_beads([[0.0, 0, 0]], 1.0)
-    with pytest.raises(mp.ParameterError, match="start at the origin: give length="):
-        topology.constrain("x", origin)
+    refuses(mp.ParameterError, "start at the origin: give length=", topology.constrain, "x", origin)
 
 
 def test_kinds_and_jumps_of_others_are_refused():
@@ -848,10 +803,8 @@ def test_kinds_and_jumps_of_others_are_refused():
     topology = mp.Topology()
     own = topology.add(Own, [[1.0, 0, 0]], 1.0)
     beads = topology.add_beads([[1.0, 0, 0], [2.0, 0, 0]], 1.0, 1.0, capacity=4)
-    with pytest.raises(mp.TopologyError, match=r"belongs to Own.*constraints hold free beads"):
-        topology.constrain("x1 - 1", own)
-    with pytest.raises(mp.TopologyError, match=r"row of Beads.* without a bead"):
-        topology.constrain("x1 - 1", [[3]])
+    refuses(mp.TopologyError, r"belongs to Own.*constraints hold free beads", topology.constrain, "x1 - 1", own)
+    refuses(mp.TopologyError, r"row of Beads.* without a bead", topology.constrain, "x1 - 1", [[3]])
     topology.constrain(DISTANCE, beads.beads, d=1.0)
     system = mp.System(topology)
     system.add_jump(Births(beads))
@@ -879,8 +832,7 @@ def test_a_pendulum_that_would_jump_to_the_other_side_is_refused():
     topology.constrain("x^2 + y^2 + z^2 - 1", [[0]])
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     context.set_velocities([[0.0, 1.1, 0.0]])
-    with pytest.raises(mp.SimulationError, match="cannot be kept"):
-        context.step(1)
+    refuses(mp.SimulationError, "cannot be kept", context.step, 1)
 
 
 @pytest.mark.parametrize("height", [0.75, 1.0])
@@ -892,8 +844,7 @@ def test_another_sheet_with_a_gradient_turned_round_is_refused(height):
     topology.constrain("(x - a*(1 - cos(p*y)))^2 - 1", [[0]], p=np.pi, a=height)
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     context.set_velocities([[0.0, 1.0, 0.0]])
-    with pytest.raises(mp.SimulationError, match="another sheet was reached"):
-        context.step(1)
+    refuses(mp.SimulationError, "another sheet was reached", context.step, 1)
 
 
 def test_what_has_another_integrator_or_potential_is_refused():
@@ -908,22 +859,14 @@ def test_what_has_another_integrator_or_potential_is_refused():
         (mp.forces.FixmanPotential(chain, kT=1.0), "filament 0 of 'filament' is solved together with .*'tie'"),
         (mp.forces.ConstraintFixmanPotential(angle, kT=1.0), "'angle' are all solved together with earlier ones"),
     ]:
-        system = mp.System(topology)
-        system.add_force(force)
-        with pytest.raises(mp.TopologyError, match=message):
-            mp.Context(system, mp.VerletIntegrator(0.01))
-    with pytest.raises(mp.ParameterError, match=r"give temperature= .kelvin. or kT="):
-        mp.forces.ConstraintFixmanPotential(tie)
-    with pytest.raises(mp.TopologyError, match="must be the handle of constraints"):
-        mp.forces.ConstraintFixmanPotential(chain, kT=1.0)
-    with pytest.raises(mp.ParameterError, match=r"ConstraintPenalty: 'q'"):
-        mp.forces.ConstraintPenalty("x1 - q", [[0]], 1.0)
-    with pytest.raises(mp.TopologyError, match="row 0 names a bead twice"):
-        mp.forces.ConstraintPenalty("x1 - x2", [[0, 0]], 1.0)
-    with pytest.raises(mp.TopologyError, match="no text depends on bead 2 of the 2"):
-        mp.forces.ConstraintPenalty("x1", [[0, 1]], 1.0)
-    with pytest.raises(mp.ParameterError, match="omega = -1"):
-        mp.forces.ConstraintPenalty("x1", [[0]], -1.0)
+        system = system_with(topology, force)
+        refuses(mp.TopologyError, message, mp.Context, system, mp.VerletIntegrator(0.01))
+    refuses(mp.ParameterError, r"give temperature= .kelvin. or kT=", mp.forces.ConstraintFixmanPotential, tie)
+    refuses(mp.TopologyError, "must be the handle of constraints", mp.forces.ConstraintFixmanPotential, chain, kT=1.0)
+    refuses(mp.ParameterError, r"ConstraintPenalty: 'q'", mp.forces.ConstraintPenalty, "x1 - q", [[0]], 1.0)
+    refuses(mp.TopologyError, "row 0 names a bead twice", mp.forces.ConstraintPenalty, "x1 - x2", [[0, 0]], 1.0)
+    refuses(mp.TopologyError, "no text depends on bead 2 of the 2", mp.forces.ConstraintPenalty, "x1", [[0, 1]], 1.0)
+    refuses(mp.ParameterError, "omega = -1", mp.forces.ConstraintPenalty, "x1", [[0]], -1.0)
 
 
 def test_sympy_expressions_are_texts():
@@ -939,5 +882,4 @@ def test_sympy_expressions_are_texts():
     x = look(context)[0]
     assert np.hypot(x[0, 0] - x[1, 0], x[0, 1]) == pytest.approx(np.sqrt(5.0), rel=1e-10)
     assert "sqrt" in made.texts[0]
-    with pytest.raises(mp.ParameterError, match="is not part of an expression of sqrt"):
-        box()[0].constrain(sympy.gamma(x1) - 1, [[0]])
+    refuses(mp.ParameterError, "is not part of an expression of sqrt", box()[0].constrain, sympy.gamma(x1) - 1, [[0]])

@@ -13,20 +13,17 @@ crawl, is_false = crawl_docs.crawl, crawl_docs.is_false
 PAGE = '<html><body><h1 id="top">x</h1>{}</body></html>'
 
 
-@pytest.mark.parametrize(
-    ("link", "wrong"),
-    [
-        ('<a href="#top">x</a>', ""),
-        ('<a href="other.html#there">x</a>', ""),
-        ('<a href="#bottom">x</a>', "no such anchor: #bottom"),
-        ('<a href="none.html">x</a>', "dead: none.html"),
-        ('<img src="none.png">', "dead: none.png"),
-        ('<a class="reference" href="other.html#medyanpy.rigid.Domains.n"><code>Domains.n</code></a>', ""),
-        ('<a class="reference" href="other.html#medyanpy.rigid.Domains.n"><em>n</em></a>', "false: 'n'"),
-        ('<a class="reference" href="other.html#medyanpy.forces.Links"><code>Links(a, b)</code></a>', ""),
-        ('<a class="reference" href="other.html#medyanpy.forces.Links"><code>HarmonicLinks</code></a>', "false"),
-    ],
-)
+@pytest.mark.parametrize(("link", "wrong"), [
+    ('<a href="#top">x</a>', ""),
+    ('<a href="other.html#there">x</a>', ""),
+    ('<a href="#bottom">x</a>', "no such anchor: #bottom"),
+    ('<a href="none.html">x</a>', "dead: none.html"),
+    ('<img src="none.png">', "dead: none.png"),
+    ('<a class="reference" href="other.html#medyanpy.rigid.Domains.n"><code>Domains.n</code></a>', ""),
+    ('<a class="reference" href="other.html#medyanpy.rigid.Domains.n"><em>n</em></a>', "false: 'n'"),
+    ('<a class="reference" href="other.html#medyanpy.forces.Links"><code>Links(a, b)</code></a>', ""),
+    ('<a class="reference" href="other.html#medyanpy.forces.Links"><code>HarmonicLinks</code></a>', "false"),
+])  # fmt: skip
 def test_a_link(link, wrong, tmp_path):
     ids = '<p id="there"><p id="medyanpy.rigid.Domains.n"><p id="medyanpy.forces.Links">'
     (tmp_path / "other.html").write_text(PAGE.format(ids), encoding="utf-8")

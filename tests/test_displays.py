@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools import tables
@@ -47,9 +48,8 @@ def make(name="springs", **more):
     vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6, name="vesicle")
     topology.add_intriangle_points(vesicle, 20, mass=4e-12, friction=4e-6, seed=1, name="proteins")
     topology.add_beads([[0.0, 0, 0]], mass=1e-12, friction=1e-6, name="<tracer & co>")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(vesicle, 82.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 0.01, name=name))
+    system = system_with(topology, mp.forces.MembraneBending(vesicle, 82.0),
+                         mp.forces.MembraneEdgeSprings(vesicle, 0.01, name=name))  # fmt: skip
     return mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, temperature=300.0, seed=1), threads=1, **more)
 
 
@@ -143,9 +143,7 @@ def test_functions_of_users_are_not_called(simulation):
 
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(function, name="mine"))
-    one = mp.Simulation(system, mp.VerletIntegrator(0.1))
+    one = mp.Simulation(system_with(topology, mp.forces.PythonForce(function, name="mine")), mp.VerletIntegrator(0.1))
     one.step(1)
     called = len(calls)
     assert "since mine calls a function" in one._repr_html_()
@@ -256,19 +254,14 @@ def test_jumps_and_kicks():
     assert ["kick", "ZhangSkeel(beta=0.5)"] in cells(kicked)
 
 
-@pytest.mark.parametrize(
-    ("made", "shown"),
-    [
-        (lambda p: mp.surfaces.Sphere(2.0), "Sphere(2)"),
-        (lambda p: mp.surfaces.Sphere(2.0, center=[1.0, 0.0, 0.0]), "Sphere(2, center=[1.0, 0.0, 0.0])"),
-        (lambda p: mp.surfaces.Polynomial("x*y - z"), "Polynomial('x*y - z')"),
-        (lambda p: mp.reporters.CheckpointReporter(p / "a.chk", 7), "CheckpointReporter('{p}/a.chk', 7)"),
-        (
-            lambda p: mp.reporters.StateDataReporter(p / "a.csv", 7, step=True, total_steps=100),
-            "StateDataReporter('{p}/a.csv', 7, step=True, total_steps=100)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("made", "shown"), [
+    (lambda p: mp.surfaces.Sphere(2.0), "Sphere(2)"),
+    (lambda p: mp.surfaces.Sphere(2.0, center=[1.0, 0.0, 0.0]), "Sphere(2, center=[1.0, 0.0, 0.0])"),
+    (lambda p: mp.surfaces.Polynomial("x*y - z"), "Polynomial('x*y - z')"),
+    (lambda p: mp.reporters.CheckpointReporter(p / "a.chk", 7), "CheckpointReporter('{p}/a.chk', 7)"),
+    (lambda p: mp.reporters.StateDataReporter(p / "a.csv", 7, step=True, total_steps=100),
+     "StateDataReporter('{p}/a.csv', 7, step=True, total_steps=100)"),
+])  # fmt: skip
 def test_reprs_are_the_calls(made, shown, tmp_path):
     one = made(tmp_path)
     assert repr(one) == shown.replace("{p}", str(tmp_path))

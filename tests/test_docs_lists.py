@@ -49,9 +49,8 @@ def test_options_of_the_reporter_of_tables():
     """The constructor asks for each column, and the docstring tells of each."""
     options = dict.fromkeys(column.keyword for column in COLUMNS)
     signature = inspect.signature(reporters.StateDataReporter).parameters
-    described = re.findall(
-        r"^    ([\w, ]+) : bool$", inspect.getdoc(reporters.StateDataReporter).replace("\n", "\n    "), re.M
-    )
+    described = re.findall(r"^    ([\w, ]+) : bool$",
+                           inspect.getdoc(reporters.StateDataReporter).replace("\n", "\n    "), re.M)  # fmt: skip
     told = {name.strip() for names in described for name in names.split(",")}
     assert set(options) <= set(signature)
     assert told - {"append", "overwrite"} == set(options)
@@ -123,13 +122,9 @@ def test_reporters():
     assert [name for name in reporters.__all__ if name != "Reporter" and f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "", "analysis", "boundaries", "ensemble", "forces", "jumps", "kicks", "presets", "reporters", "rigid", "rods",
-        "runs", "surfaces", "testing", "visualize",
-    ],
-)
+@pytest.mark.parametrize("module",
+                         ["", "analysis", "boundaries", "ensemble", "forces", "jumps", "kicks", "presets", "reporters",
+                          "rigid", "rods", "runs", "surfaces", "testing", "visualize"])  # fmt: skip
 def test_the_reference_has_what_is_public(module):
     """Errors and units stand there as modules; what the package itself or `surfaces` offers too, once."""
     whole = importlib.import_module(".".join(["medyanpy", module]).rstrip("."))

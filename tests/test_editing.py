@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, refuses
 
 import medyanpy as mp
 from medyanpy import forces
@@ -37,18 +37,15 @@ def add_filaments(topology, x, name):
 
 def add_twistable(topology, x, name):
     nodes = x + np.arange(5)[:, None] * [1.0, 0.0, 0.0]
-    chain = topology.add_filament(
-        nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5, director_friction=0.2,
-        name=name,
-    )  # fmt: skip
+    chain = topology.add_filament(nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5,
+                                  director_friction=0.2, name=name)  # fmt: skip
     return forces.FilamentTwisting(chain, 2.0, 0.2, name=f"twisting of {name}")
 
 
 def add_bodies(topology, x, name):
     rng = np.random.default_rng(4)
-    bodies = topology.add_rigid_bodies(
-        x + rng.normal(0.0, 1.0, (3, 3)), orients(rng, 3), 1.0, [1.0, 1.5, 2.0], (0.4, 0.6), name=name
-    )
+    bodies = topology.add_rigid_bodies(x + rng.normal(0.0, 1.0, (3, 3)), orients(rng, 3), 1.0, [1.0, 1.5, 2.0],
+                                       (0.4, 0.6), name=name)  # fmt: skip
     return forces.HarmonicTrap(bodies, 0.3, list(x), name=f"trap of {name}")
 
 
@@ -72,16 +69,8 @@ def add_membrane(topology, x, name):
     return forces.MembraneEdgeSprings(membrane, 8.0, name=f"springs of {name}")
 
 
-KINDS = {
-    "beads": add_beads,
-    "balls": add_balls,
-    "filaments": add_filaments,
-    "twistable": add_twistable,
-    "bodies": add_bodies,
-    "rod": add_rod,
-    "walkers": add_walkers,
-    "membrane": add_membrane,
-}
+KINDS = {"beads": add_beads, "balls": add_balls, "filaments": add_filaments, "twistable": add_twistable,
+         "bodies": add_bodies, "rod": add_rod, "walkers": add_walkers, "membrane": add_membrane}  # fmt: skip
 WORDS = ["JBAGOGABJ", "OBAGABO", "BAGAB"]
 
 
@@ -180,9 +169,8 @@ def test_new_and_old_act_on_each_other():
     before = look(simulation)
     old = simulation.topology["filaments"]
     with simulation.topology.edit():
-        new = simulation.topology.add_filament(
-            before.positions[old.beads[:5]] + [0.0, -1.0, 0.0], node_mass=1.0, node_friction=0.5, name="new"
-        )
+        new = simulation.topology.add_filament(before.positions[old.beads[:5]] + [0.0, -1.0, 0.0], node_mass=1.0,
+                                               node_friction=0.5, name="new")  # fmt: skip
         simulation.system.add_force(forces.FilamentBending(new, 3.0))
         links = simulation.system.add_force(forces.Links(old.beads[:5], new.beads, stiffness=2.0, length=0.7))
     start = look(simulation)
@@ -349,8 +337,7 @@ def test_checkpoints_hold_what_was_added(tmp_path):
     assert np.array_equal(look(again).positions, look(simulation).positions)
     assert np.array_equal(look(again).velocities, look(simulation).velocities)
     here = look(simulation)
-    with pytest.raises(mp.MedyanError, match="checkpoint"):
-        simulation.load_checkpoint(tmp_path / "before")
+    refuses(mp.MedyanError, "checkpoint", simulation.load_checkpoint, tmp_path / "before")
     assert np.array_equal(look(simulation).positions, here.positions)
 
 
@@ -368,8 +355,7 @@ def test_after_a_fault_the_run_is_at_its_last_good_step():
     simulation.step(10)
     with simulation.topology.edit():
         simulation.system.add_force(forces.PythonForce(wall))
-    with pytest.raises(mp.SimulationError, match="enough"):
-        simulation.step(50)
+    refuses(mp.SimulationError, "enough", simulation.step, 50)
     assert simulation.current_step >= 10
     assert np.isfinite(look_without_forces(simulation).positions).all()
 
@@ -384,10 +370,9 @@ def look_without_forces(simulation):
 def untouched(simulation):
     """Everything that a failed edit must leave as it is."""
     topology, system, context = simulation.topology, simulation.system, simulation.context
-    return (
-        topology.handles, topology.n_beads, topology.columns, dict(topology.row_counts), system.forces,
-        system.force_names, system.jumps, system.jump_names, context._store, context._schedule, topology.is_edited,
-    )  # fmt: skip
+    return (topology.handles, topology.n_beads, topology.columns, dict(topology.row_counts), system.forces,
+            system.force_names, system.jumps, system.jump_names, context._store, context._schedule,
+            topology.is_edited)  # fmt: skip
 
 
 def fails(simulation, kind, text, block):
@@ -426,15 +411,12 @@ def unknown_group(topology, system):
     system.add_force(forces.HarmonicBonds([[0, 100_000]], 1.0, 1.0))
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "block"),
-    [
-        (KeyError, "half way", interrupted),
-        (mp.ParameterError, r"mass\[0\] = -1|mass = -1", bad_mass),
-        (mp.MedyanError, "bound", foreign_jump),
-        (mp.TopologyError, "bead 100000 does not exist|100000", unknown_group),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text", "block"), [
+    (KeyError, "half way", interrupted),
+    (mp.ParameterError, r"mass\[0\] = -1|mass = -1", bad_mass),
+    (mp.MedyanError, "bound", foreign_jump),
+    (mp.TopologyError, "bead 100000 does not exist|100000", unknown_group),
+])  # fmt: skip
 def test_an_edit_that_fails_has_changed_nothing(kind, text, block):
     simulation = simulation_of(ALL)
     simulation.step(6)
@@ -445,8 +427,7 @@ def test_an_edit_that_fails_has_changed_nothing(kind, text, block):
 
 def test_a_word_that_cannot_move_what_is_new_is_refused():
     simulation = simulation_of(["beads"], "BAOAB")
-    with pytest.raises(mp.ParameterError, match="has no G, but"):
-        grow(simulation, "membrane")
+    refuses(mp.ParameterError, "has no G, but", grow, simulation, "membrane")
     assert len(simulation.topology.handles) == 1
     simulation.step(1)
 
@@ -458,10 +439,8 @@ def test_edits_inside_of_something_else_are_refused():
         with pytest.raises(mp.TopologyError, match="is being edited already"), topology.edit():
             pass
         for ask in (lambda: context.step(1), lambda: simulation.step(1), lambda: context.get_state(positions=True)):
-            with pytest.raises(mp.ContextInUseError, match=r"inside `with topology.edit\(\):`"):
-                ask()
-        with pytest.raises(mp.TopologyError, match="make it after the block"):
-            mp.Context(simulation.system, mp.VerletIntegrator(0.1))
+            refuses(mp.ContextInUseError, r"inside `with topology.edit\(\):`", ask)
+        refuses(mp.TopologyError, "make it after the block", mp.Context, simulation.system, mp.VerletIntegrator(0.1))
     simulation.step(1)
     with pytest.raises(mp.TopologyError, match="in use by a Context; add everything first, or inside"):
         topology.add_beads([[0.0, 0, 0]], mass=1.0)
@@ -472,8 +451,7 @@ def test_edits_inside_of_something_else_are_refused():
                 pass
 
     simulation.reporters.append(Editor(1))
-    with pytest.raises(mp.ContextInUseError, match=r"topology\.edit was called by a reporter"):
-        simulation.step(1)
+    refuses(mp.ContextInUseError, r"topology\.edit was called by a reporter", simulation.step, 1)
     simulation.reporters.clear()
 
     def edits(positions):
@@ -482,8 +460,7 @@ def test_edits_inside_of_something_else_are_refused():
 
     with topology.edit():
         simulation.system.add_force(forces.PythonForce(edits))
-    with pytest.raises(mp.SimulationError, match=r"topology\.edit was called from inside step"):
-        simulation.step(1)
+    refuses(mp.SimulationError, r"topology\.edit was called from inside step", simulation.step, 1)
 
 
 def test_two_contexts_are_refused_and_one_that_is_gone_is_not_counted():
@@ -531,8 +508,7 @@ def test_tables_say_that_their_columns_are_others(tmp_path):
     simulation.reporters += [whole, each]
     simulation.step(4)
     grow(simulation, "balls")
-    with pytest.raises(mp.ParameterError, match=r"has been edited since.*columns would be others.*another file"):
-        simulation.step(2)
+    refuses(mp.ParameterError, r"has been edited since.*columns would be others.*another file", simulation.step, 2)
     assert simulation.current_step == 4
     each.close()
     simulation.reporters[:] = [whole]

@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._kernels import selected
@@ -112,15 +113,12 @@ def test_every_function_is_looked_at():
     assert {text[:-3] for text in ONE if text.endswith("(x)")} == set(FUNCTIONS) - others
 
 
-@pytest.mark.parametrize(
-    ("text", "exact"),
-    [
-        ("atan2(y, x)", mpmath.atan2),
-        ("atan2(y*y - 3*x, x + 2*y)", lambda y, x: mpmath.atan2(y * y - 3 * x, x + 2 * y)),
-        ("abs(x)^y", lambda y, x: mpmath.power(abs(x), y)),
-        ("abs(y)^(x - y)", lambda y, x: mpmath.power(abs(y), x - y)),
-    ],
-)
+@pytest.mark.parametrize(("text", "exact"), [
+    ("atan2(y, x)", mpmath.atan2),
+    ("atan2(y*y - 3*x, x + 2*y)", lambda y, x: mpmath.atan2(y * y - 3 * x, x + 2 * y)),
+    ("abs(x)^y", lambda y, x: mpmath.power(abs(x), y)),
+    ("abs(y)^(x - y)", lambda y, x: mpmath.power(abs(y), x - y)),
+])  # fmt: skip
 def test_functions_of_two_numbers_have_exact_derivatives(text, exact):
     rng = np.random.default_rng(7)
     x, y = rng.normal(0.0, 2.0, (2, 30))
@@ -189,16 +187,14 @@ def test_what_is_not_chosen_may_be_no_number():
     np.testing.assert_array_equal(evaluate("select(step(x), log(x + 1), 7)", x - 1), [7, 7, np.log(4)])
 
 
-@pytest.mark.parametrize("text", [
-    "log(x)", "sqrt(x)", "x^0.3", "x^1.5", "acosh(x)", "asin(x - 2)", "acos(x - 2)", "atanh(x - 2)",
-    "min(sqrt(x), 3)", "max(3, sqrt(x))", "step(sqrt(x))", "abs(log(x))", "select(sqrt(x), 1, 2)",
-    "select(1 - sqrt(x), 1, x)", "floor(sqrt(x))", "atan2(sqrt(x), 1)", "tanh(sqrt(x))", "erf(sqrt(x))",
-])  # fmt: skip
+@pytest.mark.parametrize("text", ["log(x)", "sqrt(x)", "x^0.3", "x^1.5", "acosh(x)", "asin(x - 2)", "acos(x - 2)",
+                                  "atanh(x - 2)", "min(sqrt(x), 3)", "max(3, sqrt(x))", "step(sqrt(x))", "abs(log(x))",
+                                  "select(sqrt(x), 1, 2)", "select(1 - sqrt(x), 1, x)", "floor(sqrt(x))",
+                                  "atan2(sqrt(x), 1)", "tanh(sqrt(x))", "erf(sqrt(x))"])  # fmt: skip
 def test_what_is_no_number_stays_none_and_ends_a_run(text):
     topology = mp.Topology()
     beads = topology.add_beads([[2.0, 0.0, 0.0], [-0.5, 0.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(beads, f"{text} + x", name="pole"))
+    system = system_with(topology, mp.forces.ExternalField(beads, f"{text} + x", name="pole"))
     assert np.isnan(evaluate(text, [2.0, -0.5])).tolist() == [False, True]
     with pytest.raises(mp.SimulationError) as caught:
         mp.Context(system, mp.VerletIntegrator(1e-3)).step(1)
@@ -244,51 +240,46 @@ def test_names_behind_semicolons_are_what_they_are_given():
     np.testing.assert_array_equal(found, evaluate("3/2*(sqrt(x*x + y^2) - 1)^2", x, y))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("tanx(x)", r"'tanx\(x\)' at column 1 of 'tanx\(x\)' .*no function tanx: did you mean 'tan'\?"),
-        ("x + Sinh(x)", r"'Sinh\(x\)' at column 5 .*no function Sinh: did you mean 'sinh'\?"),
-        ("qqq(x)", r"no function qqq: there are sqrt, exp, log, .*select"),
-        ("delta(x)", r"no function delta: it is 0 but in single points, where no bead ever is"),
-        ("pow(x, 2)", r"no function pow: write x\^y"),
-        ("atan2(x)", r"'atan2\(x\)' at column 1 .* atan2 takes 2 arguments, not 1"),
-        ("x*select(x, y)", r"'select\(x, y\)' at column 3 .* select takes 3 arguments, not 2"),
-        ("min(x)", "min takes 2 arguments or more, not 1"),
-        ("exp(x, y)", "exp takes 1 argument, not 2"),
-        ("(x, y)", "',' at column 3 .* is not part of"),
-        ("sin((x, y))", "',' at column 7 .* is not part of"),
-        ("x, y", "',' at column 2 .* is not part of"),
-        ("min(x,)", r"'\)' at column 7 .* is not part of"),
-        ("min(, x)", "',' at column 5 .* is not part of"),
-        ("depht*x", "'depht' at column 1 .* is unknown: there are x, y, z and depth; did you mean 'depth'"),
-        ("(-2)^x", r"'\(-2\)' at column 1 .* is negative, and only whole numbers may be its powers"),
-        ("x + recip(1 - 1)", r"'recip\(1 - 1\)' at column 5 .* divides by zero"),
-        ("0^-0.5*x", "'0' at column 1 .* is zero and divides"),
-        ("x; y", "'y' at column 4 .* is not a definition, such as 'r = x - a'"),
-        ("x; = y", "is not a definition"),
-        ("x*r; 2r = y", "'2r = y' at column 6 .* is not a definition"),
-        ("x; y = 2", "'y' at column 4 of .* cannot be defined: it is a coordinate"),
-        ("x; depth = 2", "'depth' at column 4 .* cannot be defined: it is given"),
-        ("x*r; r = 1; r = 2", "'r' at column 6 .* cannot be defined: it is given"),
-        ("x; sin = 2", "'sin' at column 4 .* cannot be defined: it is a function"),
-        ("x*r; r = s; s = r", "'r' at column 17 .* is unknown"),
-        ("x*r; r = (y", "the parenthesis at column 10 is not closed"),
-        ("x*r; r = y +", "ends where a number or a name should follow"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("tanx(x)", r"'tanx\(x\)' at column 1 of 'tanx\(x\)' .*no function tanx: did you mean 'tan'\?"),
+    ("x + Sinh(x)", r"'Sinh\(x\)' at column 5 .*no function Sinh: did you mean 'sinh'\?"),
+    ("qqq(x)", r"no function qqq: there are sqrt, exp, log, .*select"),
+    ("delta(x)", r"no function delta: it is 0 but in single points, where no bead ever is"),
+    ("pow(x, 2)", r"no function pow: write x\^y"),
+    ("atan2(x)", r"'atan2\(x\)' at column 1 .* atan2 takes 2 arguments, not 1"),
+    ("x*select(x, y)", r"'select\(x, y\)' at column 3 .* select takes 3 arguments, not 2"),
+    ("min(x)", "min takes 2 arguments or more, not 1"),
+    ("exp(x, y)", "exp takes 1 argument, not 2"),
+    ("(x, y)", "',' at column 3 .* is not part of"),
+    ("sin((x, y))", "',' at column 7 .* is not part of"),
+    ("x, y", "',' at column 2 .* is not part of"),
+    ("min(x,)", r"'\)' at column 7 .* is not part of"),
+    ("min(, x)", "',' at column 5 .* is not part of"),
+    ("depht*x", "'depht' at column 1 .* is unknown: there are x, y, z and depth; did you mean 'depth'"),
+    ("(-2)^x", r"'\(-2\)' at column 1 .* is negative, and only whole numbers may be its powers"),
+    ("x + recip(1 - 1)", r"'recip\(1 - 1\)' at column 5 .* divides by zero"),
+    ("0^-0.5*x", "'0' at column 1 .* is zero and divides"),
+    ("x; y", "'y' at column 4 .* is not a definition, such as 'r = x - a'"),
+    ("x; = y", "is not a definition"),
+    ("x*r; 2r = y", "'2r = y' at column 6 .* is not a definition"),
+    ("x; y = 2", "'y' at column 4 of .* cannot be defined: it is a coordinate"),
+    ("x; depth = 2", "'depth' at column 4 .* cannot be defined: it is given"),
+    ("x*r; r = 1; r = 2", "'r' at column 6 .* cannot be defined: it is given"),
+    ("x; sin = 2", "'sin' at column 4 .* cannot be defined: it is a function"),
+    ("x*r; r = s; s = r", "'r' at column 17 .* is unknown"),
+    ("x*r; r = (y", "the parenthesis at column 10 is not closed"),
+    ("x*r; r = y +", "ends where a number or a name should follow"),
+])  # fmt: skip
 def test_what_is_refused_says_what_and_where(text, message):
     graph = Graph()
-    with pytest.raises(mp.ParameterError, match=message):
-        parse("test", text, graph, {"depth": graph.number(2.0)}, polynomial=False)
+    refuses(mp.ParameterError, message, parse, "test", text, graph, {"depth": graph.number(2.0)}, polynomial=False)
 
 
 def test_a_parameter_may_be_named_pi_but_not_as_a_function():
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(beads, "pi*x", pi=2.0, name="mine"))
-    system.add_force(mp.forces.ExternalField(beads, "pi*x", name="pi"))
+    system = system_with(topology, mp.forces.ExternalField(beads, "pi*x", pi=2.0, name="mine"),
+                         mp.forces.ExternalField(beads, "pi*x", name="pi"))  # fmt: skip
     state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True)
     assert state.energies == {"mine": 2.0, "pi": np.pi}
     with pytest.raises(mp.ParameterError, match="tanh is a function and cannot be a parameter"):
@@ -340,8 +331,7 @@ def test_sympy_expressions_are_taken_wherever_text_is():
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.5, 0.0], [0.2, 0.0, 3.0]], mass=1.0)
     field = mp.forces.ExternalField(beads, k * sympy.tanh(x) ** 2 + sympy.Max(z, 0) ** sympy.Rational(5, 2), k=2.0)
-    system = mp.System(topology)
-    system.add_force(field)
+    system = system_with(topology, field)
     energy = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy
     assert energy == pytest.approx(2.0 * np.sum(np.tanh([1.0, 0.2]) ** 2) + 3.0**2.5, rel=1e-14)
     again = mp.deserialize(mp.serialize(system))
@@ -370,13 +360,11 @@ def test_sympy_expressions_that_cannot_be_written_are_refused():
         (sympy.Symbol("x + y") * 2, r"x \+ y is not part of .*: names of symbols are letters, digits and _"),
         (sympy.Symbol("w") * x, "'w' at column .* is unknown"),
     ]:
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.forces.ExternalField([0], expression)
+        refuses(mp.ParameterError, message, mp.forces.ExternalField, [0], expression)
     for given in (3.0, None, [x]):
         with pytest.raises(mp.ParameterError, match="energy must be text or a SymPy expression, not"):
             mp.forces.ExternalField([0], given)
-    with pytest.raises(mp.ParameterError, match=r"tanh\(x\) is not part of a polynomial"):
-        mp.surfaces.Polynomial(sympy.tanh(x))
+    refuses(mp.ParameterError, r"tanh\(x\) is not part of a polynomial", mp.surfaces.Polynomial, sympy.tanh(x))
 
 
 R = "r = sqrt(x^2 + y^2 + z^2)"
@@ -479,13 +467,11 @@ def test_what_is_constant_but_for_jumps_is_refused_as_such(text):
         lambda t: mp.forces.CustomPair(beads, beads, t, cutoff=3.0),
         lambda t: mp.forces.CustomMembraneField(points, t, r=np.arange(12.0)),
     ):
-        with pytest.raises(mp.ParameterError, match=r"is constant but for jumps.*: it has no force"):
-            make(text)
+        refuses(mp.ParameterError, r"is constant but for jumps.*: it has no force", make, text)
         make(f"r + {text}")
     for make in (
         lambda t: mp.forces.ExternalField(beads, t),
         lambda t: mp.forces.CustomBonds([[0, 1]], t),
         lambda t: mp.forces.CustomPair(beads, beads, t, cutoff=3.0),
     ):
-        with pytest.raises(mp.ParameterError, match="does not depend on"):
-            make("3*step(2)")
+        refuses(mp.ParameterError, "does not depend on", make, "3*step(2)")

@@ -5,7 +5,7 @@ and wants a test here for each such place. Each test asserts what the user is to
 do), that it was that place that spoke, and that the simulation is usable afterwards.
 
 More on faults: what a PythonForce may do wrong (tests/forces/test_python_force.py), coincident beads
-(tests/forces/test_pairs.py), and how the last good state is found (tests/test_last_good_state.py).
+(tests/forces/test_pairs.py), and how the last good state is found (tests/engine/test_last_good_state.py).
 """
 
 import os
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy import forces, kicks
@@ -45,9 +46,7 @@ class Scene:
 
 
 def make(system, word="BAGAB", timestep=0.01, threads=2):
-    context = mp.Context(
-        system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, 1.0), seed=3), threads=threads
-    )
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, 1.0), seed=3), threads=threads)
     # The watch would stop most of these before a number overflows.
     context.runaway = None
     return context
@@ -91,8 +90,7 @@ def a_bead_blows_up():
     x = np.column_stack([np.arange(30_000), np.zeros((30_000, 2))])
     x += np.random.default_rng(1).normal(0.0, 0.1, x.shape)
     beads = topology.add_beads(x, mass=1.0, friction=0.1, name="chain")
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(beads, 1e-3, [0.0, 0.0, 0.0]))
+    system = system_with(topology, forces.HarmonicTrap(beads, 1e-3, [0.0, 0.0, 0.0]))
     pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
     stiffness = np.ones(len(pairs))
     stiffness[20_000] = 1e6
@@ -272,11 +270,9 @@ def a_triangle_between_two_points_collapses():
     topology = mp.Topology()
     corners = np.array([[-2.0, 2, 0], [-1.0, 0, 0], [0, 1.0, 0], [1.0, 0, 0], [2.0, 2, 0]])
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 3, 2], [2, 3, 4]]), vertex_mass=1.0)
-    points = topology.add_intriangle_points(
-        membrane, triangles=[2, 0], barycentric=[[0.25, 0.25, 0.5]] * 2, mass=1.0, name="proteins"
-    )
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(points, points, 0.0, 9.0, along_surface=True, name="pairs"))
+    points = topology.add_intriangle_points(membrane, triangles=[2, 0], barycentric=[[0.25, 0.25, 0.5]] * 2, mass=1.0,
+                                            name="proteins")  # fmt: skip
+    system = system_with(topology, forces.SoftSphere(points, points, 0.0, 9.0, along_surface=True, name="pairs"))
     context = make(system, timestep=1.0)
     v = np.zeros((7, 3))
     v[2, 1] = -0.125
@@ -290,11 +286,9 @@ def a_triangle_loses_its_area_under_a_point_in_a_field():
     topology = mp.Topology()
     corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
-    points = topology.add_intriangle_points(
-        membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0, name="proteins"
-    )
-    system = mp.System(topology)
-    system.add_force(forces.MembraneField(points, 2.0, name="field"))
+    points = topology.add_intriangle_points(membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0,
+                                            name="proteins")  # fmt: skip
+    system = system_with(topology, forces.MembraneField(points, 2.0, name="field"))
     context = make(system, "BAGAB", timestep=1.0)
     x = np.zeros((4, 3))
     x[:3] = corners
@@ -315,8 +309,7 @@ def a_field_of_python_raises():
             raise OverflowError("out of the table")
         return -weights[:, 0], np.broadcast_to([-1.0, 0.0, 0.0], (10, 3))
 
-    system = mp.System(topology)
-    system.add_force(forces.PythonMembraneField(points, field, name="table"))
+    system = system_with(topology, forces.PythonMembraneField(points, field, name="table"))
     context = make(system, "BAGAB", 0.05)
     v = np.zeros((52, 3))
     v[42:] = np.random.default_rng(1).normal(0.0, 1.0, (10, 3))
@@ -329,9 +322,8 @@ def proteins_that_see_each_other(mesh, n, diameter):
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, n, mass=1000.0, friction=0.1, seed=1, name="proteins")
     system = mp.System(topology)
-    pairs = system.add_force(
-        forces.SoftSphere(points, points, 1e-3, diameter, along_surface=True, name="pairs", skin=0.1)
-    )
+    pairs = system.add_force(forces.SoftSphere(points, points, 1e-3, diameter, along_surface=True, name="pairs",
+                                               skin=0.1))  # fmt: skip
     context = make(system, "BAGOGAB")
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(5)
@@ -360,8 +352,7 @@ def a_bead_flies_to_infinity():
     x = np.random.default_rng(2).uniform(0.0, 10.0, (1200, 3))
     topology.add_beads(x[:100], mass=1.0)
     beads = topology.add_beads(x, mass=1.0, name="gas")
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(beads, beads, 1e-3, 1.0, name="pairs"))
+    system = system_with(topology, forces.SoftSphere(beads, beads, 1e-3, 1.0, name="pairs"))
     context = make(system, "BAB", 10.0)
     context.step(4)
     v = np.zeros((1300, 3))
@@ -376,8 +367,7 @@ def a_bead_crosses_a_pole():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     beads = topology.add_beads(np.column_stack([np.linspace(1.0, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")
-    system = mp.System(topology)
-    system.add_force(forces.ExternalField(beads.beads[::-1], "-log(x)", name="pole"))
+    system = system_with(topology, forces.ExternalField(beads.beads[::-1], "-log(x)", name="pole"))
     context = make(system, "BAB", 1e-3)
     v = np.zeros((5001, 3))
     v[4321, 0] = -30.0
@@ -391,8 +381,7 @@ def a_node_flies_to_infinity():
     topology.add_beads([[9.0, 9.0, 9.0]], mass=1.0)
     nodes = np.random.default_rng(3).uniform(0.0, 10.0, (300, 1, 3)) + [[0.0, 0, 0], [1.0, 0, 0]]
     rods = topology.add_filaments(nodes, 1.0, constrained=False, name="rods")
-    system = mp.System(topology)
-    system.add_force(forces.SoftCollisions(rods, 0.01, 0.2, name="contacts"))
+    system = system_with(topology, forces.SoftCollisions(rods, 0.01, 0.2, name="contacts"))
     context = make(system, "BAB", 10.0)
     context.step(4)
     v = np.zeros((601, 3))
@@ -407,8 +396,7 @@ def collapsing(make_force):
         mesh = mp.TriangleMesh.icosphere(10.0, 3)
         topology.add_beads([[0.0, 0, 0]], mass=1.0)
         sphere = topology.add_membrane(mesh, vertex_mass=1.0, name="cell")
-        system = mp.System(topology)
-        system.add_force(make_force(sphere))
+        system = system_with(topology, make_force(sphere))
         context = make(system, "BAB")
         context.step(3)
         good = context.get_state(positions=True).positions
@@ -435,9 +423,8 @@ for form, kernel, function, make_force in (
     ("difference in area, dihedral form", "membrane_curvatures.pyx", "_values_of_faces",
      lambda sphere: forces.MembraneAreaDifference(sphere, 5.0, 1.0, 600.0, None, "dihedral", name="bending")),
 ):  # fmt: skip
-    FAULTS.append(
-        Fault(kernel, function, "DEGENERATE_TRIANGLE", "", LOST, collapsing(make_force), True, name=f"bending, {form}")
-    )
+    FAULTS.append(Fault(kernel, function, "DEGENERATE_TRIANGLE", "", LOST, collapsing(make_force), True,
+                        name=f"bending, {form}"))  # fmt: skip
 
 
 @fault("membrane_edges.pyx", "_pull", "OUT_OF_TETHER", "", "its edge to bead [0-9]+ is longer or shorter than",
@@ -447,8 +434,7 @@ def a_vertex_jumps_over_the_wall_of_its_tether():
     topology.add_beads([[0.0, 0, 0]], mass=1.0)
     mesh = mp.TriangleMesh.icosphere(10.0, 2)
     vesicle = topology.add_membrane(mesh, vertex_mass=1.0, name="vesicle")
-    system = mp.System(topology)
-    system.add_force(forces.MembraneTether(vesicle, 1e-3, name="tether"))
+    system = system_with(topology, forces.MembraneTether(vesicle, 1e-3, name="tether"))
     context = make(system, "BAB", 0.01)
     context.step(4)
     v = np.zeros((len(mesh.vertices) + 1, 3))
@@ -480,11 +466,8 @@ def a_triangle_comes_to_lie_on_the_next():
     topology = mp.Topology()
     topology.add_beads([[9.0, 9, 9]], mass=1.0)
     corners = np.array([[0.0, 0, 0], [2, 0, 0], [1, 3, 0], [1, -1, 0]])
-    sheet = topology.add_membrane(
-        mp.TriangleMesh(corners, [[0, 1, 2], [1, 0, 3]]), vertex_mass=1.0, name="sheet"
-    )
-    system = mp.System(topology)
-    system.add_force(forces.MembraneFoldRepulsion(sheet, 5.0, name="folds"))
+    sheet = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 0, 3]]), vertex_mass=1.0, name="sheet")
+    system = system_with(topology, forces.MembraneFoldRepulsion(sheet, 5.0, name="folds"))
     context = make(system, "BAB", 1.0)
     context.step(4)
     v = np.zeros((5, 3))
@@ -517,9 +500,8 @@ def a_point_walks_to_where_a_field_on_its_membrane_has_no_energy():
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        membrane, triangles=[0] * 300, barycentric=[[0.25, 0.5, 0.25]] * 300, mass=1.0, name="proteins"
-    )
+    points = topology.add_intriangle_points(membrane, triangles=[0] * 300, barycentric=[[0.25, 0.5, 0.25]] * 300,
+                                            mass=1.0, name="proteins")  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.CustomMembraneField(points, "-k*log(a - 1/8)", a=corners[:, 0], k=1e-6, name="pole"))
     context = make(system, "BAGAB", 1.0 / 64.0)
@@ -536,8 +518,7 @@ def two_beads_come_closer_than_their_formula_allows():
     x = np.zeros((2000, 3))
     x[:, 0] = 3.0 * np.arange(2000.0)
     beads = topology.add_beads(x, mass=1.0, name="gas")
-    system = mp.System(topology)
-    system.add_force(forces.CustomPair(beads, beads, "-k*log(r - 1)", k=1e-6, cutoff=4.0, name="pole"))
+    system = system_with(topology, forces.CustomPair(beads, beads, "-k*log(r - 1)", k=1e-6, cutoff=4.0, name="pole"))
     context = make(system, "BAB", 1e-2)
     v = np.zeros((2001, 3))
     v[1235, 0] = 10.0
@@ -580,9 +561,8 @@ def fluid_vesicle(make_force, radius=10.0):
     """Some edges of which have flipped in five steps; a step begins with more."""
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=1.0)
-    vesicle = topology.add_membrane(
-        mp.TriangleMesh.icosphere(radius, 2), vertex_mass=1.0, vertex_friction=1.0, name="vesicle"
-    )
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(radius, 2), vertex_mass=1.0, vertex_friction=1.0,
+                                    name="vesicle")  # fmt: skip
     system = mp.System(topology)
     force = system.add_force(make_force(vesicle))
     system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=10.0, name="flips"))
@@ -595,9 +575,8 @@ def fluid_vesicle(make_force, radius=10.0):
 @fault("edge_flips.pyx", "attempt", "NOT_FINITE", "TotalArea", SMALLER, in_triangle=True)
 def a_flip_gains_more_energy_than_there_are_numbers():
     """Triangles are larger than 1 nm²."""
-    context, vesicle, tension = fluid_vesicle(
-        lambda vesicle: forces.MembraneTension(vesicle, 0.0, name="tension"), radius=1000.0
-    )
+    context, vesicle, tension = fluid_vesicle(lambda vesicle: forces.MembraneTension(vesicle, 0.0, name="tension"),
+                                              radius=1000.0)  # fmt: skip
     tension.set(tension=-1.7e308)
     return Scene(context, lambda: tension.set(tension=0.0), set(vesicle.beads.tolist()), "vesicle", "tension")
 
@@ -703,8 +682,7 @@ def a_python_function_raises():
             raise OverflowError("out of the table")
         return -float(x.sum()), np.ones_like(x)
 
-    system = mp.System(topology)
-    system.add_force(forces.PythonForce(field, name="table"))
+    system = system_with(topology, forces.PythonForce(field, name="table"))
     return Scene(make(system, "BAB", 0.1), lambda: bound.__setitem__(0, np.inf), None, None, "table")
 
 
@@ -744,10 +722,8 @@ def a_pair_is_torn_apart():
        r"no shortest way along the surface to bead 40 was found, 1\.6 nm away", in_triangle=True)  # fmt: skip
 def two_beads_on_two_sheets_that_are_bent():
     """Of two spheres of one function; the cutoff is longer than the radius, so that normals do not tell them apart."""
-    spheres = mp.surfaces.Polynomial(
-        "((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
-        bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]],
-    )
+    spheres = mp.surfaces.Polynomial("((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
+                                     bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]])  # fmt: skip
     turn = np.linspace(-1.5, 1.5, 40)
     x = np.column_stack([1.05 + np.cos(turn), np.zeros(40), np.sin(turn)])
     topology = mp.Topology()
@@ -758,9 +734,8 @@ def two_beads_on_two_sheets_that_are_bent():
     pull[39] = [-1.0, 0.0, 0.0]
     system.add_force(forces.UniformField(walkers, pull))
     own = np.column_stack(np.triu_indices(40, 1))
-    soft = system.add_force(
-        forces.SoftSphere(walkers, walkers, 1.0, 1.6, exclusions=own, along_surface=True, name="along")
-    )
+    soft = system.add_force(forces.SoftSphere(walkers, walkers, 1.0, 1.6, exclusions=own, along_surface=True,
+                                              name="along"))  # fmt: skip
     return Scene(make(system, "BAB"), lambda: soft.set(diameter=0.1), 39, "walkers", "along")
 
 
@@ -785,8 +760,7 @@ def a_penalty_has_a_pole():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     beads = topology.add_beads(np.column_stack([np.linspace(1.1, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")
-    system = mp.System(topology)
-    system.add_force(forces.ConstraintPenalty("sqrt(log(x))", beads, 1e-3, name="pole"))
+    system = system_with(topology, forces.ConstraintPenalty("sqrt(log(x))", beads, 1e-3, name="pole"))
     context = make(system, "BAB", 1e-3)
     v = np.zeros((5001, 3))
     v[4321, 0] = -1e3
@@ -824,8 +798,7 @@ def the_function_of_a_surface_raises():
     topology = mp.Topology()
     sphere = mp.surfaces.PythonSurface(square, lambda x: 2.0 * x)
     walkers = topology.add_surface_points(sphere, [[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]], mass=1.0, name="walkers")
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(walkers, [1.0, 0.0, 0.0]))
+    system = system_with(topology, forces.UniformField(walkers, [1.0, 0.0, 0.0]))
     return Scene(make(system, "BAB"), lambda: bound.__setitem__(0, np.inf), 0, "walkers")
 
 
@@ -909,9 +882,7 @@ def balls_in_water(x, word, h, tolerance=1e-4, wall=None):
     balls = topology.add_balls(x, 1.0, mass=1.0, friction=1.0, name="balls")
     system = mp.System(topology)
     field = system.add_force(forces.UniformField(balls, [0.0, 0.0, 0.0]))
-    system.add_hydrodynamics(
-        mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls, wall=wall, tolerance=tolerance)
-    )
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls, wall=wall, tolerance=tolerance))
     return make(system, word, h), field
 
 
@@ -975,9 +946,8 @@ def assert_usable_afterwards(context, error, reference, mend):
 
 
 @pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=pytest.mark.unstable if case.unstable else ()) for case in FAULTS],
-)
+    "case", [pytest.param(case, id=case.name, marks=pytest.mark.unstable if case.unstable else ()) for case in FAULTS]
+)  # fmt: skip
 def test_fault(case):
     scene, reference = case.build(), case.build()
     before = scene.context.step_count

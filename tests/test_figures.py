@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.demo.report import Line, bound_line, near_line
 from medyanpy.errors import ParameterError
@@ -119,16 +120,13 @@ def test_the_list(capsys):
     assert all((p.name in said) == (p.seed in ("002", "004")) for p in figures.PLATES)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--seed", "005"], "no text '005', only 000, 001, 002, 003, 004"),
-        (["--only", "002_elipse"], r"no figure '002_elipse' \(--list\); did you mean 002_ellipse"),
-        (["--only", "002_top", "--seed", "003"], "no figure '002_top' of 003"),
-        (["--only", "002_top", "--structure", "nowhere.pdb"], "no file nowhere.pdb"),
-        (["--only", "002_top", "--threads", "0"], "threads"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--seed", "005"], "no text '005', only 000, 001, 002, 003, 004"),
+    (["--only", "002_elipse"], r"no figure '002_elipse' \(--list\); did you mean 002_ellipse"),
+    (["--only", "002_top", "--seed", "003"], "no figure '002_top' of 003"),
+    (["--only", "002_top", "--structure", "nowhere.pdb"], "no file nowhere.pdb"),
+    (["--only", "002_top", "--threads", "0"], "threads"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused_before_anything_is_written(arguments, message, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["--quick", "--out", str(out), *arguments]) == 2
@@ -148,10 +146,8 @@ def test_files_of_an_earlier_call_are_kept(tmp_path, made_up, capsys):
     assert (tmp_path / "numbers.csv").read_bytes() == before
     assert main([*arguments, "--overwrite"]) == 0
     (tmp_path / "file").write_text("")
-    with pytest.raises(ParameterError, match="is not a folder"):
-        figures.make_figures(figures.PLATES, tmp_path / "file")
-    with pytest.raises(ParameterError, match="none of them"):
-        figures.make_figures([], tmp_path / "other")
+    refuses(ParameterError, "is not a folder", figures.make_figures, figures.PLATES, tmp_path / "file")
+    refuses(ParameterError, "none of them", figures.make_figures, [], tmp_path / "other")
 
 
 def test_numbers_are_written_and_printed(tmp_path, capsys):
@@ -159,10 +155,9 @@ def test_numbers_are_written_and_printed(tmp_path, capsys):
     report = figures.make_figures([plate(drawn(line))], tmp_path, quick=True, threads=1)
     with open(tmp_path / "numbers.csv", newline="") as file:
         (row,) = csv.DictReader(file)
-    assert row == {
-        "figure": "003_made_up", "quantity": "a quantity", "measured": "1.5", "error": "0.25", "source": "2.0",
-        "unit": "nm", "verdict": "OK", "criterion": "z = -2.0, |z| < 5", "what the source says": "in these words",
-    }  # fmt: skip
+    assert row == {"figure": "003_made_up", "quantity": "a quantity", "measured": "1.5", "error": "0.25",
+                   "source": "2.0", "unit": "nm", "verdict": "OK", "criterion": "z = -2.0, |z| < 5",
+                   "what the source says": "in these words"}  # fmt: skip
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary == report.summary
     assert summary["ok"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.forces import Links
@@ -79,36 +80,28 @@ def test_links_between_filaments_share_forces_among_nodes():
     assert (np.delete(state.forces, [4, 5], axis=0) == 0.0).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda a: a.sites(3, 0), mp.TopologyError, r"'actin': filament\[0\] = 3, but there are filaments 0 to 2"),
-        (lambda a: a.sites([0, -1], 0), mp.TopologyError, r"filament\[1\] = -1, but there are filaments 0 to 2"),
-        (lambda a: a.sites([1, 0], [5, 1]), mp.TopologyError, r"link\[1\] = 1, but filament 0 has links 0 to 0"),
-        (lambda a: a.sites(1, [0, -1]), mp.TopologyError, r"link\[1\] = -1, but filament 1 has links 0 to 5"),
-        (
-            lambda a: a.sites(1, 3, [0.5, 1.01]),
-            mp.ParameterError,
-            r"sites of 'actin': fraction\[1\] = 1.01 on link 3 of filament 1, but must be from 0 to 1",
-        ),
-        (lambda a: a.sites(1, 3, -1e-9), mp.ParameterError, r"fraction\[0\] = -1e-09 on link 3 of filament 1"),
-        (lambda a: a.sites(1, 3, np.nan), mp.ParameterError, r"fraction\[0\] = nan but must be finite"),
-        (lambda a: a.sites(0, 0.5), mp.TopologyError, "link must hold integers"),
-        (lambda a: a.sites([0, 1], [0, 1, 2]), mp.TopologyError, "not filament: 2, link: 3, fraction: 1"),
-        (lambda a: a.sites_along([0, 1], [0.0]), mp.TopologyError, "not filament: 2, distance: 1"),
-        (lambda a: a.sites_along(4, 0.0), mp.TopologyError, "there are filaments 0 to 2"),
-        (lambda a: a.sites_along(2, [1.0, -2.0]), mp.ParameterError, r"distance\[1\] = -2.0 nm, but .* of filament 2"),
-        (lambda a: a.sites_along(2, 1e3), mp.ParameterError, "must be from 0 to the length of filament 2, [0-9.]+ nm"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "text"), [
+    (lambda a: a.sites(3, 0), mp.TopologyError, r"'actin': filament\[0\] = 3, but there are filaments 0 to 2"),
+    (lambda a: a.sites([0, -1], 0), mp.TopologyError, r"filament\[1\] = -1, but there are filaments 0 to 2"),
+    (lambda a: a.sites([1, 0], [5, 1]), mp.TopologyError, r"link\[1\] = 1, but filament 0 has links 0 to 0"),
+    (lambda a: a.sites(1, [0, -1]), mp.TopologyError, r"link\[1\] = -1, but filament 1 has links 0 to 5"),
+    (lambda a: a.sites(1, 3, [0.5, 1.01]), mp.ParameterError,
+     r"sites of 'actin': fraction\[1\] = 1.01 on link 3 of filament 1, but must be from 0 to 1"),
+    (lambda a: a.sites(1, 3, -1e-9), mp.ParameterError, r"fraction\[0\] = -1e-09 on link 3 of filament 1"),
+    (lambda a: a.sites(1, 3, np.nan), mp.ParameterError, r"fraction\[0\] = nan but must be finite"),
+    (lambda a: a.sites(0, 0.5), mp.TopologyError, "link must hold integers"),
+    (lambda a: a.sites([0, 1], [0, 1, 2]), mp.TopologyError, "not filament: 2, link: 3, fraction: 1"),
+    (lambda a: a.sites_along([0, 1], [0.0]), mp.TopologyError, "not filament: 2, distance: 1"),
+    (lambda a: a.sites_along(4, 0.0), mp.TopologyError, "there are filaments 0 to 2"),
+    (lambda a: a.sites_along(2, [1.0, -2.0]), mp.ParameterError, r"distance\[1\] = -2.0 nm, but .* of filament 2"),
+    (lambda a: a.sites_along(2, 1e3), mp.ParameterError, "must be from 0 to the length of filament 2, [0-9.]+ nm"),
+])  # fmt: skip
 def test_refused(make, error, text):
-    with pytest.raises(error, match=text):
-        make(scene()[1])
+    refuses(error, text, make, scene()[1])
 
 
 def test_of_another_topology():
     topology, _ = scene()
     _, other = scene()
     system = mp.System(topology)
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        system.add_force(Links(other.sites(0, 0), [0], 1.0))
+    refuses(mp.TopologyError, "belongs to another topology", system.add_force, Links(other.sites(0, 0), [0], 1.0))

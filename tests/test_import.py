@@ -19,11 +19,9 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 # What takes long of the standard library and NumPy, and is wanted by few calls: numpy.random alone is a tenth of
 # the whole, and brings hashlib, hmac and secrets.
-SLOW = {
-    "argparse", "asyncio", "concurrent.futures", "ctypes.util", "email", "hashlib", "http", "logging",
-    "multiprocessing", "numpy.random", "numpy.testing", "pydoc", "sqlite3", "subprocess", "tempfile", "unittest",
-    "xml", "zipfile",
-}  # fmt: skip
+SLOW = {"argparse", "asyncio", "concurrent.futures", "ctypes.util", "email", "hashlib", "http", "logging",
+        "multiprocessing", "numpy.random", "numpy.testing", "pydoc", "sqlite3", "subprocess", "tempfile", "unittest",
+        "xml", "zipfile"}  # fmt: skip
 
 
 def loaded_by(code):

@@ -21,36 +21,12 @@ PACKAGE = Path(mp.__file__).parent
 SOURCE = Path(__file__).resolve().parents[1] / "medyanpy"
 
 # From the bottom up; a module may import from layers below its own and from its own subpackage.
-LAYERS = [
-    {"_kernels"},
-    {"core.__init__", "errors", "units", "_version"},
-    {"_tools"},
-    {"core.columns", "core.flows", "rigid"},
-    {"core.kinds", "core.letters", "kicks", "presets"},
-    {"mesh"},
-    {"surfaces"},
-    {"boundaries"},
-    {"core.handles"},
-    {"core.sites"},
-    {"beads"},
-    {"rods", "topology"},
-    {"core.triangulation"},
-    {"core.layout"},
-    {"forces", "hydrodynamics"},
-    {"jumps"},
-    {"integrators", "system", "state"},
-    {"engine"},
-    {"context"},
-    {"files"},
-    {"reporters"},
-    {"simulation"},
-    {"mdanalysis", "ovito", "runs", "testing"},
-    {"visualize", "analysis", "ensemble"},
-    {"demo"},
-    {"cli"},
-    {"__main__"},
-    {"__init__"},
-]
+LAYERS = [{"_kernels"}, {"core.__init__", "errors", "units", "_version"}, {"_tools"},
+          {"core.columns", "core.flows", "rigid"}, {"core.kinds", "core.letters", "kicks", "presets"}, {"mesh"}, {"surfaces"},
+          {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"rods", "topology"}, {"core.triangulation"},
+          {"core.layout"}, {"forces", "hydrodynamics"}, {"jumps"}, {"integrators", "system", "state"}, {"engine"},
+          {"context"}, {"files"}, {"reporters"}, {"simulation"}, {"mdanalysis", "ovito", "runs", "testing"},
+          {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"}, {"__main__"}, {"__init__"}]  # fmt: skip
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
 
@@ -221,13 +197,8 @@ def test_instruction_sets_are_chosen_at_import():
     assert selected.geodesic.__name__ == f"medyanpy._kernels.{selected.isa}.geodesic"
     code = "from medyanpy._kernels import selected; print(selected.isa, selected.pairs.__name__)"
     for isa in [*selected.built, "sse9"]:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "MEDYANPY_ISA": isa},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "MEDYANPY_ISA": isa},
+                              capture_output=True, text=True, check=False)  # fmt: skip
         if isa == "sse9":
             assert "MEDYANPY_ISA is 'sse9', but this processor and this installation of medyanpy offer:" in done.stderr
         else:

@@ -156,9 +156,7 @@ def test_mutants_of_a_toy_are_caught(toy):
         toy.write_text(text[:start] + new + text[end:])
         found[rule, line], by = mutants.judge(["tests/test_toy.py"], toy.parent, toy.parents[1], 60)
         assert by == ("tests/test_toy.py::test_f" if found[rule, line] == "caught" else "")
-    assert found == {
-        ("drop", 2): "caught", ("sign", 2): "caught", ("bound", 3): "survived", ("drop", 4): "caught"
-    }  # fmt: skip
+    assert found == {("drop", 2): "caught", ("sign", 2): "caught", ("bound", 3): "survived", ("drop", 4): "caught"}
 
 
 def test_what_does_not_end_is_not_caught(toy):
@@ -180,9 +178,5 @@ def test_names_of_failed_tests_are_read_whole():
         "ERROR tests/b.py::test_three[angles with anchors]\n"
         "ERROR tests/c.py\n"
     )
-    assert mutants.failed_tests(summary) == [
-        "tests/a.py::test_one[log(a + x*x) - 1]",
-        "tests/a.py::test_two",
-        "tests/b.py::test_three[angles with anchors]",
-        "tests/c.py",
-    ]
+    assert mutants.failed_tests(summary) == ["tests/a.py::test_one[log(a + x*x) - 1]", "tests/a.py::test_two",
+                                             "tests/b.py::test_three[angles with anchors]", "tests/c.py"]  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools import names
@@ -68,13 +69,10 @@ def test_assigning_to_a_public_name_sets_or_is_refused(number):
             continue
         # The class's own, where asking would have to measure.
         before = what.__dict__.get(name)
-        with pytest.raises(PublicNameError, match=rf"{name} cannot be assigned to, nothing would follow: ."):
-            setattr(what, name, 3)
-        with pytest.raises(PublicNameError, match=f"{name} cannot be deleted"):
-            delattr(what, name)
+        refuses(PublicNameError, rf"{name} cannot be assigned to, nothing would follow: .", setattr, what, name, 3)
+        refuses(PublicNameError, f"{name} cannot be deleted", delattr, what, name)
         assert what.__dict__.get(name) is before
-    with pytest.raises(PublicNameError, match="has no attribute 'colour' to assign to"):
-        what.colour = "red"
+    refuses(PublicNameError, "has no attribute 'colour' to assign to", setattr, what, "colour", "red")
 
 
 def test_assigning_to_a_number_is_setting_it():
@@ -119,9 +117,8 @@ def test_reporters_are_a_list():
 def test_arrays_that_are_handed_out_are_read_only_or_copies():
     """Of handles, states and forces: writing into one raises, or changes nothing that is asked for again."""
     simulation = build()
-    state = simulation.context.get_state(
-        positions=True, velocities=True, forces=True, energy=True, virial=True, physical_positions=True
-    )
+    state = simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True, virial=True,
+                                         physical_positions=True)  # fmt: skip
     found = 0
     for what in (*simulation.topology, *simulation.system, state, state.intriangle, simulation.context):
         properties = public(what) if what is not simulation.context else ["time", "step_count", "threads"]
@@ -339,8 +336,7 @@ def test_words_of_a_literal_are_text_like_others():
     for form in (["WCA"], np.array(["WCA", "soft"]), 1):
         with pytest.raises(mp.ParameterError, match="WallRepulsion: form must be text, not "):
             mp.forces.WallRepulsion(mp.boundaries.Plane(), beads, 1.0, 1.0, form=form)
-    with pytest.raises(mp.ParameterError, match="gaps must be text, not 1"):
-        mp.rigid.read_structure("a.pdb", gaps=1)
+    refuses(mp.ParameterError, "gaps must be text, not 1", mp.rigid.read_structure, "a.pdb", gaps=1)
 
 
 def test_pair_forces_go_by_their_names_in_messages():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import presets, units
@@ -50,9 +51,7 @@ def test_arguments_make_filaments(closed, rng):
     arguments = actin.arguments(nodes, viscosity=2e-9, closed=closed)
     filaments = mp.Topology().add_filaments(**arguments)
     lengths = np.add.reduceat(filaments.link_lengths, filaments.kind.link_starts[:-1])
-    np.testing.assert_allclose(
-        np.add.reduceat(filaments.mass, filaments.starts[:-1]), actin.mass_per_length * lengths
-    )
+    np.testing.assert_allclose(np.add.reduceat(filaments.mass, filaments.starts[:-1]), actin.mass_per_length * lengths)
     for i, length in enumerate(lengths):
         of = slice(*filaments.starts[i : i + 2])
         along, across = actin.friction_per_length(length, 2e-9)
@@ -126,21 +125,17 @@ def test_presets_do_not_change():
         presets.actin().radius = 4.0
 
 
-@pytest.mark.parametrize(
-    ("act", "text"),
-    [
-        (lambda m: m.friction_per_length(11.0), r"actin: length = 11 nm but must be >= 12 nm, twice the diameter"),
-        (lambda m: m.friction_per_length(100.0, -1e-9), r"actin: viscosity = -1e-09 but must be finite and > 0"),
-        (lambda m: m.persistence_length(0.0), r"actin: temperature = 0.0 but must be finite and > 0"),
-        (lambda m: m.arguments(np.zeros((4, 2))), r"actin: nodes of filament 0 must have shape \(n, 3\), not \(4, 2\)"),
-        (lambda m: m.arguments([np.eye(3) * 40, np.eye(2)]), r"actin: nodes of filament 1 must have shape"),
-        (lambda m: m.arguments(np.eye(3) * 40, relaxation_time=0.0), r"actin: relaxation_time = 0.0 but must be"),
-        (lambda m: m.longest_timestep(-1.0), r"actin: node_mass = -1.0 but must be finite and > 0"),
-    ],
-)
+@pytest.mark.parametrize(("act", "text"), [
+    (lambda m: m.friction_per_length(11.0), r"actin: length = 11 nm but must be >= 12 nm, twice the diameter"),
+    (lambda m: m.friction_per_length(100.0, -1e-9), r"actin: viscosity = -1e-09 but must be finite and > 0"),
+    (lambda m: m.persistence_length(0.0), r"actin: temperature = 0.0 but must be finite and > 0"),
+    (lambda m: m.arguments(np.zeros((4, 2))), r"actin: nodes of filament 0 must have shape \(n, 3\), not \(4, 2\)"),
+    (lambda m: m.arguments([np.eye(3) * 40, np.eye(2)]), r"actin: nodes of filament 1 must have shape"),
+    (lambda m: m.arguments(np.eye(3) * 40, relaxation_time=0.0), r"actin: relaxation_time = 0.0 but must be"),
+    (lambda m: m.longest_timestep(-1.0), r"actin: node_mass = -1.0 but must be finite and > 0"),
+])  # fmt: skip
 def test_refused(act, text):
-    with pytest.raises(mp.ParameterError, match=text):
-        act(presets.actin())
+    refuses(mp.ParameterError, text, act, presets.actin())
 
 
 def test_water():
@@ -169,5 +164,4 @@ def test_water():
     assert np.abs((axis**2).mean(axis=0) - 1.0 / 3.0).max() < 6.0 * np.sqrt(4.0 / 45.0 / 500.0)
     with pytest.raises(mp.ParameterError, match=r"TIP3P: friction = -1\.0 but must be finite and >= 0"):
         water.arguments(places, friction=-1.0)
-    with pytest.raises(mp.ParameterError, match=r"TIP3P: centers must have shape \(n, 3\), not \(2,\)"):
-        water.arguments([1.0, 2.0])
+    refuses(mp.ParameterError, r"TIP3P: centers must have shape \(n, 3\), not \(2,\)", water.arguments, [1.0, 2.0])

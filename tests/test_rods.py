@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -31,9 +32,7 @@ def add_rod(n=6, length=0.8, curvature=(0.1, 0.2, -0.1), topology=None, **kwargs
 
 
 def context_of(topology, *forces, word="ABA", timestep=1e-3, **how):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     how["kT"] = thermal(word, how.get("kT"))
     return mp.Context(system, mp.SplittingIntegrator(word, timestep, **how), threads=1)
 
@@ -73,16 +72,13 @@ def test_a_rod():
         assert not array.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("ends", "held", "freedom"),
-    [
-        ("free", [[0, 0], [0, 0]], 36),
-        ("pinned", [[1, 0], [1, 0]], 30),
-        ("clamped", [[1, 1], [1, 1]], 24),
-        (("clamped", "free"), [[1, 1], [0, 0]], 30),
-        (["free", "pinned"], [[0, 0], [1, 0]], 33),
-    ],
-)
+@pytest.mark.parametrize(("ends", "held", "freedom"), [
+    ("free", [[0, 0], [0, 0]], 36),
+    ("pinned", [[1, 0], [1, 0]], 30),
+    ("clamped", [[1, 1], [1, 1]], 24),
+    (("clamped", "free"), [[1, 1], [0, 0]], 30),
+    (["free", "pinned"], [[0, 0], [1, 0]], 33),
+])  # fmt: skip
 def test_ends(ends, held, freedom):
     """What is held stands for half a segment, as its other half is beyond the end."""
     rod = add_rod(ends=ends)
@@ -111,9 +107,8 @@ def test_many_rods(as_list, closed):
     starts = None if as_list else [0, 4, 7, 12]
     if not as_list:
         x, q = np.concatenate(x), np.concatenate(q)
-    rods = mp.Topology().add_rods(
-        x, q, lengths, np.arange(1.0, 13.0), INERTIA, starts=starts, closed=closed, ends="free"
-    )
+    rods = mp.Topology().add_rods(x, q, lengths, np.arange(1.0, 13.0), INERTIA, starts=starts, closed=closed,
+                                  ends="free")  # fmt: skip
     assert rods.name == "rods"
     assert rods.starts.tolist() == [0, 4, 7, 12]
     assert rods.kind.n_chains == 3
@@ -127,8 +122,7 @@ def test_many_rods(as_list, closed):
     assert [rods.kind.describe(k) for k in (0, 4, 11)] == ["node 0 of rod 0", "node 0 of rod 1", "node 4 of rod 2"]
     if closed:
         assert rods.kind.describe_link(6) == "link 2 of rod 1"
-        with pytest.raises(mp.TopologyError, match=r"rods: rings have no start"):
-            rods.kind.tips("start")
+        refuses(mp.TopologyError, r"rods: rings have no start", rods.kind.tips, "start")
         # All strains of a ring are those between its neighbours.
         np.testing.assert_allclose(np.diff(rods.strains()[1][:4], axis=0), 0.0, atol=1e-14)
     else:
@@ -219,38 +213,31 @@ BACKWARDS[3] = [0.0, 1.0, 0.0, 0.0]
 def test_refusals(change, error, match):
     topology = mp.Topology()
     given = {"nodes": X, "orientations": Q, "segment_length": 0.8, "linear_density": 1.3, "inertia_density": INERTIA}
-    with pytest.raises(error, match=match):
-        topology.add_rod(**{**given, **change})
+    refuses(error, match, topology.add_rod, **{**given, **change})
     assert topology.handles == ()
     assert topology.n_beads == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "match"),
-    [
-        ({"nodes": [X, X[:, :2]]}, mp.TopologyError, r"add_rods: nodes\[1\] must have shape \(n, 3\), not \(6, 2\)"),
-        ({"orientations": [Q, Q[:, :3]]}, mp.TopologyError, r"add_rods: orientations\[1\] must have shape \(n, 4\)"),
-        ({"orientations": [Q, Q[:5]]}, mp.TopologyError, r"orientations must have shape \(12, 4\), not \(11, 4\)"),
-        ({"orientations": [Q, BACKWARDS]}, mp.TopologyError,
-         r"add_rods: link 2 of rod 1 runs against the third axis of node 9"),
-        ({"segment_length": [1.0, -1.0]}, mp.ParameterError, r"add_rods: segment_length\[1\] = -1.0 but must be"),
-        ({"segment_length": [1.0, 1.0, 1.0]}, mp.ParameterError, r"segment_length must be .*\(2,\)"),
-        ({"nodes": np.concatenate([X, X]), "starts": [0, 7]}, mp.TopologyError,
-         r"starts must ascend from 0 to the number of nodes, 12"),
-        ({"nodes": np.concatenate([X, X]), "orientations": np.concatenate([Q, Q]), "starts": [0, 11, 12]},
-         mp.TopologyError, r"rod 1 has 1 nodes, but a rod needs 2"),
-        ({"nodes": [X, np.where(np.arange(6)[:, None] == 5, X[4], X)]}, mp.TopologyError,
-         r"link 4 of rod 1 has both nodes in one place"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "error", "match"), [
+    ({"nodes": [X, X[:, :2]]}, mp.TopologyError, r"add_rods: nodes\[1\] must have shape \(n, 3\), not \(6, 2\)"),
+    ({"orientations": [Q, Q[:, :3]]}, mp.TopologyError, r"add_rods: orientations\[1\] must have shape \(n, 4\)"),
+    ({"orientations": [Q, Q[:5]]}, mp.TopologyError, r"orientations must have shape \(12, 4\), not \(11, 4\)"),
+    ({"orientations": [Q, BACKWARDS]}, mp.TopologyError,
+     r"add_rods: link 2 of rod 1 runs against the third axis of node 9"),
+    ({"segment_length": [1.0, -1.0]}, mp.ParameterError, r"add_rods: segment_length\[1\] = -1.0 but must be"),
+    ({"segment_length": [1.0, 1.0, 1.0]}, mp.ParameterError, r"segment_length must be .*\(2,\)"),
+    ({"nodes": np.concatenate([X, X]), "starts": [0, 7]}, mp.TopologyError,
+     r"starts must ascend from 0 to the number of nodes, 12"),
+    ({"nodes": np.concatenate([X, X]), "orientations": np.concatenate([Q, Q]), "starts": [0, 11, 12]}, mp.TopologyError,
+     r"rod 1 has 1 nodes, but a rod needs 2"),
+    ({"nodes": [X, np.where(np.arange(6)[:, None] == 5, X[4], X)]}, mp.TopologyError,
+     r"link 4 of rod 1 has both nodes in one place"),
+])  # fmt: skip
 def test_refusals_of_many(change, error, match):
     topology = mp.Topology()
-    given = {
-        "nodes": [X, X], "orientations": [Q, Q], "segment_length": 0.8, "linear_density": 1.3,
-        "inertia_density": INERTIA,
-    }  # fmt: skip
-    with pytest.raises(error, match=match):
-        topology.add_rods(**{**given, **change})
+    given = {"nodes": [X, X], "orientations": [Q, Q], "segment_length": 0.8, "linear_density": 1.3,
+             "inertia_density": INERTIA}  # fmt: skip
+    refuses(error, match, topology.add_rods, **{**given, **change})
     assert topology.handles == ()
 
 
@@ -291,10 +278,9 @@ def test_a_round_section():
     area, G = np.pi * 9.0, 4.0
     assert section.area == pytest.approx(area, rel=1e-15)
     assert section.second_moment == pytest.approx(area * 9.0 / 4.0, rel=1e-15)
-    assert section.stiffness == pytest.approx(
-        {"shear": 0.9 * G * area, "extension": 10.0 * area, "bending": 10.0 * area * 2.25, "twist": G * area * 4.5},
-        rel=1e-15,
-    )
+    assert section.stiffness == pytest.approx({"shear": 0.9 * G * area, "extension": 10.0 * area,
+                                               "bending": 10.0 * area * 2.25, "twist": G * area * 4.5},
+                                              rel=1e-15)  # fmt: skip
     assert section.linear_density == pytest.approx(2.0 * area, rel=1e-15)
     assert section.inertia_density == pytest.approx([2.0 * area * 2.25] * 2 + [2.0 * area * 4.5], rel=1e-15)
     for change, match in [
@@ -353,8 +339,7 @@ def test_uniform_refusals():
         ((2, 1.0, [0.0, 0.0, 0.0], [1.0]), "uniform: strain must have shape"),
         ((2, 1.0, [0.0, np.inf, 0.0]), "uniform: curvature"),
     ]:
-        with pytest.raises(mp.ParameterError, match=match):
-            mp.rods.uniform(*arguments)
+        refuses(mp.ParameterError, match, mp.rods.uniform, *arguments)
 
 
 def helix(s, R=3.0, P=1.0):
@@ -427,8 +412,7 @@ def test_frames_refusals():
         ([[0.0, 0, 0], [1.0, 0, 0], [0.5, 0, 0]], False, "frames: the curve turns back on itself at node 1"),
         ([[0.0, 0], [1.0, 0]], False, "frames: nodes must have shape"),
     ]:
-        with pytest.raises(mp.TopologyError, match=match):
-            mp.rods.frames(nodes, closed)
+        refuses(mp.TopologyError, match, mp.rods.frames, nodes, closed)
 
 
 def test_quaternions_of_matrices():
@@ -464,8 +448,7 @@ def test_strains_of_other_places():
                                    atol=1e-14)  # fmt: skip
         chord = 1.0 if curvature[2] else 2.0 * np.sin(0.4 * rate) / (0.8 * rate)
         np.testing.assert_allclose(strain, np.tile([0.0, 0.0, chord], (8, 1)), atol=1e-14)
-    with pytest.raises(mp.ParameterError, match=r"strains: positions must have shape \(9, 3\)"):
-        rod.strains(np.zeros((3, 3)))
+    refuses(mp.ParameterError, r"strains: positions must have shape \(9, 3\)", rod.strains, np.zeros((3, 3)))
     with pytest.raises(mp.ParameterError, match=r"strains: orientations must have shape \(9, 4\)"):
         rod.strains(orientations=np.zeros((9, 3)))
 
@@ -485,19 +468,17 @@ def everything():
     topology.add_beads(np.zeros((2, 3)), mass=1.0, friction=0.3)
     rng = np.random.default_rng(4)
     x, q = mp.rods.uniform(6, 0.8, [0.1, 0.0, 0.1])
-    held = topology.add_rods(
-        [x, x + 0.5], [q, -q], [0.8, 0.75], rng.uniform(1.0, 2.0, 12), [0.4, 0.5, 0.8], (0.3, 0.6),
-        rotational_friction=(0.2, 0.1), ends=("clamped", "pinned"), rotation_parts=2, name="held",
-    )  # fmt: skip
+    held = topology.add_rods([x, x + 0.5], [q, -q], [0.8, 0.75], rng.uniform(1.0, 2.0, 12), [0.4, 0.5, 0.8], (0.3, 0.6),
+                             rotational_friction=(0.2, 0.1), ends=("clamped", "pinned"), rotation_parts=2,
+                             name="held")  # fmt: skip
     free = add_rod(topology=topology, friction=tensor(n=6), inertia_density=rng.uniform(0.9, 1.1, (6, 3)))
     loop, turns = mp.rods.uniform(7, 0.5, [0.0, 2.0 * np.pi / 3.5, 0.0])
     ring = topology.add_rod(loop, turns, 0.5, 1.0, INERTIA, 0.5, closed=True, name="ring")
     system = mp.System(topology)
     n = len(held.links)
-    system.add_force(mp.forces.RodElasticity(
-        held, rng.uniform(1.0, 2.0, (n, 2)), rng.uniform(1.0, 2.0, n), 3.0, 4.0, rest_curvature=rng.normal(size=(n, 3)),
-        name="its own", group=1,
-    ))  # fmt: skip
+    system.add_force(mp.forces.RodElasticity(held, rng.uniform(1.0, 2.0, (n, 2)), rng.uniform(1.0, 2.0, n), 3.0, 4.0,
+                                             rest_curvature=rng.normal(size=(n, 3)), name="its own",
+                                             group=1))  # fmt: skip
     system.add_force(mp.forces.RodElasticity(free, **PLAIN, rest_strain=(0.1, 0.0, 0.9)))
     system.add_force(mp.forces.RodElasticity(ring, **PLAIN, name="of the ring"))
     system.add_force(mp.forces.RodLoad(free, "start", [0.1, 0.2, 0.3], [0.3, 0.2, 0.1], follows=True))

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import test_bits as bits
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import boundaries, forces
@@ -148,14 +149,11 @@ def test_room_alone_is_enough_to_begin_with():
     balls = topology.add_balls(nobody, 0.5, 1.0, 0.5, capacity=4)
     chains = topology.add_filaments([], 1.0, 0.5, capacity=10)
     bodies = topology.add_rigid_bodies(nobody, np.empty((0, 4)), 1.0, [1.0, 1.5, 2.0], (0.5, 0.5), capacity=3)
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap([beads, balls], 1.0, [0.0, 0.0, 0.0]))
-    system.add_force(forces.SoftSphere(balls, balls, 2.0))
-    system.add_force(forces.SoftCollisions([balls, chains], 2.0, 0.5))
-    system.add_force(forces.FilamentBending(chains, 3.0))
-    system.add_force(forces.FixmanPotential(chains, kT=1.0))
-    system.add_force(forces.EllipsoidRepulsion(bodies, bodies, 1.0, [0.5, 0.5, 1.0]))
-    system.add_force(forces.EllipsoidCollisions(bodies, [balls, chains], 1.0, [0.5, 0.5, 1.0], 0.5))
+    system = system_with(topology, forces.HarmonicTrap([beads, balls], 1.0, [0.0, 0.0, 0.0]),
+                         forces.SoftSphere(balls, balls, 2.0), forces.SoftCollisions([balls, chains], 2.0, 0.5),
+                         forces.FilamentBending(chains, 3.0), forces.FixmanPotential(chains, kT=1.0),
+                         forces.EllipsoidRepulsion(bodies, bodies, 1.0, [0.5, 0.5, 1.0]),
+                         forces.EllipsoidCollisions(bodies, [balls, chains], 1.0, [0.5, 0.5, 1.0], 0.5))  # fmt: skip
     below = boundaries.Plane((0.0, 0.0, -1.0))
     system.add_force(forces.WallRepulsion(below, bodies, 1.0, 0.5, semi_axes=[0.5, 0.5, 1.0]))
     system.add_force(forces.WallRepulsion(below, [beads, balls, chains], 1.0, 0.5, name="spheres"))
@@ -249,8 +247,7 @@ def test_what_is_set_ignores_rows_asleep():
         np.testing.assert_allclose(again.column(name), state.column(name), rtol=1e-12, atol=1e-12)
     bad = x.copy()
     bad[beads.beads[1], 2] = np.nan
-    with pytest.raises(mp.TopologyError, match=r"set_positions: positions\[1, 2\] = nan"):
-        context.set_positions(bad)
+    refuses(mp.TopologyError, r"set_positions: positions\[1, 2\] = nan", context.set_positions, bad)
 
 
 def test_minimisation_and_derivatives_leave_rows_asleep_out():
@@ -260,10 +257,9 @@ def test_minimisation_and_derivatives_leave_rows_asleep_out():
         rng = np.random.default_rng(3)
         beads = topology.add_beads(rng.normal(size=(5, 3)), 1.0, 0.5, **({} if capacity is None else {"capacity": 8}))
         balls = topology.add_balls(rng.normal(size=(3, 3)), 0.5, 1.0, 0.5)
-        system = mp.System(topology)
-        system.add_force(forces.HarmonicTrap([beads, balls], 1.0, [0.0, 0.0, 0.0]))
-        system.add_force(forces.Coulomb([beads, balls], np.arange(8.0) + 1.0, constant=0.1))
-        system.add_force(forces.ExternalField(beads, "sin(x)*y"))
+        system = system_with(topology, forces.HarmonicTrap([beads, balls], 1.0, [0.0, 0.0, 0.0]),
+                             forces.Coulomb([beads, balls], np.arange(8.0) + 1.0, constant=0.1),
+                             forces.ExternalField(beads, "sin(x)*y"))  # fmt: skip
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=1))
         rows = np.append(beads.beads, balls.beads)
         directions = np.zeros((topology.n_beads, 3))
@@ -280,21 +276,17 @@ def test_minimisation_and_derivatives_leave_rows_asleep_out():
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        (lambda t: t.add_beads([[0.0, 0, 0]] * 3, 1.0, capacity=2), "add_beads: capacity = 2 but must be .*>= 3"),
-        (lambda t: t.add_balls([[0.0, 0, 0]], 1.0, 1.0, capacity=1.5), "add_balls: capacity = 1.5 but must be"),
-        (lambda t: t.add_filament([[0.0, 0, 0], [1, 0, 0]], 1.0, capacity=2**31), "add_filament: capacity"),
-        (lambda t: t["beads"].reserve(1), r"beads\.reserve: capacity = 1 but must be .*>= 4"),
-        (lambda t: t.add_beads(np.empty((0, 3)), 1.0), "nothing to add"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "text"), [
+    (lambda t: t.add_beads([[0.0, 0, 0]] * 3, 1.0, capacity=2), "add_beads: capacity = 2 but must be .*>= 3"),
+    (lambda t: t.add_balls([[0.0, 0, 0]], 1.0, 1.0, capacity=1.5), "add_balls: capacity = 1.5 but must be"),
+    (lambda t: t.add_filament([[0.0, 0, 0], [1, 0, 0]], 1.0, capacity=2**31), "add_filament: capacity"),
+    (lambda t: t["beads"].reserve(1), r"beads\.reserve: capacity = 1 but must be .*>= 4"),
+    (lambda t: t.add_beads(np.empty((0, 3)), 1.0), "nothing to add"),
+])  # fmt: skip
 def test_room_that_cannot_be(wrong, text):
     topology = everybody()
     n = topology.n_beads
-    with pytest.raises(mp.MedyanError, match=text):
-        wrong(topology)
+    refuses(mp.MedyanError, text, wrong, topology)
     assert topology.n_beads == n
 
 
@@ -309,8 +301,7 @@ def test_terms_on_rows_asleep_are_refused():
         forces.RigidTrianglePenalty([[0, 1, row]], 1.0, [1.0, 1.0, 1.0]),
         forces.PythonForce(lambda x: (0.0, 0.0 * x), beads=[row]),
     ):
-        system = mp.System(topology)
-        system.add_force(force)
+        system = system_with(topology, force)
         with pytest.raises(mp.TopologyError, match=rf"bead {row} is a row of .*'beads'.* without a bead"):
             mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import runs
@@ -32,17 +33,15 @@ def with_force(function):
     """A system with a Python force."""
     topology = mp.Topology()
     topology.add_beads(np.ones((3, 3)), mass=1.0, friction=0.5)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(function, name="pull"))
+    system = system_with(topology, mp.forces.PythonForce(function, name="pull"))
     return system
 
 
 def build(n=5, seed=3, threads=1):
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(n).normal(0.0, 3.0, (n, 3)), mass=1.0, friction=0.5)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
-    return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=seed), threads)
+    return mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0])),
+                         mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=seed), threads)  # fmt: skip
 
 
 def make(directory, *, checkpoint=None, seed=3):
@@ -85,12 +84,10 @@ def test_times_as_people_and_schedulers_write_them(text, seconds):
     assert seconds_of("walltime", text) == seconds
 
 
-@pytest.mark.parametrize(
-    "text", [0, -1.0, "0m", "", "soon", "1m2h", "30:00", "1:60:00", "-5m", "nan", "inf", np.inf, None]
-)
+@pytest.mark.parametrize("text", [0, -1.0, "0m", "", "soon", "1m2h", "30:00", "1:60:00", "-5m", "nan", "inf", np.inf,
+                                  None])  # fmt: skip
 def test_times_that_are_none(text):
-    with pytest.raises(ParameterError, match="walltime"):
-        seconds_of("walltime", text)
+    refuses(ParameterError, "walltime", seconds_of, "walltime", text)
 
 
 def test_a_deadline_within_another():
@@ -117,10 +114,8 @@ def test_run_until_counts_from_the_beginning():
     through.step(25)
     one, other = (s.context.get_state(positions=True).positions for s in (simulation, through))
     assert (one == other).all()
-    with pytest.raises(ParameterError, match="step = 24 but the simulation is at step 25 already"):
-        simulation.run_until(24)
-    with pytest.raises(ParameterError, match="step"):
-        simulation.run_until(2.5)
+    refuses(ParameterError, "step = 24 but the simulation is at step 25 already", simulation.run_until, 24)
+    refuses(ParameterError, "step", simulation.run_until, 2.5)
 
 
 def test_steps_end_in_time(monkeypatch):
@@ -153,8 +148,7 @@ def test_a_time_shorter_than_a_step(monkeypatch, call):
     """The step is taken: whoever calls again comes to the end all the same."""
     Clock(monkeypatch, 2.5)
     simulation = build()
-    with pytest.raises(ParameterError, match=r"walltime = 1 s is shorter than one step .* which took 2\.5 s"):
-        call(simulation)
+    refuses(ParameterError, r"walltime = 1 s is shorter than one step .* which took 2\.5 s", call, simulation)
     assert simulation.current_step == 1
 
 
@@ -231,8 +225,7 @@ def test_a_run_killed_before_its_files_were_closed_is_closed(monkeypatch, tmp_pa
     if free:
         # As an ensemble does, which waits for the folder.
         Lock("test", tmp_path / "killed" / runs.CHECKPOINT).release()
-    with pytest.raises(OSError, match="already open for write"):
-        h5py.File(tmp_path / "killed" / "run.h5", "r")
+    refuses(OSError, "already open for write", h5py.File, tmp_path / "killed" / "run.h5", "r")
     mp.run(tmp_path / "through", make, until=50)
     assert mp.run(tmp_path / "killed", make, until=50).action == "was done"
     assert compared(tmp_path / "through", tmp_path / "killed") == []
@@ -255,8 +248,7 @@ def test_what_was_not_reported_when_the_checkpoint_was_written_is_reported(tmp_p
         report(simulation, state)
 
     table.report = once
-    with pytest.raises(OutputError, match="no room"):
-        simulation.step(21)
+    refuses(OutputError, "no room", simulation.step, 21)
     simulation.save_checkpoint(tmp_path / runs.CHECKPOINT)
     simulation.close()
     now = time.time_ns()
@@ -333,25 +325,19 @@ def test_functions_of_documents(tmp_path):
         return 0.5 * float((x**2).sum()), -x
 
     text = mp.serialize((with_force(pull), build().integrator))
-    with pytest.raises(ParameterError, match="pull"):
-        mp.run(tmp_path, text, until=10)
+    refuses(ParameterError, "pull", mp.run, tmp_path, text, until=10)
     mp.run(tmp_path, text, until=10, functions={"pull": pull})
     assert mp.run(tmp_path, text, until=20, functions={"pull": pull}).action == "resumed"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace('"version": 2', '"version": 3'), "has version 3 of the format.*install a newer"),
-        (lambda text: text[: len(text) // 2], "is not JSON"),
-        (lambda text: mp.serialize(mp.VerletIntegrator(0.1)), "document is of a VerletIntegrator, not of a Simulation"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda text: text.replace('"version": 2', '"version": 3'), "has version 3 of the format.*install a newer"),
+    (lambda text: text[: len(text) // 2], "is not JSON"),
+    (lambda text: mp.serialize(mp.VerletIntegrator(0.1)), "document is of a VerletIntegrator, not of a Simulation"),
+])  # fmt: skip
 def test_documents_that_cannot_be_run(tmp_path, change, message):
-    with pytest.raises(ParameterError, match=message):
-        mp.run(tmp_path, change(mp.serialize(build())), until=10)
-    with pytest.raises(ParameterError, match=r"nowhere\.json does not exist"):
-        mp.run(tmp_path, tmp_path / "nowhere.json", until=10)
+    refuses(ParameterError, message, mp.run, tmp_path, change(mp.serialize(build())), until=10)
+    refuses(ParameterError, r"nowhere\.json does not exist", mp.run, tmp_path, tmp_path / "nowhere.json", until=10)
     assert left(tmp_path) == {}
 
 
@@ -361,26 +347,22 @@ def test_documents_that_cannot_be_run(tmp_path, change, message):
 def test_a_run_that_is_farther(tmp_path):
     mp.run(tmp_path, make, until=50)
     before = left(tmp_path)
-    with pytest.raises(ParameterError, match=r"until = 40 but .* is at step 50 already"):
-        mp.run(tmp_path, make, until=40)
+    refuses(ParameterError, r"until = 40 but .* is at step 50 already", mp.run, tmp_path, make, until=40)
     assert left(tmp_path) == before
 
 
 def test_folders_that_hold_something_else(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ParameterError, match="file is a file, not the folder of a run"):
-        mp.run(tmp_path / "file", make, until=10)
+    refuses(ParameterError, "file is a file, not the folder of a run", mp.run, tmp_path / "file", make, until=10)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / runs.CHECKPOINT).write_text("mine")
-    with pytest.raises(ParameterError, match="is not a checkpoint"):
-        mp.run(tmp_path / "a", make, until=10)
+    refuses(ParameterError, "is not a checkpoint", mp.run, tmp_path / "a", make, until=10)
     assert (tmp_path / "a" / runs.CHECKPOINT).read_text() == "mine"
     # Outputs of a run whose checkpoint is gone.
     mp.run(tmp_path / "b", make, until=10)
     (tmp_path / "b" / runs.CHECKPOINT).unlink()
     before = left(tmp_path / "b")
-    with pytest.raises(ParameterError, match=r"run\.h5 exists"):
-        mp.run(tmp_path / "b", make, until=20)
+    refuses(ParameterError, r"run\.h5 exists", mp.run, tmp_path / "b", make, until=20)
     assert left(tmp_path / "b") == before
 
 
@@ -397,8 +379,7 @@ def test_reporters_that_write_elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("made", [None, "x", lambda: 1])
 def test_a_make_that_makes_something_else(tmp_path, made):
-    with pytest.raises(ParameterError, match="make must return a Simulation, not"):
-        mp.run(tmp_path, lambda directory: made, until=10)
+    refuses(ParameterError, "make must return a Simulation, not", mp.run, tmp_path, lambda directory: made, until=10)
 
 
 @pytest.mark.parametrize(
@@ -409,10 +390,8 @@ def test_a_make_that_makes_something_else(tmp_path, made):
     ],
 )  # fmt: skip
 def test_numbers_outside_their_domain(tmp_path, options, message):
-    with pytest.raises(ParameterError, match=message):
-        mp.run(tmp_path, make, **options)
-    with pytest.raises(ParameterError, match="make"):
-        mp.run(tmp_path, 5, until=5)
+    refuses(ParameterError, message, mp.run, tmp_path, make, **options)
+    refuses(ParameterError, "make", mp.run, tmp_path, 5, until=5)
     assert left(tmp_path) == {}
 
 
@@ -458,11 +437,9 @@ def test_a_run_that_fails_keeps_its_last_checkpoint(tmp_path):
         simulation.reporters.append(mp.reporters.CheckpointReporter(directory / runs.CHECKPOINT, 10))
         return simulation
 
-    with pytest.raises((SimulationError, RuntimeError), match="enough"):
-        mp.run(tmp_path, begin, until=1000, functions={"pull": breaks})
-    with mp.Simulation.resume(
-        tmp_path / runs.CHECKPOINT, functions={"pull": lambda x: (0.0, np.zeros_like(x))}
-    ) as simulation:
+    refuses((SimulationError, RuntimeError), "enough", mp.run, tmp_path, begin, until=1000, functions={"pull": breaks})
+    with mp.Simulation.resume(tmp_path / runs.CHECKPOINT,
+                              functions={"pull": lambda x: (0.0, np.zeros_like(x))}) as simulation:  # fmt: skip
         assert simulation.current_step in (10, 20, 30, 40)
 
 
@@ -497,9 +474,8 @@ def test_sigterm_is_time_that_is_up(tmp_path):
     assert signal.getsignal(signal.SIGTERM) is before
     # Nothing is lost, and nothing else either.
     until = outcome.step + 20
-    assert mp.run(tmp_path / "stopped", make, until=until) == mp.RunOutcome(
-        True, until, tmp_path / "stopped", "resumed"
-    )
+    assert mp.run(tmp_path / "stopped", make,
+                  until=until) == mp.RunOutcome(True, until, tmp_path / "stopped", "resumed")  # fmt: skip
     mp.run(tmp_path / "through", make, until=until)
     assert compared(tmp_path / "through", tmp_path / "stopped") == []
 

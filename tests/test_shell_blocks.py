@@ -98,9 +98,8 @@ elif name == "medyanpy":
 else:
     raise AssertionError(name)
 """
-NAMES = (
-    "pip", "brew", "pytest", "python", "python3", "srun", "scontrol", "vmd", "medyanpy", "register-python-argcomplete",
-)  # fmt: skip
+NAMES = ("pip", "brew", "pytest", "python", "python3", "srun", "scontrol", "vmd", "medyanpy",
+         "register-python-argcomplete")  # fmt: skip
 
 
 @pytest.fixture
@@ -117,10 +116,8 @@ def shell(tmp_path):
     def run(text, *, options=("-eu",), **variables):
         log.write_text("", encoding="utf-8")
         environment = {**os.environ, "PATH": f"{programs}:/usr/bin:/bin", "OMP_NUM_THREADS": "1", **variables}
-        done = subprocess.run(
-            ["bash", *options, "-c", text],
-            cwd=folder, env=environment, capture_output=True, text=True, timeout=3000, check=False,
-        )  # fmt: skip
+        done = subprocess.run(["bash", *options, "-c", text], cwd=folder, env=environment, capture_output=True,
+                              text=True, timeout=3000, check=False)  # fmt: skip
         return done, log.read_text(encoding="utf-8").splitlines()
 
     run.folder = folder

@@ -24,10 +24,8 @@ def scene(through=True, seed=4):
     topology = mp.Topology()
     mesh = mp.TriangleMesh.flat_sheet(12, 12, 2.0, periodic=through)
     box = np.array([SIDE, 12.0 * np.sqrt(3.0), SIDE])
-    sheet = topology.add_membrane(
-        mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.15, mesh.vertices.shape)), vertex_mass=1.0,
-        vertex_friction=1.0, name="sheet",
-    )  # fmt: skip
+    sheet = topology.add_membrane(mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.15, mesh.vertices.shape)),
+                                  vertex_mass=1.0, vertex_friction=1.0, name="sheet")  # fmt: skip
     points = topology.add_intriangle_points(sheet, 40, mass=1.0, friction=1.0, seed=3, name="points")
     ball = mp.TriangleMesh.icosphere(3.0, 2).translated([box[0] / 2 - 0.5, 0.0, 6.0])
     vesicle = topology.add_membrane(ball, vertex_mass=1.0, vertex_friction=1.0, name="vesicle")
@@ -38,13 +36,11 @@ def scene(through=True, seed=4):
     beads = topology.add_beads(places(120), mass=1.0, friction=1.0, name="beads")
     balls = topology.add_balls(places(30), rng.uniform(0.4, 0.9, 30), mass=1.0, friction=1.0, name="balls")
     q = rng.normal(size=(12, 4))
-    bodies = topology.add_rigid_bodies(
-        places(12), q / np.linalg.norm(q, axis=1)[:, None], 1.0, [1.0, 1.2, 1.4], friction=1.0, name="bodies"
-    )
+    bodies = topology.add_rigid_bodies(places(12), q / np.linalg.norm(q, axis=1)[:, None], 1.0, [1.0, 1.2, 1.4],
+                                       friction=1.0, name="bodies")  # fmt: skip
     starts = places(8) + np.arange(5)[:, None, None] * [0.8, 0.2, 0.1]
-    filaments = topology.add_filaments(
-        list(starts.transpose(1, 0, 2)), node_mass=1.0, node_friction=1.0, name="filaments"
-    )
+    filaments = topology.add_filaments(list(starts.transpose(1, 0, 2)), node_mass=1.0, node_friction=1.0,
+                                       name="filaments")  # fmt: skip
     system = mp.System(topology, box=tuple(box))
     for force in forces_of(sheet, points, vesicle, beads, balls, bodies, filaments, rng):
         system.add_force(force)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy import stats
 
 import medyanpy as mp
@@ -46,19 +47,15 @@ SURFACES = {
     "tilted torus": (S.Torus(3.0, 0.5, [1.0, 0.0, 2.0], axis=[1.0, 2.0, -2.0]), tilted),
     "ellipsoid": (S.Ellipsoid([1.0, 2.0, 0.5]), lambda p: ((p / [1.0, 2.0, 0.5]) ** 2).sum(axis=1) - 1.0),
     "plane": (S.Plane([0.0, 0.0, 1.0], [3.0, 0.0, 4.0]), lambda p: 0.6 * p[:, 0] + 0.8 * (p[:, 2] - 1.0)),
-    "cylinder": (
-        S.Cylinder(2.0, [0.0, 1.0, 0.0], axis=[0.0, 1.0, 1.0]),
-        lambda p: p[:, 0] ** 2 + (p[:, 1] - 1.0 - p[:, 2]) ** 2 / 2.0 - 4.0,
-    ),
+    "cylinder": (S.Cylinder(2.0, [0.0, 1.0, 0.0], axis=[0.0, 1.0, 1.0]),
+                 lambda p: p[:, 0] ** 2 + (p[:, 1] - 1.0 - p[:, 2]) ** 2 / 2.0 - 4.0),
     "gyroid": (S.Gyroid(5.0, 0.3), lambda p: gyroid(p, 5.0, 0.3)),
-    "inflated": (
-        S.Inflated("(x**4 + y**4)/8 - c", r=0.2, c=0.25),
-        lambda p: ((p[:, 0] ** 4 + p[:, 1] ** 4) / 8.0 - 0.25) ** 2 + p[:, 2] ** 2 - 0.04,
-    ),
+    "inflated": (S.Inflated("(x**4 + y**4)/8 - c", r=0.2, c=0.25),
+                 lambda p: ((p[:, 0] ** 4 + p[:, 1] ** 4) / 8.0 - 0.25) ** 2 + p[:, 2] ** 2 - 0.04),
     "genus 2": (S.Lemniscate(2, a=1.0, r=1 / 6), lambda p: lemniscate(p, 2, 1.0, 1 / 6)),
     "genus 5": (S.Lemniscate(5, a=2.0, r=0.4), lambda p: lemniscate(p, 5, 2.0, 0.4)),
     "polynomial": (S.Polynomial(BERNOULLI, a=1.5, r=0.3), lambda p: lemniscate(p, 2, 1.5, 0.3)),
-}
+}  # fmt: skip
 
 
 def jacobian(function, x, h=1e-3):
@@ -99,10 +96,8 @@ def test_against_sympy():
     ]:
         exact = np.column_stack([np.broadcast_to(sympy.lambdify([x, y, z], d)(*p.T), 20) for d in derivatives])
         np.testing.assert_allclose(found, exact, rtol=1e-13, atol=1e-12)
-    with pytest.raises(mp.ParameterError, match=r"Polynomial: sin\(x\) is not part of a polynomial"):
-        S.Polynomial(sympy.sin(x) + y)
-    with pytest.raises(mp.ParameterError, match=r"'w' at column .* is unknown"):
-        S.Polynomial(x**2 + sympy.Symbol("w"))
+    refuses(mp.ParameterError, r"Polynomial: sin\(x\) is not part of a polynomial", S.Polynomial, sympy.sin(x) + y)
+    refuses(mp.ParameterError, r"'w' at column .* is unknown", S.Polynomial, x**2 + sympy.Symbol("w"))
 
 
 def test_coefficients():
@@ -115,33 +110,29 @@ def test_coefficients():
         np.testing.assert_allclose(surface.value(p), exact, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x +", "cannot read 'x \\+'"),
-        ("x**y", "'y' at column 4 of 'x\\*\\*y' is a power, but powers must be whole numbers from 0 to 100"),
-        ("x**-1", "'-1' at column 4 .* is a power"),
-        ("x**1.5", "'1.5' at column 4 .* is a power"),
-        ("x**101", "'101' .* is a power"),
-        ("1/x", "'x' at column 3 of '1/x' divides, but in a polynomial only numbers may"),
-        ("x/(1 - 1)", "is zero and divides"),
-        ("x + w", "'w' at column 5 of 'x \\+ w' is unknown: there are x, y, z and R"),
-        ("sin(x)", "'sin\\(x\\)' at column 1 .* is not part of a polynomial"),
-        ("__import__('os').system('true')", "is not part of a polynomial"),
-        ("x.real", "is not part of a polynomial"),
-        ("x if y else z", "is not part of a polynomial"),
-        ("x + True", "'True' at column 5 .* is not part of a polynomial"),
-        ("x + 1j", "is not part of a polynomial"),
-        ("1e308*10 + x", "is inf, but must be finite"),
-        ("x*1" + "0" * 400, "is too large a number"),
-        ("(" * 300 + "x" + ")" * 299, "the parenthesis at column 1 is not closed"),
-        ("", "cannot read ''"),
-        ("R - x + x", "does not depend on x, y or z"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("x +", "cannot read 'x \\+'"),
+    ("x**y", "'y' at column 4 of 'x\\*\\*y' is a power, but powers must be whole numbers from 0 to 100"),
+    ("x**-1", "'-1' at column 4 .* is a power"),
+    ("x**1.5", "'1.5' at column 4 .* is a power"),
+    ("x**101", "'101' .* is a power"),
+    ("1/x", "'x' at column 3 of '1/x' divides, but in a polynomial only numbers may"),
+    ("x/(1 - 1)", "is zero and divides"),
+    ("x + w", "'w' at column 5 of 'x \\+ w' is unknown: there are x, y, z and R"),
+    ("sin(x)", "'sin\\(x\\)' at column 1 .* is not part of a polynomial"),
+    ("__import__('os').system('true')", "is not part of a polynomial"),
+    ("x.real", "is not part of a polynomial"),
+    ("x if y else z", "is not part of a polynomial"),
+    ("x + True", "'True' at column 5 .* is not part of a polynomial"),
+    ("x + 1j", "is not part of a polynomial"),
+    ("1e308*10 + x", "is inf, but must be finite"),
+    ("x*1" + "0" * 400, "is too large a number"),
+    ("(" * 300 + "x" + ")" * 299, "the parenthesis at column 1 is not closed"),
+    ("", "cannot read ''"),
+    ("R - x + x", "does not depend on x, y or z"),
+])  # fmt: skip
 def test_text_that_is_no_polynomial(text, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        S.Polynomial(text, R=1.0)
+    refuses(mp.ParameterError, message, S.Polynomial, text, R=1.0)
 
 
 def test_powers_as_written_elsewhere():
@@ -156,44 +147,34 @@ def test_what_is_common_is_computed_once():
     assert graph.add(x, y) == graph.add(y, x)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: S.Sphere(0.0), "Sphere: radius = 0.0 but must be finite and > 0"),
-        (lambda: S.Sphere(1.0, [0.0, np.nan, 0.0]), r"Sphere: center\[1\]"),
-        (lambda: S.Torus(1.0, 1.0), "Torus: tube_radius = 1.0 but must be < radius = 1.0: the surface would cross"),
-        (lambda: S.Ellipsoid([1.0, -1.0, 1.0]), r"Ellipsoid: semi_axes\[1\] = -1.0"),
-        (lambda: S.Plane(normal=[0.0, 0.0, 0.0]), "Plane: normal = .* must not be zero"),
-        (lambda: S.Gyroid(1.0, 1.5), "Gyroid: level = 1.5 but must be between"),
-        (lambda: S.Lemniscate(2, 1.0, 0.25), "Lemniscate: r = 0.25 but must be < a/4 = 0.25: .* has no holes"),
-        (lambda: S.Lemniscate(1, 1.0, 0.1), "Lemniscate: foci = 1"),
-        (lambda: S.Inflated("x + z", 0.1), "Inflated: 'x \\+ z' depends on z"),
-        (lambda: S.Polynomial("x", x=1.0), "x is a coordinate"),
-        (lambda: S.Polynomial("x*k", k="a"), "Polynomial: k = 'a' but must be a number"),
-        (lambda: S.Polynomial({(1, 2): 1.0}), "must be given by three powers"),
-        (lambda: S.Polynomial([[1.0]]), "Polynomial: coefficients must have shape"),
-        (lambda: S.Polynomial("x", bounding_box=[[0, 0, 0], [1, 0, 1]]), "the second corner must be above the first"),
-        (lambda: S.PythonSurface(1.0, len), "PythonSurface: g = 1.0 but must be a function"),
-        (lambda: S.PythonSurface(len, len).hessian([[0.0, 0, 0]]), "give the function hessian="),
-        (lambda: S.PythonSurface(lambda p: p, len).value([[0.0, 0, 0]]), r"g\(points\) must have shape \(1,\)"),
-        (lambda: S.Plane().sample(3, 1), "the surface has no known bounds: give box="),
-        pytest.param(
-            lambda: S.Sphere(1.0).sample(3, 1, box=[[2, 2, 2], [3, 3, 3]]), "found no surface", marks=pytest.mark.slow
-        ),
-        (lambda: S.Sphere(1.0).value([1.0, 2.0]), r"Sphere: points must have shape \(n, 3\)"),
-        (
-            lambda: S.Sphere(1.0).project([[2.0, 0, 0], [0.0, 0, 0]]),
-            r"Sphere.project: point 1 at \[0.0, 0.0, 0.0\] cannot .* the gradient vanishes there",
-        ),
-        (
-            lambda: S.Polynomial("x**2 + y**2 + z**2 + 1").project([[1.0, 0, 0]]),
-            r"point 0 .* has not converged",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: S.Sphere(0.0), "Sphere: radius = 0.0 but must be finite and > 0"),
+    (lambda: S.Sphere(1.0, [0.0, np.nan, 0.0]), r"Sphere: center\[1\]"),
+    (lambda: S.Torus(1.0, 1.0), "Torus: tube_radius = 1.0 but must be < radius = 1.0: the surface would cross"),
+    (lambda: S.Ellipsoid([1.0, -1.0, 1.0]), r"Ellipsoid: semi_axes\[1\] = -1.0"),
+    (lambda: S.Plane(normal=[0.0, 0.0, 0.0]), "Plane: normal = .* must not be zero"),
+    (lambda: S.Gyroid(1.0, 1.5), "Gyroid: level = 1.5 but must be between"),
+    (lambda: S.Lemniscate(2, 1.0, 0.25), "Lemniscate: r = 0.25 but must be < a/4 = 0.25: .* has no holes"),
+    (lambda: S.Lemniscate(1, 1.0, 0.1), "Lemniscate: foci = 1"),
+    (lambda: S.Inflated("x + z", 0.1), "Inflated: 'x \\+ z' depends on z"),
+    (lambda: S.Polynomial("x", x=1.0), "x is a coordinate"),
+    (lambda: S.Polynomial("x*k", k="a"), "Polynomial: k = 'a' but must be a number"),
+    (lambda: S.Polynomial({(1, 2): 1.0}), "must be given by three powers"),
+    (lambda: S.Polynomial([[1.0]]), "Polynomial: coefficients must have shape"),
+    (lambda: S.Polynomial("x", bounding_box=[[0, 0, 0], [1, 0, 1]]), "the second corner must be above the first"),
+    (lambda: S.PythonSurface(1.0, len), "PythonSurface: g = 1.0 but must be a function"),
+    (lambda: S.PythonSurface(len, len).hessian([[0.0, 0, 0]]), "give the function hessian="),
+    (lambda: S.PythonSurface(lambda p: p, len).value([[0.0, 0, 0]]), r"g\(points\) must have shape \(1,\)"),
+    (lambda: S.Plane().sample(3, 1), "the surface has no known bounds: give box="),
+    pytest.param(lambda: S.Sphere(1.0).sample(3, 1, box=[[2, 2, 2], [3, 3, 3]]), "found no surface",
+                 marks=pytest.mark.slow),
+    (lambda: S.Sphere(1.0).value([1.0, 2.0]), r"Sphere: points must have shape \(n, 3\)"),
+    (lambda: S.Sphere(1.0).project([[2.0, 0, 0], [0.0, 0, 0]]),
+     r"Sphere.project: point 1 at \[0.0, 0.0, 0.0\] cannot .* the gradient vanishes there"),
+    (lambda: S.Polynomial("x**2 + y**2 + z**2 + 1").project([[1.0, 0, 0]]), r"point 0 .* has not converged"),
+])  # fmt: skip
 def test_refusals(make, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        make()
+    refuses(mp.ParameterError, message, make)
 
 
 @pytest.mark.parametrize("name", SURFACES)
@@ -261,16 +242,13 @@ def test_samples_are_uniform_on_a_torus(axis):
     assert not (surface.sample(50, 7) == x[:50]).any()
 
 
-@pytest.mark.parametrize(
-    ("surface", "genus", "area"),
-    [
-        (S.Sphere(2.0), 0, 16.0 * np.pi),
-        (S.Torus(3.0, 1.0), 1, 12.0 * np.pi**2),
-        (S.Torus(3.0, 1.0, axis=[1.0, 2.0, 3.0]), 1, 12.0 * np.pi**2),
-        (S.Lemniscate(2, 1.0, 1 / 6), 2, None),
-        (S.Lemniscate(3, 1.0, 0.1), 3, None),
-    ],
-)
+@pytest.mark.parametrize(("surface", "genus", "area"), [
+    (S.Sphere(2.0), 0, 16.0 * np.pi),
+    (S.Torus(3.0, 1.0), 1, 12.0 * np.pi**2),
+    (S.Torus(3.0, 1.0, axis=[1.0, 2.0, 3.0]), 1, 12.0 * np.pi**2),
+    (S.Lemniscate(2, 1.0, 1 / 6), 2, None),
+    (S.Lemniscate(3, 1.0, 0.1), 3, None),
+])  # fmt: skip
 def test_meshes(surface, genus, area):
     pytest.importorskip("skimage")
     mesh = surface.mesh(40)
@@ -299,8 +277,7 @@ def test_python_surface():
     def broken(p):
         raise OSError("no such thing")
 
-    with pytest.raises(OSError, match="no such thing"):
-        S.PythonSurface(broken, broken).project(x)
+    refuses(OSError, "no such thing", S.PythonSurface(broken, broken).project, x)
 
 
 @pytest.mark.parametrize("name", SURFACES)
@@ -325,12 +302,9 @@ def test_documents_of_python_surfaces():
         surface = S.PythonSurface(torus, exact.gradient, 4.0, exact.bounding_box, hessian)
         topology.add_surface_points(surface, exact.sample(5, 1), mass=1.0, name=name)
     text = mp.serialize(mp.System(topology))
-    with pytest.raises(mp.ParameterError, match=r"'walkers' calls a Python function .*torus"):
-        mp.deserialize(text)
-    functions = {
-        "walkers.g": torus, "walkers.gradient": exact.gradient,
-        "others.g": torus, "others.gradient": exact.gradient, "others.hessian": exact.hessian,
-    }  # fmt: skip
+    refuses(mp.ParameterError, r"'walkers' calls a Python function .*torus", mp.deserialize, text)
+    functions = {"walkers.g": torus, "walkers.gradient": exact.gradient, "others.g": torus,
+                 "others.gradient": exact.gradient, "others.hessian": exact.hessian}  # fmt: skip
     again = mp.deserialize(text, functions=functions).topology
     for handle, copy in zip(topology.handles, again.handles, strict=True):
         assert (handle.positions == copy.positions).all()
@@ -511,8 +485,7 @@ def test_multipliers():
     plane = S.PythonSurface(lambda p: p[:, 2], lambda p: np.broadcast_to([0.0, 0.0, 1.0], p.shape))
     topology.add_surface_points(plane, [[1.0, 0.0, 0.0]], mass=1.0, name="on the table")
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(0.1))
-    with pytest.raises(mp.ParameterError, match="give the function hessian="):
-        context.get_state(multipliers=True)
+    refuses(mp.ParameterError, "give the function hessian=", context.get_state, multipliers=True)
 
 
 def test_verlet_is_one_flight():
@@ -525,20 +498,6 @@ def test_verlet_is_one_flight():
         ends.append(context.get_state(positions=True, velocities=True))
     assert (ends[0].positions == ends[1].positions).all()
     assert (ends[0].velocities == ends[1].velocities).all()
-
-
-def test_same_bits():
-    """Whatever the threads, the cut of a run, and what shares a batch."""
-    surface = SURFACES["genus 2"][0]
-    runs = []
-    for threads, cuts in [(1, [40]), (3, [40]), (1, [1, 7, 32])]:
-        context, _ = walkers(surface, 700, "BAOAB", 0.01, friction=1.0, threads=threads)
-        for n in cuts:
-            context.step(n)
-        runs.append(context.get_state(positions=True, velocities=True))
-    for run in runs[1:]:
-        assert (run.positions == runs[0].positions).all()
-        assert (run.velocities == runs[0].velocities).all()
 
 
 def test_going_back(tmp_path):
@@ -637,23 +596,18 @@ def test_flights_too_far(text, start, flight):
     topology.add_surface_points(S.Polynomial(text), [start], mass=1.0)
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAB", 0.1), threads=1)
     context.set_velocities(10.0 * np.array([flight]))
-    with pytest.raises(mp.SimulationError, match="another sheet was reached"):
-        context.step(1)
+    refuses(mp.SimulationError, "another sheet was reached", context.step, 1)
 
 
-@pytest.mark.parametrize(
-    ("surface", "x", "message"),
-    [
-        (S.Sphere(1.0), [[1.0, 0, 0], [1.1, 0, 0]], r"positions\[1\] = .* is 0.1 nm off the surface, but must be"),
-        (S.Sphere(1.0), [[0.0, 0, 0]], "the gradient vanishes there"),
-        ("sphere", [[1.0, 0, 0]], "surface must be one of medyanpy.surfaces, not 'sphere'"),
-        (S.Sphere(1.0), [[np.inf, 0, 0]], "must be finite"),
-        (S.Sphere(1.0), np.empty((0, 3)), "there is nothing to add"),
-    ],
-)
+@pytest.mark.parametrize(("surface", "x", "message"), [
+    (S.Sphere(1.0), [[1.0, 0, 0], [1.1, 0, 0]], r"positions\[1\] = .* is 0.1 nm off the surface, but must be"),
+    (S.Sphere(1.0), [[0.0, 0, 0]], "the gradient vanishes there"),
+    ("sphere", [[1.0, 0, 0]], "surface must be one of medyanpy.surfaces, not 'sphere'"),
+    (S.Sphere(1.0), [[np.inf, 0, 0]], "must be finite"),
+    (S.Sphere(1.0), np.empty((0, 3)), "there is nothing to add"),
+])  # fmt: skip
 def test_beads_that_cannot_be_added(surface, x, message):
-    with pytest.raises(mp.TopologyError, match=message):
-        mp.Topology().add_surface_points(surface, x, mass=1.0)
+    refuses(mp.TopologyError, message, mp.Topology().add_surface_points, surface, x, mass=1.0)
 
 
 def test_set_positions():
@@ -669,8 +623,7 @@ def test_set_positions():
     context.set_positions(np.roll(before, 1, axis=1))
     assert max(off(sphere, context.get_state(positions=True, velocities=True))[1]) < 1e-14
     context.set_positions(before)
-    with pytest.raises(mp.SimulationError, match="the gradient vanishes"):
-        context.set_positions(0.0 * before)
+    refuses(mp.SimulationError, "the gradient vanishes", context.set_positions, 0.0 * before)
     moved = before.copy()
     moved[23] *= 1.0011
     with pytest.raises(mp.SimulationError, match=r"bead 23 .*\(distance 1\.1e-03 nm\).* too far from it, and must"):

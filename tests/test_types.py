@@ -17,19 +17,16 @@ pytestmark = pytest.mark.slow
 
 RIGHT, WRONG = "types_right.py", "types_wrong.py"
 # What mypy finds only if it is strict. Users need not be.
-STRICT = {
-    "comparison-overlap", "misc", "no-any-return", "no-untyped-call", "no-untyped-def", "type-arg", "unused-ignore",
-}  # fmt: skip
+STRICT = {"comparison-overlap", "misc", "no-any-return", "no-untyped-call", "no-untyped-def", "type-arg",
+          "unused-ignore"}  # fmt: skip
 
 
 def run(checker, *arguments, folder):
     pytest.importorskip(checker, reason=TYPES.format(checker))
     # Pyright looks for the Python of the path.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(
-        [sys.executable, "-P", "-m", checker, *arguments],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "PATH": path, "MYPYPATH": str(folder)},
-    )  # fmt: skip
+    return subprocess.run([sys.executable, "-P", "-m", checker, *arguments], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, "PATH": path, "MYPYPATH": str(folder)})  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import visualize
@@ -60,8 +61,7 @@ def test_a_simulation_becomes_a_png(simulation, tmp_path):
     # A margin that is white, and light and shadow within.
     assert (image[:5] == 1.0).all()
     assert image[100:200, 100:300].std() > 0.05
-    with pytest.raises(mp.ParameterError, match=r"exists; give overwrite=True to replace it$"):
-        draw(simulation, path, size=SIZE)
+    refuses(mp.ParameterError, r"exists; give overwrite=True to replace it$", draw, simulation, path, size=SIZE)
     draw(simulation, path, size=SIZE, overwrite=True)
 
 
@@ -183,8 +183,7 @@ def test_surfaces_are_drawn_with_what_is_in_front_of_them():
         assert like(image[:240, 40:], renderer.POINT_COLORS[0]).sum() == 0
     image = pixels(draw(outward, size=SIZE))
     assert gray(image).mean() > 0.2
-    with pytest.raises(mp.ParameterError, match="no known bounds"):
-        draw(mp.surfaces.Plane(), size=SIZE)
+    refuses(mp.ParameterError, "no known bounds", draw, mp.surfaces.Plane(), size=SIZE)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +209,7 @@ def test_without_scikit_image_points_are_drawn_alone(monkeypatch):
     image = pixels(draw(on_a_surface(sphere, sphere.sample(30, seed=1)), size=SIZE))
     assert like(image, renderer.POINT_COLORS[0]).sum() > 100
     assert gray(image[:240]).mean() < 0.01
-    with pytest.raises(ImportError, match="scikit-image"):
-        draw(mp.surfaces.Sphere(1.0), size=SIZE)
+    refuses(ImportError, "scikit-image", draw, mp.surfaces.Sphere(1.0), size=SIZE)
 
 
 def test_trails_are_seen_and_get_thinner_towards_the_past():
@@ -323,8 +321,7 @@ def test_movies_that_cannot_be_made(tmp_path, monkeypatch):
         ([mesh], "a.avi", r"must end in \.gif or \.mp4, not '\.avi'"),
         ([mesh], "a", "must end in"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            visualize.movie(frames, tmp_path / name, size=(100, 100))
+        refuses(mp.ParameterError, message, visualize.movie, frames, tmp_path / name, size=(100, 100))
         assert not (tmp_path / name).exists()
     for wrong in ({"trail": -1}, {"fps": 0}, {"fps": 61}, {"size": (10, 10)}):
         with pytest.raises(mp.ParameterError, match=f"movie: {next(iter(wrong))}"):
@@ -464,8 +461,7 @@ def test_semi_axes_of_inertia_and_given_ones():
         ({"bodies": (1.0, 1.0)}, "must have shape"),
         (3.0, "semi_axes must be a dict of names of handles, not float"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            draw(flat, size=SIZE, semi_axes=given)
+        refuses(mp.ParameterError, message, draw, flat, size=SIZE, semi_axes=given)
     with pytest.raises(mp.ParameterError, match="'bodies' are not rigid bodies, there are none"):
         draw(mp.TriangleMesh.icosphere(1.0, 0), semi_axes={"bodies": (1.0, 1.0, 1.0)}, size=SIZE)
 
@@ -507,10 +503,8 @@ def test_depth_decides_what_is_seen_not_the_order():
 
 
 def test_what_cannot_be_drawn():
-    with pytest.raises(mp.ParameterError, match="cannot draw int"):
-        draw(3)
-    with pytest.raises(mp.ParameterError, match="size"):
-        draw(mp.TriangleMesh.icosphere(1.0, 0), size=(10, 10))
+    refuses(mp.ParameterError, "cannot draw int", draw, 3)
+    refuses(mp.ParameterError, "size", draw, mp.TriangleMesh.icosphere(1.0, 0), size=(10, 10))
     with pytest.raises(mp.ParameterError, match="point_radius"):
         draw(mp.TriangleMesh.icosphere(1.0, 0), point_radius=-1.0, size=(100, 100))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy import stats
 
 import medyanpy as mp
@@ -111,9 +112,7 @@ def test_rings_go_round():
     np.testing.assert_allclose(result.value, np.cos(2.0 * np.pi * np.arange(5) / 8), atol=1e-14)
     assert result.pairs.tolist() == [16] * 5
     np.testing.assert_allclose(result.separation, np.arange(5) * filaments.link_lengths.mean())
-    np.testing.assert_allclose(
-        analysis.contour_curvature(x, filaments), 2 * np.sin(np.pi / 8) / filaments.link_lengths
-    )
+    np.testing.assert_allclose(analysis.contour_curvature(x, filaments), 2 * np.sin(np.pi / 8) / filaments.link_lengths)
 
 
 # Curvature, ends, and where frames come from -------------------------------------------------------------------------
@@ -180,14 +179,11 @@ def test_refused(rng):
     filaments = handle(x, [5, 5], before=2)
     ring = handle(x, [5, 5], closed=True)
     for function in (analysis.end_to_end, analysis.persistence_length):
-        with pytest.raises(mp.TopologyError, match=r"are rings, which have no ends"):
-            function(x, ring)
-    with pytest.raises(mp.TopologyError, match="filaments must be the handle of filaments, not 3"):
-        analysis.contour_curvature(x, 3)
+        refuses(mp.TopologyError, r"are rings, which have no ends", function, x, ring)
+    refuses(mp.TopologyError, "filaments must be the handle of filaments, not 3", analysis.contour_curvature, x, 3)
     with pytest.raises(mp.ParameterError, match=r"positions have 7 rows, .* 12 beads and .* 10 nodes"):
         analysis.end_to_end(x[:7], filaments)
-    with pytest.raises(mp.ParameterError, match="end_to_end: there are no frames"):
-        analysis.end_to_end(np.empty((0, 10, 3)), filaments)
+    refuses(mp.ParameterError, "end_to_end: there are no frames", analysis.end_to_end, np.empty((0, 10, 3)), filaments)
     with pytest.raises(mp.ParameterError, match=r"tangent_correlation: max_separation = -1.0 but must be"):
         analysis.tangent_correlation(x, filaments, -1.0)
     with pytest.raises(mp.ParameterError, match="no filament has two links within the longest separation"):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -188,12 +189,9 @@ def test_refused_references(rng):
         ("ideal has no frame with two points", {"ideal": np.zeros((1, 3))}),
         ("ideal: positions must have shape", {"ideal": np.zeros((1, 2, 2))}),
     ):
-        with pytest.raises(mp.ParameterError, match=words):
-            g(x, r_max=3.0, **options)
-    with pytest.raises(mp.ParameterError, match=r"r_max = -1\.0 but must be finite and > 0"):
-        g(x, r_max=-1.0, ball=1.0)
-    with pytest.raises(mp.TopologyError, match="give a= with b="):
-        g(x, None, [1], r_max=1.0, ball=9.0)
+        refuses(mp.ParameterError, words, g, x, r_max=3.0, **options)
+    refuses(mp.ParameterError, r"r_max = -1\.0 but must be finite and > 0", g, x, r_max=-1.0, ball=1.0)
+    refuses(mp.TopologyError, "give a= with b=", g, x, None, [1], r_max=1.0, ball=9.0)
     for a, b in (([], None), ([0], []), ([0], None)):
         with pytest.raises(mp.ParameterError, match="no frame has a pair"):
             g(x, np.array(a, int), b if b is None else np.array(b, int), r_max=1.0, ball=9.0)
@@ -313,12 +311,9 @@ def test_contact_times_without_ends_and_refused():
     assert found.lifetime.value == 0.0
     assert np.isnan(found.lifetime.error)
     assert len(analysis.contact_times(x[1:], cutoff=1.0, interval=2.0).start) == 0
-    with pytest.raises(mp.ParameterError, match="one frame shows no motion"):
-        analysis.contact_times(x[0], cutoff=1.0)
-    with pytest.raises(mp.ParameterError, match=r"give interval= \(s\)"):
-        analysis.contact_times(x, cutoff=1.0)
-    with pytest.raises(mp.ParameterError, match=r"cutoff = 0\.0 but must be"):
-        analysis.contact_times(x, cutoff=0, interval=1.0)
+    refuses(mp.ParameterError, "one frame shows no motion", analysis.contact_times, x[0], cutoff=1.0)
+    refuses(mp.ParameterError, r"give interval= \(s\)", analysis.contact_times, x, cutoff=1.0)
+    refuses(mp.ParameterError, r"cutoff = 0\.0 but must be", analysis.contact_times, x, cutoff=0, interval=1.0)
 
 
 # Clusters ------------------------------------------------------------------------------------------------------------
@@ -353,8 +348,7 @@ def test_clusters_are_those_of_union_and_find(cutoff, n_links, rng):
     rows = rng.permutation(n)[:40]
     links = None if n_links is None else [rng.integers(0, n, (n_links, 2)) for _ in range(m)]
     if cutoff is None and links is None:
-        with pytest.raises(mp.ParameterError, match=r"give cutoff= \(nm\), or links="):
-            analysis.clusters(x, rows)
+        refuses(mp.ParameterError, r"give cutoff= \(nm\), or links=", analysis.clusters, x, rows)
         return
     found = analysis.clusters(x, rows, cutoff, links=links)
     for k, one in enumerate(found):
@@ -387,8 +381,7 @@ def test_clusters_of_one_frame_of_nobody_and_of_a_bead():
     assert analysis.clusters(np.zeros((1, 3)), cutoff=1.0).sizes.tolist() == [1]
     assert analysis.clusters(np.zeros((2, 3)), links=[[0, 1]]).labels.tolist() == [0, 0]
     assert analysis.clusters(np.zeros((2, 3)), links=[]).labels.tolist() == [0, 1]
-    with pytest.raises(mp.ParameterError, match="there are no beads in these frames"):
-        analysis.cluster_sizes(nobody, cutoff=1.0)
+    refuses(mp.ParameterError, "there are no beads in these frames", analysis.cluster_sizes, nobody, cutoff=1.0)
     sizes = analysis.cluster_sizes(np.zeros((2, 3)), cutoff=1.0)
     assert np.isnan(sizes.mean.error)
     assert np.isnan(sizes.error).all()
@@ -400,10 +393,8 @@ def test_links_that_are_none(rng):
         analysis.clusters(x, links=[[0, 1], [2, 4]])
     with pytest.raises(mp.ParameterError, match="links are of 2 frames, but there are 3"):
         analysis.clusters(x, links=[np.array([[0, 1]])] * 2)
-    with pytest.raises(mp.TopologyError, match=r"links must have shape \(n, 2\), not \(1, 3\)"):
-        analysis.clusters(x, links=[[0, 1, 2]])
-    with pytest.raises(mp.TopologyError, match="links must hold integers"):
-        analysis.clusters(x, links=[[0.5, 1.0]])
+    refuses(mp.TopologyError, r"links must have shape \(n, 2\), not \(1, 3\)", analysis.clusters, x, links=[[0, 1, 2]])
+    refuses(mp.TopologyError, "links must hold integers", analysis.clusters, x, links=[[0.5, 1.0]])
 
 
 def test_clusters_of_bound_links(tmp_path):
@@ -517,10 +508,8 @@ def test_boxes_that_are_refused():
         (3.0, "box must be three lengths, None in open directions, not 3.0"),
         ([(20, 20, 20)] * 2, "box is of 2 frames, but there are 1"),
     ):
-        with pytest.raises(mp.ParameterError, match=match):
-            mp.analysis.contact_counts(x, cutoff=6.0, box=box)
-        with pytest.raises(mp.ParameterError, match=match):
-            mp.analysis.clusters(x, cutoff=6.0, box=box)
+        refuses(mp.ParameterError, match, mp.analysis.contact_counts, x, cutoff=6.0, box=box)
+        refuses(mp.ParameterError, match, mp.analysis.clusters, x, cutoff=6.0, box=box)
     with pytest.raises(mp.ParameterError, match="r_max = 6 but must be at most half"):
         mp.analysis.radial_distribution(x, r_max=6.0, box=(10.0, 20.0, 20.0))
     with pytest.raises(mp.ParameterError, match="give one of volume="):

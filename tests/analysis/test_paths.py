@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -109,11 +110,9 @@ def test_refused():
     state = simulation.context.get_state(positions=True)
     with pytest.raises(TopologyError, match="points must be the handle of in-triangle points"):
         analysis.surface_distances(state, simulation.topology.handles[1], reach=2.0)
-    with pytest.raises(TopologyError, match="points must be the handle"):
-        analysis.surface_distances(state, "points", reach=2.0)
+    refuses(TopologyError, "points must be the handle", analysis.surface_distances, state, "points", reach=2.0)
     with pytest.raises(mp.ParameterError, match="positions have no triangles"):
         analysis.surface_distances(state.positions, points, reach=2.0)
-    with pytest.raises(mp.ParameterError, match="reach = 0"):
-        analysis.surface_distances(state, points, reach=0.0)
+    refuses(mp.ParameterError, "reach = 0", analysis.surface_distances, state, points, reach=0.0)
     with pytest.raises(mp.ParameterError, match="no frame has a pair of points within"):
         analysis.surface_radial_distribution(state, points, r_max=1e-9)

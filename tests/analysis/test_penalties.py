@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.analysis import constraint_multipliers
@@ -16,8 +17,7 @@ def pendulum(constrained, closed=False, omega=None, **filament):
     topology = mp.Topology()
     held = {} if closed else {"fixed_nodes": [0]}
     chain = topology.add_filament(NODES, node_mass=MASS, constrained=constrained, closed=closed, **held, **filament)
-    system = mp.System(topology)
-    system.add_force(mp.forces.UniformField(chain, np.outer(MASS, [0.1, 0.0, -1.0])))
+    system = system_with(topology, mp.forces.UniformField(chain, np.outer(MASS, [0.1, 0.0, -1.0])))
     if closed:
         # So that it tumbles, not only falls.
         system.add_force(mp.forces.HarmonicTrap([0], 1.0, [0.0, 0.0, 0.0]))
@@ -84,9 +84,7 @@ def test_multipliers_of_penalties_are_those_of_their_forces():
     """-λ ∇g is the force of the penalty itself."""
     x, topology, forces = penalties(np.random.default_rng(3))
     for penalty, shape in forces:
-        system = mp.System(topology)
-        system.add_force(penalty)
-        force = mp.Context(system, mp.VerletIntegrator(0.1)).get_state(forces=True).forces
+        force = mp.Context(system_with(topology, penalty), mp.VerletIntegrator(0.1)).get_state(forces=True).forces
         values = penalty.multipliers(x)
         assert values.shape == shape
         expected = np.zeros_like(x)
@@ -140,7 +138,5 @@ def test_bad_input():
         constraint_multipliers(np.zeros((2, 4, 3)), penalty)
     with pytest.raises(mp.ParameterError, match="penalty must be one of the penalties"):
         constraint_multipliers(np.zeros((2, 4, 3)), mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
-    with pytest.raises(mp.ParameterError, match="window = 0"):
-        constraint_multipliers(np.zeros((2, 5, 3)), penalty, 0)
-    with pytest.raises(mp.ParameterError, match="positions"):
-        constraint_multipliers(np.zeros((5, 3)), penalty)
+    refuses(mp.ParameterError, "window = 0", constraint_multipliers, np.zeros((2, 5, 3)), penalty, 0)
+    refuses(mp.ParameterError, "positions", constraint_multipliers, np.zeros((5, 3)), penalty)

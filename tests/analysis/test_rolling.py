@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre
 
@@ -188,15 +189,13 @@ def test_a_tube_unrolls(relative_to, rng):
         i, row = i % sides, row % rings
         odd = (i + row) % 2 == 1
         first = np.where(odd, v <= u, u + v <= 1.0)
-        weights = np.where(
-            odd[:, None],
-            np.where(first[:, None], np.stack([1 - u, u - v, v], 1), np.stack([1 - v, u, v - u], 1)),
-            np.where(first[:, None], np.stack([1 - u - v, u, v], 1), np.stack([1 - v, u + v - 1, 1 - u], 1)),
-        )
+        weights = np.where(odd[:, None],
+                           np.where(first[:, None], np.stack([1 - u, u - v, v], 1), np.stack([1 - v, u, v - u], 1)),
+                           np.where(first[:, None], np.stack([1 - u - v, u, v], 1),
+                                    np.stack([1 - v, u + v - 1, 1 - u], 1)))  # fmt: skip
         frames.append(seen(0.5 * k, mesh.vertices, mesh.faces, 2 * (row * sides + i) + ~first, weights, box=mesh.box))
-    wanted = analysis.mean_square_displacement(
-        np.concatenate([plane, np.zeros((m, n, 1))], axis=2), None, range(m), interval=0.5
-    )
+    wanted = analysis.mean_square_displacement(np.concatenate([plane, np.zeros((m, n, 1))], axis=2), None, range(m),
+                                               interval=0.5)  # fmt: skip
     expect_same(along(frames, handle_of(mesh, n), range(m), reach=3.2, relative_to=relative_to), wanted, 1e-12)
     # Several times round.
     assert np.ptp(plane[:, :, 0], axis=0).max() > sides * width
@@ -534,10 +533,8 @@ def test_refused(rng):
         (r"from frame \d to \d, point \d \(bead \d+\) gets .* nm away in a straight line, .* beyond reach = 0.01 nm",
          states, {"reach": 0.01}),
     ):  # fmt: skip
-        with pytest.raises(mp.ParameterError, match=words):
-            along(source, points, **{"reach": 2.0} | options)
-    with pytest.raises(TopologyError, match="points must be the handle of in-triangle points"):
-        along(states, sheet, reach=2.0)
+        refuses(mp.ParameterError, words, along, source, points, **{"reach": 2.0} | options)
+    refuses(TopologyError, "points must be the handle of in-triangle points", along, states, sheet, reach=2.0)
     frames = moved_about(states[:2], sheet, points, [lambda x: x, lambda x: x + [0.0, 0.0, 3.0]])
     for frame in frames:
         frame.box = mesh.box
@@ -552,5 +549,4 @@ def test_a_hop_over_too_many_triangles_names_its_frame():
     far = mp.TriangleMesh.flat_sheet(260, 260, 0.05)
     frames = [seen(k, far.vertices, far.faces, [0 if k == 0 else len(far.faces) - 1], np.full((1, 3), 1.0 / 3.0))
               for k in range(2)]  # fmt: skip
-    with pytest.raises(mp.SimulationError, match="from frame 0 to 1: "):
-        along(frames, handle_of(far, 1), reach=100.0)
+    refuses(mp.SimulationError, "from frame 0 to 1: ", along, frames, handle_of(far, 1), reach=100.0)

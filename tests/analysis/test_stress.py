@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -52,9 +53,8 @@ def test_sums_by_hand(rng):
     assert found.volume == VOLUME
     # Of a simulation as of its context.
     simulation = mp.Simulation(context.system, mp.VerletIntegrator(1e-3))
-    np.testing.assert_array_equal(
-        analysis.virial_stress(simulation, VOLUME).forces["HarmonicBonds"], found.forces["HarmonicBonds"]
-    )
+    np.testing.assert_array_equal(analysis.virial_stress(simulation, VOLUME).forces["HarmonicBonds"],
+                                  found.forces["HarmonicBonds"])  # fmt: skip
 
 
 def test_translation_and_rotation(rng):
@@ -92,9 +92,8 @@ def test_membranes_with_points_are_symmetric(rng):
     weights = rng.dirichlet(np.ones(3), 12)
     points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=weights, mass=1.0)
     anchor = topology.add_beads(rng.normal(0.0, 4.0, (12, 3)), mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.column_stack([points.beads, anchor.beads]), 3.0, 2.0))
-    system.add_force(mp.forces.MembraneTension(membrane, 0.7))
+    system = system_with(topology, mp.forces.HarmonicBonds(np.column_stack([points.beads, anchor.beads]), 3.0, 2.0),
+                         mp.forces.MembraneTension(membrane, 0.7))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     found = analysis.virial_stress(context, VOLUME)
@@ -137,9 +136,7 @@ def test_a_spring_that_turns_steadily():
     speed = np.sqrt(k * (length - 1.0) * (length / 2.0) / m)
     topology = mp.Topology()
     topology.add_beads([[-length / 2, 0, 0], [length / 2, 0, 0]], mass=m)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], k, 1.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicBonds([[0, 1]], k, 1.0)), mp.VerletIntegrator(1e-3))
     context.set_velocities([[0.0, -speed, 0], [0.0, speed, 0]])
     found = analysis.virial_stress(context, VOLUME)
     assert np.trace(found.total) == pytest.approx(0.0, abs=1e-15)
@@ -189,9 +186,8 @@ def test_a_trap_over_whole_periods():
     dt = 2.0 * np.sin(np.pi / steps) / omega
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.5, -2.0]], mass=m)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.VerletIntegrator(dt))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0])),
+                         mp.VerletIntegrator(dt))  # fmt: skip
     context.set_velocities([[0.3, -1.0, 0.2]])
     forces, kinetic = [], []
     for _ in range(steps):
@@ -210,9 +206,8 @@ def test_an_ideal_gas_in_a_trap():
     n, kT, k = 400, 4.0, 0.1
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(5).normal(0.0, np.sqrt(kT / k), (n, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
-    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.5, kT=kT, seed=2))
+    simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0])),
+                               mp.SplittingIntegrator("BAOAB", 0.5, kT=kT, seed=2))  # fmt: skip
     simulation.context.set_velocities_to_temperature(kT=kT, seed=3)
     looks = []
     for _ in range(250):
@@ -234,15 +229,13 @@ def test_refused(rng):
     x = rng.normal(size=(4, 3))
     context, _ = springs(x, 0.0 * x)
     for volume in (0.0, -1.0, np.nan, "much"):
-        with pytest.raises(mp.ParameterError, match="virial_stress: volume"):
-            analysis.virial_stress(context, volume)
+        refuses(mp.ParameterError, "virial_stress: volume", analysis.virial_stress, context, volume)
     with pytest.raises(mp.ParameterError, match="source must be a Simulation or a Context, not State"):
         analysis.virial_stress(context.get_state(virial=True), 1.0)
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0, friction=1.0)
     brownian = mp.Context(mp.System(topology), mp.BrownianIntegrator(1e-3, kT=1.0))
-    with pytest.raises(mp.ParameterError, match="move without velocities"):
-        analysis.virial_stress(brownian, 1.0)
+    refuses(mp.ParameterError, "move without velocities", analysis.virial_stress, brownian, 1.0)
     topology = mp.Topology()
     topology.add_filament([[0.0, 0, 0], [5.0, 0, 0], [10.0, 0, 0]], node_mass=1.0, directors="parallel",
                           director_mass=1.0, name="twisted")  # fmt: skip
@@ -296,9 +289,8 @@ def test_tension_of_a_frame():
     topology = mp.Topology()
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(9, 8, 2.0), vertex_mass=0.5)
     gas = topology.add_beads(np.random.default_rng(1).normal(size=(30, 3)), mass=2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneTension(sheet, 0.3))
-    system.add_force(mp.forces.HarmonicTrap(gas, [0.0, 0.0, 5.0], [0.0, 0.0, 0.0], name="across"))
+    system = system_with(topology, mp.forces.MembraneTension(sheet, 0.3),
+                         mp.forces.HarmonicTrap(gas, [0.0, 0.0, 5.0], [0.0, 0.0, 0.0], name="across"))  # fmt: skip
     context = mp.Context(system, mp.VerletIntegrator(1e-3))
     context.set_velocities_to_temperature(kT=1.0, seed=3)
     v = context.get_state(velocities=True).velocities
@@ -317,8 +309,7 @@ def test_tension_of_a_frame():
         ("must be the handle of a membrane", lambda: analysis.surface_tension(context, gas)),
         ("give volume=", lambda: analysis.virial_stress(context)),
     ):
-        with pytest.raises(mp.ParameterError, match=match):
-            call()
+        refuses(mp.ParameterError, match, call)
 
 
 def test_force_of_a_tether(rng):
@@ -344,10 +335,8 @@ def test_force_of_a_tether(rng):
     pull = -3.0 * (length - 1.0) * d / length
     np.testing.assert_allclose(analysis.tether_force(states, vertices), pull, rtol=1e-9)
     np.testing.assert_allclose(analysis.tether_force(states, vertices, [1, 0, 0]), pull[:, 0], rtol=1e-9)
-    with pytest.raises(mp.ParameterError, match="direction must not be 0"):
-        analysis.tether_force(x, trap, [0, 0, 0])
-    with pytest.raises(mp.ParameterError, match="give states with forces=True"):
-        analysis.tether_force(x, vertices)
+    refuses(mp.ParameterError, "direction must not be 0", analysis.tether_force, x, trap, [0, 0, 0])
+    refuses(mp.ParameterError, "give states with forces=True", analysis.tether_force, x, vertices)
     with pytest.raises(mp.ParameterError, match=r"get_state\(forces=True\)"):
         analysis.tether_force(context.get_state(positions=True), vertices)
     assert ends.topology is topology
@@ -376,9 +365,8 @@ def test_tension_of_a_box_is_the_one_imposed():
     mesh = mp.TriangleMesh.flat_sheet(6, 6, 1.0, periodic=True)
     topology = mp.Topology()
     patch = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(patch, 20.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(patch, 100.0))
+    system = system_with(topology, mp.forces.MembraneBending(patch, 20.0), mp.forces.MembraneEdgeSprings(patch, 100.0),
+                         box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.BoxArea(tension=tension, rate=4.0, step=0.04))
     simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=3), threads=1)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=4)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import analysis
@@ -69,7 +70,6 @@ def test_refused():
         ("axes = 'xx'", {"axes": "xx"}),
         ("bins = 0", {"bins": 0}),
     ):
-        with pytest.raises(mp.ParameterError, match=match):
-            analysis.structure_factor(x, **{"q_max": 1.0, **options})
+        refuses(mp.ParameterError, match, analysis.structure_factor, x, **{"q_max": 1.0, **options})
     with pytest.raises(mp.ParameterError, match="a frame has none of these beads"):
         analysis.structure_factor(np.full((2, 3), np.nan), q_max=1.0)

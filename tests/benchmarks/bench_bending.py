@@ -19,9 +19,8 @@ NANOSECONDS = 200.0
 REPEATS = 15
 
 
-def measure(
-    subdivisions: int, shuffled: bool, form: str, others: bool, energy: bool, threads: int, repeats: int
-) -> tuple[int, float]:
+def measure(subdivisions: int, shuffled: bool, form: str, others: bool, energy: bool, threads: int,
+            repeats: int) -> tuple[int, float]:  # fmt: skip
     """Vertices, and the median time of one evaluation in ns a vertex; of one thread the time that it had."""
     import numpy as np
 

@@ -66,10 +66,9 @@ def main() -> None:
     shares = [seeds[i::n] for i in range(n)]
 
     def ensemble(executor: object, directory: Path | None = None) -> mp.ensemble.Table:
-        return mp.ensemble.run(
-            make, parameters=[{"subdivisions": given.subdivisions}], n_replicas=given.replicas, until=given.steps,
-            seed=1, executor=executor, analyse=energy, directory=directory,
-        )  # fmt: skip
+        return mp.ensemble.run(make, parameters=[{"subdivisions": given.subdivisions}], n_replicas=given.replicas,
+                               until=given.steps, seed=1, executor=executor, analyse=energy,
+                               directory=directory)  # fmt: skip
 
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n, mp_context=spawn) as by_hand, ProcessPoolExecutor(n, mp_context=spawn) as pool:

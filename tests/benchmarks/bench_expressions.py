@@ -23,10 +23,9 @@ FIELDS = {
     "Morse potential of an angle": "depth*(exp(-k*(1 - cos(x) - 0.3)) - 1)^2",
     "harmonic": "depth*k/2*(x^2 + y^2 + z^2)",
 }
-FUNCTIONS = (
-    "exp(x)", "sin(x)", "tan(x)", "asin(x/9)", "atan(x)", "atan2(y, x)", "tanh(x)", "sinh(x)", "asinh(x)", "erf(x)",
-    "erfc(x)", "x^1.5", "x^0.3", "x^y", "abs(x)", "min(x, y)", "step(x)*x", "select(step(x - 1), x, y)", "floor(x)*x",
-)  # fmt: skip
+FUNCTIONS = ("exp(x)", "sin(x)", "tan(x)", "asin(x/9)", "atan(x)", "atan2(y, x)", "tanh(x)", "sinh(x)", "asinh(x)",
+             "erf(x)", "erfc(x)", "x^1.5", "x^0.3", "x^y", "abs(x)", "min(x, y)", "step(x)*x",
+             "select(step(x - 1), x, y)", "floor(x)*x")  # fmt: skip
 BONDS = {"harmonic": "k*(r - 1)^2", "Morse": "depth*(1 - exp(-k*(r - 1)))^2", "power": "k*r^2.7"}
 
 

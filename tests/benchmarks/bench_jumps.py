@@ -19,9 +19,8 @@ NODES, SPACING, KT = 40, 27.0, 4.14
 REPEATS = 5
 
 
-def network(
-    filaments: int, side: float, threads: int, rates: tuple[float, float] | None = None, bound: np.ndarray | None = None
-) -> mp.Context:
+def network(filaments: int, side: float, threads: int, rates: tuple[float, float] | None = None,
+            bound: np.ndarray | None = None) -> mp.Context:  # fmt: skip
     """Straight filaments in a cube, sites on every link; timestep 1e-7 s. Links at these rates, or that stay."""
     rng = np.random.default_rng(1)
     t = rng.normal(size=(filaments, 3))
@@ -75,9 +74,7 @@ def main() -> None:
         stay = network(filaments, side, given.threads, bound=bound)
         stay.set_state(context.get_state(positions=True, velocities=True))
         before, first = binding.counts.accepted, context.step_count
-        times = [
-            (seconds(stay.step, steps) / steps, seconds(context.step, steps) / steps) for _ in range(REPEATS)
-        ]
+        times = [(seconds(stay.step, steps) / steps, seconds(context.step, steps) / steps) for _ in range(REPEATS)]
         events = (binding.counts.accepted - before) / (context.step_count - first)
         operation = context._schedule.jumping.operations[0]
         static, j = np.median(times, axis=0)

@@ -24,21 +24,8 @@ def main(subdivisions: int) -> int:
     start = time.perf_counter()
     mesh = TriangleMesh(x, faces)
     times = {"construction with all checks": time.perf_counter() - start}
-    for name in (
-        "neighbors",
-        "opposite_corners",
-        "edges",
-        "edge_faces",
-        "borders",
-        "components",
-        "face_areas",
-        "face_normals",
-        "vertex_faces",
-        "edge_lengths",
-        "quality",
-        "volume",
-        "genus",
-    ):
+    for name in ("neighbors", "opposite_corners", "edges", "edge_faces", "borders", "components", "face_areas",
+                 "face_normals", "vertex_faces", "edge_lengths", "quality", "volume", "genus"):  # fmt: skip
         before = time.perf_counter()
         getattr(mesh, name)
         times[name] = time.perf_counter() - before

@@ -29,10 +29,9 @@ def topology_of(rods, nodes, friction=0.0, rotational_friction=0.0):
     side = int(np.ceil(np.sqrt(rods)))
     places = 4.0 * np.stack(np.divmod(np.arange(rods), side), axis=1) @ [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     topology = mp.Topology()
-    handle = topology.add_rods(
-        (x + places[:, None]).reshape(-1, 3), np.tile(q, (rods, 1)), 1.0, SECTION.linear_density,
-        SECTION.inertia_density, friction, starts=nodes * np.arange(rods + 1), rotational_friction=rotational_friction,
-    )  # fmt: skip
+    handle = topology.add_rods((x + places[:, None]).reshape(-1, 3), np.tile(q, (rods, 1)), 1.0, SECTION.linear_density,
+                               SECTION.inertia_density, friction, starts=nodes * np.arange(rods + 1),
+                               rotational_friction=rotational_friction)  # fmt: skip
     return topology, handle
 
 

@@ -40,9 +40,8 @@ def molecules(word, repeats, n=1000):
     arguments = mp.presets.tip3p().arguments(places * water.LENGTH)
     x = arguments["nodes"] / water.LENGTH
     topology = mp.Topology()
-    topology.add_filaments(
-        water.exact_sides(x), np.tile(water.MASSES, n), water.FRICTION, closed=True, starts=arguments["starts"]
-    )
+    topology.add_filaments(water.exact_sides(x), np.tile(water.MASSES, n), water.FRICTION, closed=True,
+                           starts=arguments["starts"])  # fmt: skip
     integrator = mp.SplittingIntegrator(word, water.H, kT=thermal(word, water.KT))
     context = mp.Context(mp.System(topology), integrator, threads=1)
     context.set_velocities_to_temperature(kT=water.KT, seed=1)

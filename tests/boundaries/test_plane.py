@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.errors import PublicNameError
@@ -36,8 +37,7 @@ def test_it_cannot_be_changed():
     point[:], normal[:] = 1.0, 1.0
     assert wall.point.tolist() == [0.0, 0.0, 0.0]
     assert wall.normal.tolist() == [0.0, 0.0, 1.0]
-    with pytest.raises(PublicNameError, match="Plane: point cannot be assigned to"):
-        wall.point = np.ones(3)
+    refuses(PublicNameError, "Plane: point cannot be assigned to", setattr, wall, "point", np.ones(3))
     with pytest.raises(ValueError, match="read-only"):
         wall.normal[0] = 1.0
 
@@ -52,19 +52,15 @@ def test_one_plane_is_a_wall_and_a_surface():
         assert again.normal.tobytes() == wall.normal.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"normal": [0.0, 0.0, 0.0]}, r"Plane: normal = \[0.0, 0.0, 0.0\] but must not be zero"),
-        ({"normal": [0.0, 1.0]}, r"Plane: normal must have shape \(3,\), not \(2,\)"),
-        ({"normal": [0.0, np.inf, 0.0]}, r"Plane: normal\[1\] = inf but must be finite"),
-        ({"point": [0.0, 0.0, np.nan]}, r"Plane: point\[2\] = nan but must be finite"),
-        ({"point": "origin"}, "Plane: point must be an array"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"normal": [0.0, 0.0, 0.0]}, r"Plane: normal = \[0.0, 0.0, 0.0\] but must not be zero"),
+    ({"normal": [0.0, 1.0]}, r"Plane: normal must have shape \(3,\), not \(2,\)"),
+    ({"normal": [0.0, np.inf, 0.0]}, r"Plane: normal\[1\] = inf but must be finite"),
+    ({"point": [0.0, 0.0, np.nan]}, r"Plane: point\[2\] = nan but must be finite"),
+    ({"point": "origin"}, "Plane: point must be an array"),
+])  # fmt: skip
 def test_refusals(given, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        mp.boundaries.Plane(**given)
+    refuses(mp.ParameterError, message, mp.boundaries.Plane, **given)
 
 
 def test_places_that_are_none():

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.boundaries import Capsule, Sphere
@@ -67,9 +68,8 @@ def test_walls_of_surfaces_are_the_same(name):
     for one in (wall, same):
         topology = mp.Topology()
         cell = topology.add_membrane(mp.TriangleMesh.icosphere(2.0, 1), vertex_mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.WallRepulsion(one, cell, 1.0, 1.0, form="soft"))
-        system.add_force(mp.forces.MembraneAdhesion(cell, one, 1.0, 2.0))
+        system = system_with(topology, mp.forces.WallRepulsion(one, cell, 1.0, 1.0, form="soft"),
+                             mp.forces.MembraneAdhesion(cell, one, 1.0, 2.0))  # fmt: skip
         context = mp.Context(system, mp.VerletIntegrator(1e-3))
         found.append(context.get_state(forces=True).forces.tobytes())
     assert found[0] == found[1]
@@ -103,9 +103,8 @@ def test_the_middle_has_no_direction_and_no_force():
     assert wall.normals([[1.0, 2.0, 3.0]]).tolist() == [[0.0, 0.0, 0.0]]
     topology = mp.Topology()
     ball = topology.add_balls([[1.0, 2.0, 3.0]], radius=2.5, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.WallRepulsion(wall, ball, 3.0, 1.0, form="soft"))
-    state = mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True, forces=True)
+    state = mp.Context(system_with(topology, mp.forces.WallRepulsion(wall, ball, 3.0, 1.0, form="soft")),
+                       mp.VerletIntegrator(0.01)).get_state(energy=True, forces=True)  # fmt: skip
     assert state.potential_energy == 0.75
     assert np.abs(state.forces).max() == 0.0
 
@@ -137,22 +136,18 @@ def test_what_is_in_front_stays_there_and_keeps_its_energy(name):
     assert off[1] < 0.02 * energy[0]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Sphere(radius=0.0), "Sphere: radius = 0.0 but must be finite and > 0"),
-        (lambda: Sphere([1.0, 2.0], 3.0), "Sphere: center"),
-        (lambda: Sphere([1.0, 2.0, np.inf], 3.0), "Sphere: center"),
-        (lambda: Sphere(radius=1.0, inside="no"), "Sphere: inside must be True or False, not 'no'"),
-        (lambda: Capsule([1.0, 2, 3], [1.0, 2, 3], 1.0), "must be different places.*there is Sphere"),
-        (lambda: Capsule([1.0, 2, 3], [1.0, 2, 4], -1.0), "Capsule: radius = -1.0 but must be"),
-        (lambda: WALLS["cell"].distance([1.0, 2.0, 3.0]), "Sphere.distance: positions"),
-        (lambda: WALLS["rod"].normals([[1.0, 2.0]]), "Capsule.normals: positions"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Sphere(radius=0.0), "Sphere: radius = 0.0 but must be finite and > 0"),
+    (lambda: Sphere([1.0, 2.0], 3.0), "Sphere: center"),
+    (lambda: Sphere([1.0, 2.0, np.inf], 3.0), "Sphere: center"),
+    (lambda: Sphere(radius=1.0, inside="no"), "Sphere: inside must be True or False, not 'no'"),
+    (lambda: Capsule([1.0, 2, 3], [1.0, 2, 3], 1.0), "must be different places.*there is Sphere"),
+    (lambda: Capsule([1.0, 2, 3], [1.0, 2, 4], -1.0), "Capsule: radius = -1.0 but must be"),
+    (lambda: WALLS["cell"].distance([1.0, 2.0, 3.0]), "Sphere.distance: positions"),
+    (lambda: WALLS["rod"].normals([[1.0, 2.0]]), "Capsule.normals: positions"),
+])  # fmt: skip
 def test_what_is_refused(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
+    refuses(ParameterError, message, make)
 
 
 def test_what_is_offered_for_planes_alone_says_so():
@@ -163,10 +158,7 @@ def test_what_is_offered_for_planes_alone_says_so():
     balls = topology.add_balls([[0.0, 0, 0]], radius=1.0, mass=1.0, friction=1.0)
     with pytest.raises(ParameterError, match=r"wall must be a boundaries.Plane, not Sphere"):
         mp.hydrodynamics.RotnePrager(1.0, balls, wall=WALLS["cell"])
-    system = mp.System(topology)
-    system.add_force(mp.forces.WallRepulsion(Sphere(radius=1.5), balls, 1.0, 1.0))
+    system = system_with(topology, mp.forces.WallRepulsion(Sphere(radius=1.5), balls, 1.0, 1.0))
     mp.Context(system, mp.VerletIntegrator(1e-3))
-    system = mp.System(topology)
-    system.add_force(mp.forces.WallRepulsion(Sphere(radius=0.8), balls, 1.0, 1.0))
-    with pytest.raises(ParameterError, match=r"starts 0.2 nm behind the wall Sphere"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    system = system_with(topology, mp.forces.WallRepulsion(Sphere(radius=0.8), balls, 1.0, 1.0))
+    refuses(ParameterError, r"starts 0.2 nm behind the wall Sphere", mp.Context, system, mp.VerletIntegrator(1e-3))

@@ -2,6 +2,7 @@
 
 import ensemble_runs as runs
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.errors import ExecutorError, ParameterError
@@ -35,10 +36,8 @@ def mortal():
 
 
 def ensemble(executor, folder=None):
-    return mp.ensemble.run(
-        runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3, executor=executor,
-        directory=folder, analyse=runs.analyse,
-    )  # fmt: skip
+    return mp.ensemble.run(runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3,
+                           executor=executor, directory=folder, analyse=runs.analyse)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -69,24 +68,21 @@ def test_an_executor_of_a_client(client, reference):
 
 def test_the_address_of_a_scheduler(client, reference):
     runs.same(ensemble(client.scheduler.address), reference)
-    with pytest.raises(ExecutorError, match=r"no scheduler of Dask answers at 'nowhere'"):
-        ensemble("nowhere")
+    refuses(ExecutorError, r"no scheduler of Dask answers at 'nowhere'", ensemble, "nowhere")
 
 
 def test_functions_of_a_notebook(client):
     """Whatever has no module goes with its code."""
     steps = 10
-    table = mp.ensemble.run(
-        lambda seed: runs.bead(seed), until=steps, executor=client, analyse=lambda s: s.current_step
-    )
+    table = mp.ensemble.run(lambda seed: runs.bead(seed), until=steps, executor=client,
+                            analyse=lambda s: s.current_step)  # fmt: skip
     assert table["result"].tolist() == [steps]
 
 
 def test_a_replica_that_kills_its_worker(client):
     """Dask gives up after so many workers; the others go on."""
-    table = mp.ensemble.run(
-        runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], until=20, executor=client
-    )
+    table = mp.ensemble.run(runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], until=20,
+                            executor=client)  # fmt: skip
     assert table["status"].tolist() == ["failed", "done"]
     assert "KilledWorker" in table["error"][0]
 
@@ -99,5 +95,4 @@ def test_a_client_that_is_closed():
         executor = client.get_executor()
         with pytest.raises(ParameterError, match="asynchronous Client"):
             ensemble(type("Client", (), {"get_executor": None, "asynchronous": True})())
-    with pytest.raises(ExecutorError, match="the executor has ended or was shut down"):
-        ensemble(executor)
+    refuses(ExecutorError, "the executor has ended or was shut down", ensemble, executor)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy import integrate
 
 import medyanpy as mp
@@ -49,9 +50,8 @@ def bound(simulation):
 def share_bound(kT=KT, pool=None, off_rate=1.0, on_rate=None, dissociation_constant=None, stiffness=STIFFNESS):
     """The mean over all numbers of links: w^n each, and N!/[(N-n)! N^n] of a pool of N."""
     if on_rate is None:
-        volume, _ = integrate.quad(
-            lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT), 0.0, 40.0, points=[LENGTH]
-        )
+        volume, _ = integrate.quad(lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT),
+                                   0.0, 40.0, points=[LENGTH])  # fmt: skip
         on_rate = off_rate / (dissociation_constant * volume)
     w = on_rate / off_rate * np.exp(-0.5 * stiffness * (DISTANCE - LENGTH) ** 2 / kT)
     n = np.arange(PAIRS + 1 if pool is None else min(PAIRS, pool) + 1)
@@ -86,8 +86,7 @@ def pentagon(seed=1, tension=0.03, rate=2.0):
     x, faces = PENTAGON + 1000.0 * apart * [1.0, 0.0, 0.0], [[0, 1, 2], [0, 2, 3], [0, 3, 4]] + 5 * apart
     mesh = mp.TriangleMesh(x.reshape(-1, 3), faces.reshape(-1, 3))
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1e30, name="sheet")
-    system = mp.System(topology)
-    system.add_force(forces.MembraneTension(sheet, tension, name="tension"))
+    system = system_with(topology, forces.MembraneTension(sheet, tension, name="tension"))
     system.add_jump(jumps.EdgeFlips(sheet, rate, every=2, name="jump"))
     return simulation_of(topology, system, seed)
 
@@ -152,10 +151,9 @@ def run_of(law, n=None, **options):
     def make(seed):
         return law.make(seed, **law.numbers)
 
-    return mp.ensemble.replica_exchange(
-        make, ladder=law.ladder, every=1, n_exchanges=n or law.n, seed=3, executor=ThreadPoolExecutor(1),
-        observe=law.observed, progress=False, **options,
-    )  # fmt: skip
+    return mp.ensemble.replica_exchange(make, ladder=law.ladder, every=1, n_exchanges=n or law.n, seed=3,
+                                        executor=ThreadPoolExecutor(1), observe=law.observed, progress=False,
+                                        **options)  # fmt: skip
 
 
 def expected(law, state):
@@ -181,9 +179,8 @@ def test_every_state_keeps_its_law(name):
 
 
 def log_volume(kT, stiffness=STIFFNESS):
-    volume, _ = integrate.quad(
-        lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT), 0.0, 40.0, points=[LENGTH]
-    )
+    volume, _ = integrate.quad(lambda r: 4.0 * np.pi * r**2 * np.exp(-0.5 * stiffness * (r - LENGTH) ** 2 / kT), 0.0,
+                               40.0, points=[LENGTH])  # fmt: skip
     return np.log(volume)
 
 
@@ -308,9 +305,8 @@ def twirled(seed):
     topology = mp.Topology()
     nodes, frames = mp.rods.uniform(5, 1.0)
     rod = topology.add_rod(nodes, frames, 1.0, 1.0, [1.0, 1.0, 1.5], 1.0, rotational_friction=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.RodElasticity(rod, 20.0, 15.0, 5.0, 4.0))
-    system.add_force(forces.RodLoad(rod, "end", [0.0, 0, 0], couple=[0.0, 0.0, 1.0], name="motor"))
+    system = system_with(topology, forces.RodElasticity(rod, 20.0, 15.0, 5.0, 4.0),
+                         forces.RodLoad(rod, "end", [0.0, 0, 0], couple=[0.0, 0.0, 1.0], name="motor"))  # fmt: skip
     return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=KT, seed=seed), threads=1)
 
 
@@ -321,6 +317,5 @@ def twirled(seed):
 )  # fmt: skip
 def test_what_has_no_known_distribution_is_refused_by_name(make, message):
     with pytest.raises((ParameterError, SimulationError), match=message):
-        mp.ensemble.replica_exchange(
-            make, ladder=[{"kT": 1.0}, {"kT": 2.0}], every=1, n_exchanges=3, executor=ThreadPoolExecutor(1)
-        )
+        mp.ensemble.replica_exchange(make, ladder=[{"kT": 1.0}, {"kT": 2.0}], every=1, n_exchanges=3,
+                                     executor=ThreadPoolExecutor(1))  # fmt: skip

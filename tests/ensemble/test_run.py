@@ -15,6 +15,7 @@ from pathlib import Path
 import ensemble_runs as runs
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.ensemble import replicas, shipping
@@ -30,18 +31,15 @@ FOLDERS = [str(HERE), str(HERE.parent), str(HERE.parent / "faults")]
 def reference(tmp_path_factory):
     """Four replicas, by threads of this process."""
     with ThreadPoolExecutor(2) as executor:
-        return mp.ensemble.run(
-            runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3, executor=executor,
-            directory=tmp_path_factory.mktemp("reference") / "sweep", analyse=runs.analyse,
-        )  # fmt: skip
+        return mp.ensemble.run(runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3,
+                               executor=executor, directory=tmp_path_factory.mktemp("reference") / "sweep",
+                               analyse=runs.analyse)  # fmt: skip
 
 
 def again(folder, **options):
     """The same ensemble, in another folder and elsewhere."""
-    return mp.ensemble.run(
-        runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3, directory=folder,
-        analyse=runs.analyse, **options,
-    )  # fmt: skip
+    return mp.ensemble.run(runs.make, parameters=runs.STIFFNESSES, n_replicas=2, until=runs.STEPS, seed=3,
+                           directory=folder, analyse=runs.analyse, **options)  # fmt: skip
 
 
 def by_hand(i, j):
@@ -72,8 +70,7 @@ def test_seeds_are_those_of_numpy():
     expected = np.random.SeedSequence(3, spawn_key=(0, 1, 2)).generate_state(1, np.uint64)[0]
     assert mp.ensemble.seed_of(3, 1, 2) == expected
     assert len({mp.ensemble.seed_of(s, i, j) for s in range(3) for i in range(30) for j in range(30)}) == 2700
-    with pytest.raises(ParameterError, match="seed_of: replica = -1"):
-        mp.ensemble.seed_of(3, 1, -1)
+    refuses(ParameterError, "seed_of: replica = -1", mp.ensemble.seed_of, 3, 1, -1)
 
 
 def test_tables(reference, tmp_path):
@@ -86,8 +83,7 @@ def test_tables(reference, tmp_path):
     assert (tmp_path / "table.csv").read_text() == text
     assert text.splitlines()[0] == "stiffness,energy"
     assert [float(line.split(",")[1]) for line in text.splitlines()[1:]] == reference["energy"].tolist()
-    with pytest.raises(ParameterError, match="exists"):
-        reference.csv(tmp_path / "table.csv")
+    refuses(ParameterError, "exists", reference.csv, tmp_path / "table.csv")
     reference.csv(tmp_path / "table.csv", overwrite=True)
     assert repr(reference).splitlines()[1].split()[:2] == ["1", "0"]
     assert str(reference).startswith("Table: 4 rows\n")
@@ -278,10 +274,8 @@ def test_time_is_up(tmp_path):
 @pytest.mark.parametrize("in_folders", [False, True])
 def test_those_that_raise_are_rows_and_the_others_go_on(tmp_path, in_folders):
     kinds = ["while it is made", "healthy", "runs away", "no simulation", "leaves"]
-    table = mp.ensemble.run(
-        runs.others_go_on, parameters=[{"kind": kind} for kind in kinds], until=50, executor=1,
-        directory=tmp_path / "x" if in_folders else None, analyse=runs.analyse,
-    )  # fmt: skip
+    table = mp.ensemble.run(runs.others_go_on, parameters=[{"kind": kind} for kind in kinds], until=50, executor=1,
+                            directory=tmp_path / "x" if in_folders else None, analyse=runs.analyse)  # fmt: skip
     assert table["status"].tolist() == ["failed", "done", "failed", "failed", "failed"]
     errors = table["error"]
     assert errors[1] is None
@@ -316,9 +310,8 @@ def test_analyses_that_raise_or_return_what_no_table_holds(tmp_path):
 
 
 def test_a_replica_that_kills_its_worker_is_told_and_the_others_are_done():
-    table = mp.ensemble.run(
-        runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], n_replicas=2, until=20, executor=2
-    )
+    table = mp.ensemble.run(runs.kills_its_worker, parameters=[{"deadly": True}, {"deadly": False}], n_replicas=2,
+                            until=20, executor=2)  # fmt: skip
     # Either of the deadly ones alone, in the end.
     assert table["status"].tolist() == ["failed", "failed", "done", "done"]
     assert all("its worker ended" in error for error in table["error"][:2])
@@ -427,8 +420,7 @@ REFUSED = [
 @pytest.mark.parametrize(("given", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_refused_before_anything_is_run(tmp_path, given, message):
     options = {"until": 10, "directory": tmp_path / "x", "executor": ThreadPoolExecutor(1), **given}
-    with pytest.raises(ParameterError, match=message):
-        mp.ensemble.run(options.pop("make", runs.bead), **options)
+    refuses(ParameterError, message, mp.ensemble.run, options.pop("make", runs.bead), **options)
     assert not list((tmp_path / "x").glob("0*"))
 
 
@@ -466,8 +458,7 @@ def test_folders_of_others(tmp_path):
     assert table["status"].tolist() == ["failed", "done"]
     assert "params.json cannot be read" in table["error"][0]
     (folder / "ensemble.json").write_text("[]")
-    with pytest.raises(ParameterError, match=r"ensemble\.json cannot be read"):
-        mp.ensemble.run(runs.bead, directory=folder, **options)
+    refuses(ParameterError, r"ensemble\.json cannot be read", mp.ensemble.run, runs.bead, directory=folder, **options)
 
 
 def test_one_process_at_a_time(tmp_path):

@@ -48,9 +48,8 @@ PROGRAM = """
 def run(program, path):
     """Run a program in another process; returns its exit code and what it printed."""
     head = textwrap.dedent(PROGRAM).format(folders=FOLDERS, path=str(path))
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True,
+                          check=False)  # fmt: skip
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode, done.stdout
 

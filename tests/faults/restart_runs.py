@@ -62,9 +62,8 @@ def build(seed):
     topology.add_intriangle_points(vesicle, rng.randint(1, 12), mass=1.0, friction=0.2, seed=seed)
     if rng.random() < 0.7:
         n = rng.randint(3, 8)
-        topology.add_filament(
-            np.column_stack([30.0 + np.arange(n), np.zeros((n, 2))]), node_mass=1.0, node_friction=0.5
-        )
+        topology.add_filament(np.column_stack([30.0 + np.arange(n), np.zeros((n, 2))]), node_mass=1.0,
+                              node_friction=0.5)  # fmt: skip
     if rng.random() < 0.7:
         n = rng.randint(1, 4)
         axes = [[1.0, 0, 0, 0]] * n

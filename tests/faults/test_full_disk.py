@@ -11,6 +11,7 @@ import subprocess
 
 import h5py
 import pytest
+from builders import refuses
 from fault_runs import frames, make, rows, run
 
 import medyanpy as mp
@@ -147,8 +148,7 @@ def test_frames_wait_in_memory_until_there_is_room(disk):
         assert simulation.current_step == 128
         assert (e.value.errno, e.value.filename) == (errno.ENOSPC, str(path))
         assert isinstance(e.value, OSError)
-        with pytest.raises(mp.OutputError, match="No space left"):
-            simulation.reporters[0].flush()
+        refuses(mp.OutputError, "No space left", simulation.reporters[0].flush)
         assert frames(path) == list(range(1, 65))
     full.unlink()
     simulation.step(72)
@@ -165,8 +165,7 @@ def test_closing_on_a_full_disk_can_be_done_again(disk):
     simulation.step(100)
     full = fill(folder)
     for _ in range(2):
-        with pytest.raises(mp.OutputError, match="No space left"):
-            simulation.close()
+        refuses(mp.OutputError, "No space left", simulation.close)
     full.unlink()
     simulation.close()
     assert frames(path) == list(range(1, 101))
@@ -185,8 +184,7 @@ def test_no_room_for_the_file(disk, append):
     full = fill(folder)
     simulation = make(path, n=290, append=True)
     for _ in range(2):
-        with pytest.raises(mp.OutputError, match="No space left"):
-            simulation.step(1)
+        refuses(mp.OutputError, "No space left", simulation.step, 1)
         assert simulation.current_step == 0
         assert path.exists() == append
         if append:
@@ -208,8 +206,7 @@ def test_no_room_to_rewind(disk):
     simulation.reporters[0].flush()
     full = fill(folder)
     simulation.load_checkpoint(folder.parent / "checkpoint")
-    with pytest.raises(mp.OutputError, match="No space left"):
-        simulation.step(1)
+    refuses(mp.OutputError, "No space left", simulation.step, 1)
     assert simulation.current_step == 30
     assert frames(path) == list(range(1, 101))
     full.unlink()
@@ -224,12 +221,10 @@ def test_rows_are_whole_or_not_there(disk):
     simulation = make()
     full = fill(folder)
     simulation.reporters.append(mp.reporters.StateDataReporter(path, 1, step=True, time=True, kinetic_energy=True))
-    with pytest.raises(mp.OutputError, match=r"StateDataReporter: cannot write .*table\.csv: No space left"):
-        simulation.step(1000)
+    refuses(mp.OutputError, r"StateDataReporter: cannot write .*table\.csv: No space left", simulation.step, 1000)
     assert (simulation.current_step, path.read_text()) == (0, "")
     os.truncate(full, full.stat().st_size - 4096)
-    with pytest.raises(mp.OutputError, match="No space left"):
-        simulation.step(1000)
+    refuses(mp.OutputError, "No space left", simulation.step, 1000)
     assert path.read_text().endswith("\n")
     assert rows(path) == list(range(1, simulation.current_step))
     full.unlink()
@@ -245,8 +240,7 @@ def test_a_checkpoint_without_room_leaves_the_old_one(disk):
     simulation.reporters.append(mp.reporters.CheckpointReporter(path, 10))
     simulation.step(10)
     full = fill(folder)
-    with pytest.raises(mp.OutputError, match=r"checkpoint: cannot write .*run\.cp: No space left.*is as it was"):
-        simulation.step(50)
+    refuses(mp.OutputError, r"checkpoint: cannot write .*run\.cp: No space left.*is as it was", simulation.step, 50)
     assert simulation.current_step == 20
     assert mp.Simulation.resume(path, threads=1, reporters=False).current_step == 10
     full.unlink()
@@ -321,8 +315,7 @@ def test_asked_for_room_where_it_cannot_be_reserved(disk, monkeypatch, system):
         no = OSError(errno.EOPNOTSUPP, "not supported")
         monkeypatch.setattr(os, "posix_fallocate", lambda *_: (_ for _ in ()).throw(no))
     simulation = make(folder / "run.h5", n=290)
-    with pytest.raises(mp.OutputError, match="No space left"):
-        simulation.step(1000)
+    refuses(mp.OutputError, "No space left", simulation.step, 1000)
     resize("200m")
     simulation.step(300 - simulation.current_step)
     simulation.close()

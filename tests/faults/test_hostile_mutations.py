@@ -22,11 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 # What is read may take ten times the file and this, in bytes; and seconds of processor time.
 ROOM, SECONDS = 4e6, 5.0
-NUMBERS = [
-    b"-1", b"0", b"1e308", b"1e999", b"nan", b"inf", b"-inf", b"4294967296", b"99999999999", b"9223372036854775808",
-    b"1" * 5000, b"1e-320", b"2147483647", b"-2147483648", b"0x10", b"1_000", b"1.5", b"\xd9\xa3", b"true", b"null",
-    b'"a"', b"[]", b"{}",
-]  # fmt: skip
+NUMBERS = [b"-1", b"0", b"1e308", b"1e999", b"nan", b"inf", b"-inf", b"4294967296", b"99999999999",
+           b"9223372036854775808", b"1" * 5000, b"1e-320", b"2147483647", b"-2147483648", b"0x10", b"1_000", b"1.5",
+           b"\xd9\xa3", b"true", b"null", b'"a"', b"[]", b"{}"]  # fmt: skip
 SIGNS = [b"[", b"]", b"{", b"}", b'"', b",", b":", b"\0", b"/", b"#", b"\xff\xfe", b"\r", b" "]
 VALUES = [
     None, True, False, 0, -1, 1, 3, 2**31, 2**63, 2**64, 10**30, 10**400, 1.5, 1e308, -1e308, 1e-320, "", "x", "a\x00b",

@@ -14,6 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools import outputs
@@ -92,8 +93,7 @@ def test_planted_links_keep_what_they_point_to(tmp_path, monkeypatch, what):
     assert victim.read_text() == "precious"
     monkeypatch.setattr(outputs, "_unforeseen", lambda: "00")
     (tmp_path / f".y.h5.{os.getpid()}.00.tmp").symlink_to(victim)
-    with pytest.raises(mp.MedyanError, match="cannot write"):
-        WRITES[what](tmp_path / "y.h5")
+    refuses(mp.MedyanError, "cannot write", WRITES[what], tmp_path / "y.h5")
     assert victim.read_text() == "precious"
 
 
@@ -106,10 +106,8 @@ def test_a_link_in_place_of_a_lock_is_refused(tmp_path):
 
 
 def sweep(folder, n=1, until=2, parameters=({"k": 1.0},), analyse=None):
-    return mp.ensemble.run(
-        make, parameters=list(parameters), n_replicas=n, until=until, directory=folder,
-        executor=ThreadPoolExecutor(1), analyse=analyse,
-    )  # fmt: skip
+    return mp.ensemble.run(make, parameters=list(parameters), n_replicas=n, until=until, directory=folder,
+                           executor=ThreadPoolExecutor(1), analyse=analyse)  # fmt: skip
 
 
 def test_folders_of_replicas_are_not_followed_out_of_the_ensemble(tmp_path):
@@ -156,8 +154,7 @@ def test_a_make_that_is_refused_leaves_no_file_outside(tmp_path):
             simulation.reporters.append(mp.reporters.StateDataReporter(file, 1, step=True))
         return simulation
 
-    with pytest.raises(mp.ParameterError, match="outside of the folder of the run"):
-        mp.run(tmp_path / "run", make, until=1)
+    refuses(mp.ParameterError, "outside of the folder of the run", mp.run, tmp_path / "run", make, until=1)
     assert not outside.exists()
     assert kept.exists()
 
@@ -183,10 +180,8 @@ def test_a_full_disk_is_a_failed_run(tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], check=False).returncode:
         pytest.skip("this machine lets nobody mount a disk")
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "medyanpy", "run", tmp_path / "cell.py", "--until", "3000", "--dir", folder],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = subprocess.run([sys.executable, "-P", "-m", "medyanpy", "run", tmp_path / "cell.py", "--until", "3000",
+                               "--dir", folder], capture_output=True, text=True, check=False)  # fmt: skip
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
     assert done.returncode == 1
@@ -221,9 +216,8 @@ def test_what_a_function_does_at_its_first_call_is_not_lost(mistake, call):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(8.0, 1), 1.0, 0.5)
     points = topology.add_intriangle_points(membrane, 5, mass=1.0, friction=0.3, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonMembraneField(points, field, replay=False))
-    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.PythonMembraneField(points, field, replay=False)),
+                               mp.BAGOGABIntegrator(1e-3, kT=1.0), threads=1)  # fmt: skip
     with pytest.raises(mp.MedyanError):
         simulation.step(8)
     before = simulation.current_step
@@ -270,8 +264,7 @@ def test_shapes_are_not_believed_before_what_is_stored_is_seen(tmp_path, claim):
     inflate(path, names, shape)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for use in (mp.Trajectory, lambda p: mp.export(p, tmp_path / "x.xyz"), lambda p: mp.Trajectory(p).system()):
-        with pytest.raises(mp.ParameterError, match=r"claims \d+ bytes, but 0 are stored"):
-            use(path)
+        refuses(mp.ParameterError, r"claims \d+ bytes, but 0 are stored", use, path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
 
 
@@ -304,12 +297,10 @@ def test_towers_of_powers_are_refused_before_they_take_memory(tower):
 
     def start(text):
         simulation = beads()
-        system = mp.System(simulation.topology)
-        system.add_force(mp.forces.ExternalField(simulation.topology.handles[0], text))
-        mp.Context(system, mp.VerletIntegrator(1e-60), threads=1)
+        mp.Context(system_with(simulation.topology, mp.forces.ExternalField(simulation.topology.handles[0], text)),
+                   mp.VerletIntegrator(1e-60), threads=1)  # fmt: skip
 
-    with pytest.raises(mp.ParameterError, match="operations with its derivatives"):
-        start(TOWERS[tower])
+    refuses(mp.ParameterError, "operations with its derivatives", start, TOWERS[tower])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 120_000  # kB
     start("x" + "^(1 + 0.001*x)" * 100)
 
@@ -318,8 +309,7 @@ def test_a_zipped_structure_of_newlines_is_refused(tmp_path):
     pytest.importorskip("gemmi")
     path = tmp_path / "n.pdb.gz"
     path.write_bytes(gzip.compress(b"\n" * 30_000_000))
-    with pytest.raises(mp.ParameterError, match="is zipped to less than"):
-        mp.rigid.read_structure(path)
+    refuses(mp.ParameterError, "is zipped to less than", mp.rigid.read_structure, path)
 
 
 # Damaged files of ensembles ------------------------------------------------------------------------------------------
@@ -352,8 +342,7 @@ def test_a_damaged_file_fails_its_replica_by_name_and_no_other(tmp_path, name, t
 def test_a_damaged_ensemble_is_refused_by_name(tmp_path, text):
     sweep(tmp_path / "e")
     (tmp_path / "e" / "ensemble.json").write_text(text)
-    with pytest.raises(mp.ParameterError, match=r"ensemble\.json cannot be read|is of another ensemble"):
-        sweep(tmp_path / "e")
+    refuses(mp.ParameterError, r"ensemble\.json cannot be read|is of another ensemble", sweep, tmp_path / "e")
 
 
 def test_results_of_any_size_are_columns_and_text_is_text(tmp_path):
@@ -364,8 +353,7 @@ def test_results_of_any_size_are_columns_and_text_is_text(tmp_path):
     table = sweep(tmp_path / "f", analyse=lambda simulation: "\udc80")
     assert "must be text that UTF-8 can hold" in table["error"][0]
     table.csv(tmp_path / "t.csv")
-    with pytest.raises(mp.ParameterError, match="JSON holds"):
-        sweep(tmp_path / "g", parameters=[{"k": "\udc80"}])
+    refuses(mp.ParameterError, "JSON holds", sweep, tmp_path / "g", parameters=[{"k": "\udc80"}])
 
 
 # Names ---------------------------------------------------------------------------------------------------------------
@@ -514,5 +502,4 @@ def test_bonds_of_another_shape_are_damage(tmp_path):
             if isinstance(file[name], h5py.Dataset):
                 del file[name]
                 file.create_dataset(name, data=np.zeros(5, int))
-    with pytest.raises(mp.ParameterError, match="is damaged: bonds"):
-        mp.export(path, tmp_path / "r.pdb")
+    refuses(mp.ParameterError, "is damaged: bonds", mp.export, path, tmp_path / "r.pdb")

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.surfaces.expressions import MAX_LENGTH
@@ -24,9 +25,7 @@ def field(text, **numbers):
 
 def look(text):
     topology, force = field(text)
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.VerletIntegrator(1e-9))
+    context = mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-9))
     return context, context.get_state(energy=True, forces=True)
 
 
@@ -69,48 +68,42 @@ def test_surfaces_of_many_terms_need_no_special_form():
 def test_operators_bind_as_in_python():
     """Against Python itself, on what both read."""
     x, y, z = 0.5, 0.25, -0.75
-    texts = [
-        "-x**2", "2**-1*x", "x**2**3", "x - y - z", "x/2/4*y", "-x*-y", "x - -y", "+-+x*3 - +y", "2*x**-2*y", "(x)*(y)",
-        "x**2*3 + y/4 - -z**3", "((x))", "-(x + y)**2", "x*2**3**2", "1e-3*x + .5e+2*y + 2.*z", "x**(1 + 2)", "1_000*x",
-        "x**-(1 + 1)", "x - (y - (z - 1))", "x**2\n + y", "- x ** - 2",
-    ]  # fmt: skip
+    texts = ["-x**2", "2**-1*x", "x**2**3", "x - y - z", "x/2/4*y", "-x*-y", "x - -y", "+-+x*3 - +y", "2*x**-2*y",
+             "(x)*(y)", "x**2*3 + y/4 - -z**3", "((x))", "-(x + y)**2", "x*2**3**2", "1e-3*x + .5e+2*y + 2.*z",
+             "x**(1 + 2)", "1_000*x", "x**-(1 + 1)", "x - (y - (z - 1))", "x**2\n + y", "- x ** - 2"]  # fmt: skip
     for text in texts:
         expected = eval(text.replace("\n", " "), {"x": x, "y": y, "z": z})
         topology, _ = field("x")
-        system = mp.System(topology)
-        system.add_force(mp.forces.ExternalField([0], text))
-        found = mp.Context(system, mp.VerletIntegrator(1e-6)).get_state(energy=True).potential_energy
+        found = mp.Context(system_with(topology, mp.forces.ExternalField([0], text)),
+                           mp.VerletIntegrator(1e-6)).get_state(energy=True).potential_energy  # fmt: skip
         assert found == pytest.approx(expected, rel=1e-14), text
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x + 0**-1", "'0' at column 5 of 'x [+] 0[*][*]-1' is zero and divides"),
-        ("x + (1 - 1)**-3", "is zero and divides"),
-        ("x + 1e-320**-1", "is inf, but must be finite"),
-        ("x + 1e999", "'1e999' at column 5 .* is too large a number"),
-        ("x + " + "9" * 5000, "is too large a number"),
-        ("x + 1__0", "'1__0' at column 5 .* is not a number"),
-        ("x y", "'y' at column 3 of 'x y' is not part of an expression"),
-        ("x // 2", "'/' at column 4 .* is not part of"),
-        ("x*()", r"'\)' at column 4 .* is not part of"),
-        ("sin()", r"'\)' at column 5 .* is not part of"),
-        ("x)", r"'\)' at column 2 .* is not part of"),
-        ("(x", r"cannot read '\(x': the parenthesis at column 1 is not closed"),
-        ("sin(x", "the parenthesis at column 4 is not closed"),
-        ("x(2)", r"'x\(2\)' at column 1 .* is not part of"),
-        ("__import__('os').system('true')", r"\"__import__\('os'\)\" at column 1 .* is not part of"),
-        ("x + lambda", "'lambda' at column 5 .* is not part of"),
-        ("x\0", r"'\\x00' at column 2 .* is not part of"),
-        ("x + \ud800", r"'\\ud800' at column 5"),
-        ("(" * MANY + "x", f"the parenthesis at column {MANY} is not closed"),
-        ("x" + ")" * MANY, r"'\)' at column 2"),
-        ("+".join(["x"] * MANY) + "*w", "'w' at column 8001 .* is unknown"),
-        ("x*nan", "'nan' at column 3 .* is unknown"),
-        ("ˣ - 𝑥", "'ˣ - 𝑥' does not depend on x, y or z"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("x + 0**-1", "'0' at column 5 of 'x [+] 0[*][*]-1' is zero and divides"),
+    ("x + (1 - 1)**-3", "is zero and divides"),
+    ("x + 1e-320**-1", "is inf, but must be finite"),
+    ("x + 1e999", "'1e999' at column 5 .* is too large a number"),
+    ("x + " + "9" * 5000, "is too large a number"),
+    ("x + 1__0", "'1__0' at column 5 .* is not a number"),
+    ("x y", "'y' at column 3 of 'x y' is not part of an expression"),
+    ("x // 2", "'/' at column 4 .* is not part of"),
+    ("x*()", r"'\)' at column 4 .* is not part of"),
+    ("sin()", r"'\)' at column 5 .* is not part of"),
+    ("x)", r"'\)' at column 2 .* is not part of"),
+    ("(x", r"cannot read '\(x': the parenthesis at column 1 is not closed"),
+    ("sin(x", "the parenthesis at column 4 is not closed"),
+    ("x(2)", r"'x\(2\)' at column 1 .* is not part of"),
+    ("__import__('os').system('true')", r"\"__import__\('os'\)\" at column 1 .* is not part of"),
+    ("x + lambda", "'lambda' at column 5 .* is not part of"),
+    ("x\0", r"'\\x00' at column 2 .* is not part of"),
+    ("x + \ud800", r"'\\ud800' at column 5"),
+    ("(" * MANY + "x", f"the parenthesis at column {MANY} is not closed"),
+    ("x" + ")" * MANY, r"'\)' at column 2"),
+    ("+".join(["x"] * MANY) + "*w", "'w' at column 8001 .* is unknown"),
+    ("x*nan", "'nan' at column 3 .* is unknown"),
+    ("ˣ - 𝑥", "'ˣ - 𝑥' does not depend on x, y or z"),
+])  # fmt: skip
 def test_what_is_wrong_is_said_briefly_and_with_its_place(text, message):
     with pytest.raises(mp.ParameterError, match=message) as caught:
         field(text)

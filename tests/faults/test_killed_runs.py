@@ -68,10 +68,8 @@ def test_a_whole_process_killed_twenty_times(tmp_path):
         child = forked(command, through, seed, steps, save)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         seconds = 1.5 + time.perf_counter() - begin
-        words = [
-            sys.executable, "-m", "medyanpy", "run", tmp_path / f"run{seed}.py", "--dir", killed, "--until", str(steps),
-            "--threads", "1",
-        ]  # fmt: skip
+        words = [sys.executable, "-m", "medyanpy", "run", tmp_path / f"run{seed}.py", "--dir", killed, "--until",
+                 str(steps), "--threads", "1"]  # fmt: skip
         here = 0
         while True:
             process = subprocess.Popen(words, stdout=subprocess.DEVNULL)

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -91,8 +92,7 @@ def test_a_look_that_calls_the_force_refuses_looks_from_inside_it():
     """Named is the one that is under way, whatever was called before."""
     simulation = beads_with(lambda context, _: context.get_state(forces=True))
     simulation.context.set_velocities(np.ones((N, 3)))
-    with pytest.raises(mp.SimulationError, match="get_state was called from inside get_state"):
-        simulation.context.get_state(energy=True)
+    refuses(mp.SimulationError, "get_state was called from inside get_state", simulation.context.get_state, energy=True)
 
 
 def test_numbers_set_inside_a_step_hold_from_the_next_call_of_step_on():
@@ -171,10 +171,9 @@ def large(threads=2):
     beads = topology.add_beads(np.random.default_rng(1).normal(0, 9, (1000, 3)), mass=1.0, friction=0.5)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(20.0, 2), 1.0, 0.5)
     points = topology.add_intriangle_points(membrane, 200, mass=1.0, friction=0.3, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
-    system.add_force(mp.forces.SoftSphere(beads, beads, 5.0, 1.0))
-    system.add_force(mp.forces.SoftCollisions([membrane, points], 10.0, [0.5, 0.5]))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0),
+                         mp.forces.SoftSphere(beads, beads, 5.0, 1.0),
+                         mp.forces.SoftCollisions([membrane, points], 10.0, [0.5, 0.5]))  # fmt: skip
     return mp.Context(system, mp.BAGOGABIntegrator(0.005, kT=1.0, seed=7), threads=threads)
 
 
@@ -243,8 +242,7 @@ def test_snapshots_from_another_thread_are_states_between_two_steps():
 def test_a_snapshot_of_an_idle_context_is_a_state_and_errors_reach_who_asked():
     context = large(1)
     assert (context.snapshot(positions=True).positions == context.get_state(positions=True).positions).all()
-    with pytest.raises(TypeError, match="colour"):
-        context.snapshot(colour=True)
+    refuses(TypeError, "colour", context.snapshot, colour=True)
 
 
 def test_a_context_goes_from_thread_to_thread():
@@ -295,9 +293,8 @@ def test_a_run_that_blew_up_is_back_at_the_step_that_failed_also_where_work_is_m
     for work in (False, True):
         topology = mp.Topology()
         bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0]))
-        simulation = mp.Simulation(system, mp.VerletIntegrator(2.0 * (1.0 + epsilon)), threads=1)
+        simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0])),
+                                   mp.VerletIntegrator(2.0 * (1.0 + epsilon)), threads=1)  # fmt: skip
         simulation.context.runaway = None
         simulation.report_work = work
         started = time.process_time()

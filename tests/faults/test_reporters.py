@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+from builders import refuses
 from fault_runs import frames, make, rows
 
 import medyanpy as mp
@@ -39,8 +40,7 @@ def test_one_that_raises_does_not_cost_the_others_their_reports(tmp_path, place,
     simulation.reporters.append(mp.reporters.StateDataReporter(tmp_path / "table.csv", 2, step=True))
     simulation.reporters.insert(place, broken)
     for _ in range(3):
-        with pytest.raises(error, match="broken at 50"):
-            simulation.step(100 - simulation.current_step)
+        refuses(error, "broken at 50", simulation.step, 100 - simulation.current_step)
         assert simulation.current_step == 50
     broken.at.clear()
     simulation.step(100 - simulation.current_step)
@@ -53,8 +53,7 @@ def test_one_that_raises_does_not_cost_the_others_their_reports(tmp_path, place,
 def test_a_mended_reporter_catches_up_without_a_step():
     simulation, broken = make(), Broken(1, {3})
     simulation.reporters.append(broken)
-    with pytest.raises(ValueError, match="broken"):
-        simulation.step(3)
+    refuses(ValueError, "broken", simulation.step, 3)
     broken.at.clear()
     simulation.step(0)
     assert broken.seen == [1, 2, 3]
@@ -64,8 +63,7 @@ def test_a_state_that_could_not_be_had_is_asked_for_again(monkeypatch):
     simulation, reporter = make(), Broken(2, set())
     simulation.reporters.append(reporter)
     monkeypatch.setattr(mp.Context, "get_state", lambda self, **wanted: (_ for _ in ()).throw(mp.SimulationError("no")))
-    with pytest.raises(mp.SimulationError, match="no"):
-        simulation.step(5)
+    refuses(mp.SimulationError, "no", simulation.step, 5)
     monkeypatch.undo()
     simulation.step(3)
     assert reporter.seen == [2, 4]
@@ -74,8 +72,7 @@ def test_a_state_that_could_not_be_had_is_asked_for_again(monkeypatch):
 def test_who_was_taken_off_the_list_or_was_not_on_it_owes_nothing():
     simulation, broken, late = make(), Broken(1, {3}), Broken(1, set())
     simulation.reporters.append(broken)
-    with pytest.raises(ValueError, match="broken"):
-        simulation.step(10)
+    refuses(ValueError, "broken", simulation.step, 10)
     simulation.reporters = [late]
     simulation.step(1)
     assert (broken.seen, late.seen) == ([1, 2], [4])
@@ -85,8 +82,7 @@ def test_reports_of_a_step_that_was_left_are_not_made_up(tmp_path):
     simulation, broken = make(), Broken(1, {3})
     simulation.save_checkpoint(tmp_path / "start")
     simulation.reporters.append(broken)
-    with pytest.raises(ValueError, match="broken"):
-        simulation.step(10)
+    refuses(ValueError, "broken", simulation.step, 10)
     simulation.load_checkpoint(tmp_path / "start")
     broken.at.clear()
     simulation.step(4)
@@ -106,8 +102,7 @@ def test_a_checkpoint_waits_for_what_the_others_have_not_written(tmp_path):
     """It says how far they are."""
     simulation, broken, path = make(), Broken(10, {20}), tmp_path / "run.cp"
     simulation.reporters += [mp.reporters.CheckpointReporter(path, 10), broken]
-    with pytest.raises(ValueError, match="broken at 20"):
-        simulation.step(100)
+    refuses(ValueError, "broken at 20", simulation.step, 100)
     assert mp.Simulation.resume(path, threads=1, reporters=False).current_step == 10
     broken.at.clear()
     simulation.step(0)
@@ -121,8 +116,7 @@ def test_reporters_are_flushed_on_every_way_out(tmp_path, error, monkeypatch):
     broken.flush = lambda: 1 / 0
     simulation.step(3)
     monkeypatch.setattr(mp.Context, "step", lambda self, n: (_ for _ in ()).throw(error("no")))
-    with pytest.raises(error, match="no"):
-        simulation.step(3)
+    refuses(error, "no", simulation.step, 3)
     monkeypatch.undo()
     assert last.flushed == 1
     assert frames(tmp_path / "run.h5") == [1, 2, 3]
@@ -134,8 +128,7 @@ def test_all_are_closed(tmp_path):
     before, after = Broken(1, {3}), Broken(1, set())
     simulation.reporters = [before, *simulation.reporters, after]
     simulation.step(2)
-    with pytest.raises(ValueError, match="broken at the end"):
-        simulation.close()
+    refuses(ValueError, "broken at the end", simulation.close)
     assert (before.closed, after.closed) == (1, 1)
     assert not (tmp_path / ".run.h5.lock").exists()
     before.at.clear()

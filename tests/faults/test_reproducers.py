@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -199,10 +200,8 @@ def test_every_reproducer_has_its_tests(request):
     here = Path(__file__).parent
     names = {test.partition("::")[0] for tests in REPRODUCERS.values() for test in tests}
     files = [str(path) for path in here.parent.rglob("test_*.py") if path.name in names]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", *files],
-        cwd=request.config.rootpath, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", *files],
+                          cwd=request.config.rootpath, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     there = {line.rpartition("/")[2].partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
     assert {test for tests in REPRODUCERS.values() for test in tests} - there == set()
@@ -294,13 +293,11 @@ def test_a_sheet_in_a_small_box_is_not_torn():
     mesh = mp.TriangleMesh.flat_sheet(4, 4, 1.0, periodic=True)
     topology = mp.Topology()
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(FORCES.MembraneEdgeSprings(sheet, 16.0, length=1.0))
-    system.add_force(FORCES.HarmonicTrap(sheet, (0, 0, 8.0), (0, 0, 0)))
+    system = system_with(topology, FORCES.MembraneEdgeSprings(sheet, 16.0, length=1.0),
+                         FORCES.HarmonicTrap(sheet, (0, 0, 8.0), (0, 0, 0)), box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.BoxArea(tension=1.0, rate=12.0, step=0.1))
     context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0, seed=3), threads=1)
-    with pytest.raises(mp.SimulationError, match=r"its edge to bead .* more than half of the box there"):
-        context.step(120_000)
+    refuses(mp.SimulationError, r"its edge to bead .* more than half of the box there", context.step, 120_000)
     state = context.get_state(positions=True)
     x, box = state.positions[:, :2], np.array(state.box[:2])
     d = x[np.roll(mesh.faces, -1, axis=1)] - x[mesh.faces]
@@ -357,8 +354,7 @@ def test_points_on_degenerate_meshes_are_never_lost(shape, start):
     # Along the surface, as the context takes them.
     before = np.linalg.norm(context.get_state(velocities=True).velocities[points.beads], axis=1)
     if isinstance(expected, str):
-        with pytest.raises(mp.SimulationError, match=expected):
-            context.step(20)
+        refuses(mp.SimulationError, expected, context.step, 20)
     else:
         context.step(20)
     state = context.get_state(positions=True, velocities=True)
@@ -394,9 +390,7 @@ PAIRWISE = {
 def chain(*nodes, **options):
     topology = mp.Topology()
     f = topology.add_filaments([np.array(x, dtype=float) for x in nodes], node_mass=1.0, node_friction=0.5, **options)
-    system = mp.System(topology)
-    system.add_force(FORCES.FilamentBending(f, 5.0))
-    system.add_force(FORCES.SoftCollisions([f], 10.0, [0.5]))
+    system = system_with(topology, FORCES.FilamentBending(f, 5.0), FORCES.SoftCollisions([f], 10.0, [0.5]))
     return system
 
 
@@ -404,8 +398,7 @@ def three(make, distance):
     def system():
         topology = mp.Topology()
         beads = topology.add_beads(distance * np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), 1.0, 0.1)
-        out = mp.System(topology)
-        out.add_force(make(beads))
+        out = system_with(topology, make(beads))
         return out
 
     return system
@@ -578,16 +571,14 @@ class Odd:
         raise RuntimeError("odd array")
 
 
-ANYTHING = [
-    0, 1, -1, 2, 0.5, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-320, 2**31, 2**63, 2**64, 10**30, 10**400, True,
-    None, "", "x", "1.0", b"x", 1j, object(), [], (), {}, set(), np.float32(1.5), np.uint64(2**64 - 1),
-    np.array(np.nan), np.array([]), len, ..., slice(3), "\0", np.array("a"), np.datetime64("2020-01-01"), Odd(),
-    [None], [[]], {"a": 1},
-    [np.nan] * 3, [1e308] * 3, [0, 0, 0], [[0, 1, 2], [2, 1, 0]], np.zeros((6, 3)), np.full((6, 3), np.nan),
-    np.full(6, -1.0), np.zeros(0, int), np.zeros((0, 3)), [[1.0], [2.0, 3.0]], np.arange(6),
-    np.arange(18.0).reshape(6, 3), np.arange(9, dtype=object), np.zeros((3, 3), bool), np.array([["a"] * 3] * 3),
-    [10**400] * 3, range(3), iter([1, 2]),
-]  # fmt: skip
+ANYTHING = [0, 1, -1, 2, 0.5, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-320, 2**31, 2**63, 2**64, 10**30,
+            10**400, True, None, "", "x", "1.0", b"x", 1j, object(), [], (), {}, set(), np.float32(1.5),
+            np.uint64(2**64 - 1), np.array(np.nan), np.array([]), len, ..., slice(3), "\0", np.array("a"),
+            np.datetime64("2020-01-01"), Odd(), [None], [[]], {"a": 1}, [np.nan] * 3, [1e308] * 3, [0, 0, 0],
+            [[0, 1, 2], [2, 1, 0]], np.zeros((6, 3)), np.full((6, 3), np.nan), np.full(6, -1.0), np.zeros(0, int),
+            np.zeros((0, 3)), [[1.0], [2.0, 3.0]], np.arange(6), np.arange(18.0).reshape(6, 3),
+            np.arange(9, dtype=object), np.zeros((3, 3), bool), np.array([["a"] * 3] * 3), [10**400] * 3, range(3),
+            iter([1, 2])]  # fmt: skip
 
 
 def calls():
@@ -666,15 +657,12 @@ def test_calls_with_anything_are_errors_of_ours():
 # What documents name --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"type": "PythonForce", "arguments": {"function": {"function": "os:abort"}}},
-        {"type": "medyanpy.reporters.checkpoint:CheckpointReporter", "arguments": {"path": "run.cp", "interval": 1}},
-        {"type": "ExternalField", "arguments": {"beads": [0], "energy": "__import__('os').abort()"}},
-        {"type": "os:abort", "arguments": {}},
-    ],
-)
+@pytest.mark.parametrize("content", [
+    {"type": "PythonForce", "arguments": {"function": {"function": "os:abort"}}},
+    {"type": "medyanpy.reporters.checkpoint:CheckpointReporter", "arguments": {"path": "run.cp", "interval": 1}},
+    {"type": "ExternalField", "arguments": {"beads": [0], "energy": "__import__('os').abort()"}},
+    {"type": "os:abort", "arguments": {}},
+])  # fmt: skip
 def test_what_a_document_names_is_not_run(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(mp.ParameterError):

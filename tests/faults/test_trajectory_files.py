@@ -12,7 +12,7 @@ import threading
 import h5py
 import numpy as np
 import pytest
-from builders import assert_killed
+from builders import assert_killed, refuses
 from fault_runs import FOLDERS, PROGRAM, frames, make, run
 from hostile_files import simulation as of_all_kinds
 
@@ -201,8 +201,7 @@ def test_a_file_is_replaced_when_the_new_one_is_there(tmp_path, monkeypatch):
     path.chmod(0o640)
     simulation = make(path, overwrite=True)
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
-    with pytest.raises(mp.OutputError, match=r"cannot write .*run\.h5: no"):
-        simulation.step(1)
+    refuses(mp.OutputError, r"cannot write .*run\.h5: no", simulation.step, 1)
     assert path.read_text() == "precious"
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
     monkeypatch.undo()
@@ -237,10 +236,8 @@ def test_a_second_writer_is_refused(tmp_path):
         first.step(steps)
         first.reporters[0].flush()
         assert f"{path} is being written by another process" in run(SECOND, path)[1]
-        with pytest.raises(mp.ParameterError, match="is being written"):
-            make(path, append=True).step(1)
-        with pytest.raises(mp.ParameterError, match="is being written"):
-            make(path, overwrite=True).step(1)
+        refuses(mp.ParameterError, "is being written", make(path, append=True).step, 1)
+        refuses(mp.ParameterError, "is being written", make(path, overwrite=True).step, 1)
         first.load_checkpoint(checkpoint)
     first.step(30)
     first.close()
@@ -391,8 +388,7 @@ def test_readers_follow_a_run_into_the_file_that_takes_the_place(tmp_path, how):
         path.unlink()
         assert trajectory.refresh() == 100
         path.write_text("of somebody else")
-        with pytest.raises(mp.ParameterError, match="is not an HDF5 file"):
-            trajectory.refresh()
+        refuses(mp.ParameterError, "is not an HDF5 file", trajectory.refresh)
         assert (len(trajectory), trajectory[99].step) == (100, 100)
 
 
@@ -434,8 +430,7 @@ def test_rows_that_do_not_exist(tmp_path):
         for beads in (-1, 2):
             with pytest.raises(mp.ParameterError, match=rf"beads\[1\] = {beads} but positions has 2 rows"):
                 trajectory.read("positions", beads=[0, beads])
-        with pytest.raises(mp.ParameterError, match="temperature has no rows of beads"):
-            trajectory.read("temperature", beads=[0])
+        refuses(mp.ParameterError, "temperature has no rows of beads", trajectory.read, "temperature", beads=[0])
         with pytest.raises(mp.ParameterError, match="'place' is none of positions"):
             trajectory.read("place", beads=next(iter(trajectory.handles.values())))
 
@@ -498,8 +493,7 @@ def test_numbers_beyond_single_precision_are_refused(tmp_path):
     topology.add_beads([[1.0, 0, 0], [1e39, 0, 0]], mass=1.0)
     simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
     simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, precision="single"))
-    with pytest.raises(mp.OutputError, match=r"step 1: particles/all/position goes beyond 3\.4e38.*'double'"):
-        simulation.step(1)
+    refuses(mp.OutputError, r"step 1: particles/all/position goes beyond 3\.4e38.*'double'", simulation.step, 1)
     simulation.close()
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert len(trajectory) == 0
@@ -517,8 +511,7 @@ def test_a_file_that_was_replaced_is_not_rewound_over(tmp_path):
     os.replace(path, mine)
     shutil.copy(other, path)
     simulation.load_checkpoint(checkpoint)
-    with pytest.raises(mp.OutputError, match="moved, removed or replaced"):
-        simulation.step(5)
+    refuses(mp.OutputError, "moved, removed or replaced", simulation.step, 5)
     assert path.read_bytes() == other.read_bytes()
     os.replace(mine, path)
     simulation.step(5)
@@ -564,8 +557,7 @@ def test_a_file_that_another_program_wrote_anew_is_refused_if_it_cannot_grow(tmp
         data = position["value"][()]
         del position["value"]
         position["value"] = data
-    with pytest.raises(mp.ParameterError, match="particles/all/position cannot grow"):
-        make(fixed, append=True).step(1)
+    refuses(mp.ParameterError, "particles/all/position cannot grow", make(fixed, append=True).step, 1)
     with h5py.File(fixed, "r") as file:
         assert (file["particles/all/position/value"][()] == data).all()
 
@@ -617,8 +609,7 @@ def test_a_link_stays_a_link(tmp_path):
     link.symlink_to(target)
     with make(link) as simulation:
         simulation.step(70)
-        with pytest.raises(mp.ParameterError, match="is being written"):
-            make(target, append=True).step(1)
+        refuses(mp.ParameterError, "is being written", make(target, append=True).step, 1)
     with make(link, append=True) as simulation:
         simulation.step(2)
     assert link.is_symlink()

@@ -7,6 +7,7 @@ import resource
 import shutil
 
 import pytest
+from builders import refuses
 from fault_runs import frames, make, rows
 
 import medyanpy as mp
@@ -55,21 +56,17 @@ def test_a_folder_that_is_gone(tmp_path):
     simulation = all_reporters(folder)
     simulation.step(15)
     shutil.rmtree(folder)
-    with pytest.raises(mp.OutputError, match=r"table\.csv was moved"):
-        simulation.step(85)
+    refuses(mp.OutputError, r"table\.csv was moved", simulation.step, 85)
     # Reporters are flushed first.
-    with pytest.raises(mp.OutputError, match=r"(table\.csv|run\.h5) was moved"):
-        simulation.save_checkpoint(tmp_path / "file")
+    refuses(mp.OutputError, r"(table\.csv|run\.h5) was moved", simulation.save_checkpoint, tmp_path / "file")
     assert not (tmp_path / "file").exists()
     trajectory, table, _ = simulation.reporters
     simulation.reporters = []
     for save in (simulation.save_checkpoint, lambda path: mp.serialize(simulation, path)):
-        with pytest.raises(mp.OutputError, match=r"cannot write .*file: .*its folder is not there"):
-            save(folder / "file")
+        refuses(mp.OutputError, r"cannot write .*file: .*its folder is not there", save, folder / "file")
     simulation.step(1)
     table.close()
-    with pytest.raises(mp.OutputError, match=r"run\.h5 was moved"):
-        trajectory.close()
+    refuses(mp.OutputError, r"run\.h5 was moved", trajectory.close)
     # Nobody can be told of the frames that it still holds, but on standard error.
     del trajectory
     gc.collect()
@@ -122,15 +119,13 @@ def test_a_mesh_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        mp.OutputError, match=r"TriangleMesh\.save: cannot write .*mesh\.ply: No space .*; make room"
-    ) as e:
+    with pytest.raises(mp.OutputError,
+                       match=r"TriangleMesh\.save: cannot write .*mesh\.ply: No space .*; make room") as e:  # fmt: skip
         mp.TriangleMesh.icosphere(1.0, 2).save(path, overwrite=True)
     assert e.value.errno == errno.ENOSPC
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(mp.OutputError, match="its folder is not there"):
-        mesh.save(tmp_path / "nowhere" / "mesh.ply")
+    refuses(mp.OutputError, "its folder is not there", mesh.save, tmp_path / "nowhere" / "mesh.ply")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list the handles of a process")
@@ -152,8 +147,7 @@ def test_no_handles_left(tmp_path):
             except OSError:
                 break
         for run in (simulation, fewer):
-            with pytest.raises(mp.OutputError, match=r"Too many open files; close files"):
-                run.step(85)
+            refuses(mp.OutputError, r"Too many open files; close files", run.step, 85)
     finally:
         for number in taken:
             os.close(number)
@@ -169,5 +163,4 @@ def test_no_handles_left(tmp_path):
 @pytest.mark.parametrize("kind", [mp.reporters.TrajectoryReporter, mp.reporters.CheckpointReporter])
 def test_folders_that_cannot_be_written_to_are_refused_at_once(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(os, "access", lambda path, mode: os.path.isfile(path))
-    with pytest.raises(mp.ParameterError, match=r"no permission to write .*run, and beside it"):
-        kind(tmp_path / "run", 1)
+    refuses(mp.ParameterError, r"no permission to write .*run, and beside it", kind, tmp_path / "run", 1)

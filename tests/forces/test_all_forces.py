@@ -3,6 +3,7 @@ asks for the pass over in-triangle points. Each force that is tested is a row.""
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import ForceCase
@@ -102,9 +103,7 @@ def scene():
 
 
 def context_of(topology, force):
-    system = mp.System(topology)
-    system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-6))
+    return mp.Context(system_with(topology, force), mp.SplittingIntegrator("BAGAB", 1e-6))
 
 
 NO, NO_PAIRS, NO_TRIPLES = np.empty(0, int), np.empty((0, 2), int), np.empty((0, 3), int)
@@ -147,31 +146,28 @@ def test_a_force_on_nobody_is_none(name):
         assert (context.third_derivative(np.ones((topology.n_beads, 3))) == 0.0).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "asks"),
-    [
-        (lambda h: F.HarmonicBonds([[0, 1]], 1.0, 1.0), False),
-        (lambda h: F.HarmonicBonds([[0, h["points"].beads[2]]], 1.0, 1.0), True),
-        (lambda h: F.CustomBonds([[0, 1]], "cosh(r)"), False),
-        (lambda h: F.CustomBonds([[0, h["points"].beads[2]]], "cosh(r)"), True),
-        (lambda h: F.Links(h["beads"], h["balls"], 1.0), False),
-        (lambda h: F.Links(h["beads"], h["points"].beads[:2], 1.0), True),
-        (lambda h: F.WCA(h["beads"], h["balls"], 1.0, 0.1), False),
-        (lambda h: F.SoftSphere(h["points"], h["beads"], 1.0, 0.1), True),
-        (lambda h: F.Coulomb(h["beads"], 1.0), False),
-        (lambda h: F.Coulomb([h["beads"], h["points"]], 1.0), True),
-        (lambda h: F.SoftCollisions(h["balls"], 1.0), False),
-        (lambda h: F.SoftCollisions([h["points"], h["balls"]], 1.0, 1.0), True),
-        (lambda h: F.EllipsoidCollisions(h["bodies"], h["balls"], 1.0, [1.0] * 3, form="soft"), False),
-        (lambda h: F.EllipsoidCollisions(h["bodies"], h["points"], 1.0, [1.0] * 3, 0.1, form="soft"), True),
-        (lambda h: F.UniformField(h["balls"], [1.0, 0, 0]), False),
-        (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["balls"], 1.0, 1.0, form="soft"), False),
-        (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["points"], 1.0, 1.0, form="soft"), True),
-        (lambda h: F.UniformField([h["points"]], [1.0, 0, 0]), True),
-        (lambda h: F.ExternalField(h["vesicle"], "x"), False),
-        (lambda h: F.ExternalField(h["points"], "x"), True),
-    ],
-)
+@pytest.mark.parametrize(("make", "asks"), [
+    (lambda h: F.HarmonicBonds([[0, 1]], 1.0, 1.0), False),
+    (lambda h: F.HarmonicBonds([[0, h["points"].beads[2]]], 1.0, 1.0), True),
+    (lambda h: F.CustomBonds([[0, 1]], "cosh(r)"), False),
+    (lambda h: F.CustomBonds([[0, h["points"].beads[2]]], "cosh(r)"), True),
+    (lambda h: F.Links(h["beads"], h["balls"], 1.0), False),
+    (lambda h: F.Links(h["beads"], h["points"].beads[:2], 1.0), True),
+    (lambda h: F.WCA(h["beads"], h["balls"], 1.0, 0.1), False),
+    (lambda h: F.SoftSphere(h["points"], h["beads"], 1.0, 0.1), True),
+    (lambda h: F.Coulomb(h["beads"], 1.0), False),
+    (lambda h: F.Coulomb([h["beads"], h["points"]], 1.0), True),
+    (lambda h: F.SoftCollisions(h["balls"], 1.0), False),
+    (lambda h: F.SoftCollisions([h["points"], h["balls"]], 1.0, 1.0), True),
+    (lambda h: F.EllipsoidCollisions(h["bodies"], h["balls"], 1.0, [1.0] * 3, form="soft"), False),
+    (lambda h: F.EllipsoidCollisions(h["bodies"], h["points"], 1.0, [1.0] * 3, 0.1, form="soft"), True),
+    (lambda h: F.UniformField(h["balls"], [1.0, 0, 0]), False),
+    (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["balls"], 1.0, 1.0, form="soft"), False),
+    (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["points"], 1.0, 1.0, form="soft"), True),
+    (lambda h: F.UniformField([h["points"]], [1.0, 0, 0]), True),
+    (lambda h: F.ExternalField(h["vesicle"], "x"), False),
+    (lambda h: F.ExternalField(h["points"], "x"), True),
+])  # fmt: skip
 def test_only_forces_on_points_ask_for_the_points_pass(make, asks):
     topology, handles = scene()
     force = make(handles)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import WCA, Coulomb, LennardJones
@@ -10,9 +11,7 @@ EPSILON, SIGMA = 0.7, 1.9
 
 
 def look(topology, *forces, threads=1, energy=True):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     # Nothing moves: the timestep is one that atoms and numbers of any size bear.
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-15), threads=threads)
     return context.get_state(positions=True, forces=True, energy=energy)
@@ -169,11 +168,8 @@ def test_the_dimer_of_tip3p():
         atoms = topology.add_beads(x, mass=np.tile(water.masses, 2))
         within = [[i + 3 * m, j + 3 * m] for m in (0, 1) for i, j in ((0, 1), (1, 2), (2, 0))]
         oxygens = [1, 4]
-        return look(
-            topology,
-            Coulomb(atoms, np.tile(water.charges, 2), exclusions=within),
-            LennardJones(oxygens, oxygens, water.epsilon, water.sigma),
-        ).potential_energy / kcal
+        return look(topology, Coulomb(atoms, np.tile(water.charges, 2), exclusions=within),
+                    LennardJones(oxygens, oxygens, water.epsilon, water.sigma)).potential_energy / kcal  # fmt: skip
 
     r, theta = np.linspace(2.70, 2.80, 11), np.deg2rad(np.arange(-60.0, 61.0, 3.0))
     table = np.array([[energy(a * angstrom, b) for b in theta] for a in r])
@@ -203,8 +199,7 @@ def test_forces_of_a_pair_are_exactly_opposite():
 
 def test_beads_named_wrongly_are_refused_by_their_name():
     topology, _ = beads_at([[0.0, 0, 0], [1.0, 0, 0]])
-    with pytest.raises(mp.TopologyError, match="Coulomb: beads: bead 1 is named twice"):
-        look(topology, Coulomb([0, 1, 1], 1.0))
+    refuses(mp.TopologyError, "Coulomb: beads: bead 1 is named twice", look, topology, Coulomb([0, 1, 1], 1.0))
     with pytest.raises(mp.TopologyError, match=r"Coulomb: exclusions\[0\] excludes bead 1 from itself"):
         look(topology, Coulomb([0, 1], 1.0, exclusions=[[1, 1]]))
 
@@ -215,8 +210,5 @@ def test_beads_in_one_place_end_the_run(kind):
     topology.add_beads([[50.0, 0, 0]], mass=1.0)
     twins = topology.add_beads([[1.0, 2, 3], [1.0, 2, 3]], mass=1.0, name="twins")
     force = Coulomb(twins, 1.0) if kind == "charges" else LennardJones(twins, twins, 1.0, 1.0)
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
-    with pytest.raises(mp.SimulationError, match=rf"bead 1 \('twins', beads\), force {force.name}"):
-        context.step(1)
+    context = mp.Context(system_with(topology, force), mp.SplittingIntegrator("BAB", 1e-3), threads=1)
+    refuses(mp.SimulationError, rf"bead 1 \('twins', beads\), force {force.name}", context.step, 1)

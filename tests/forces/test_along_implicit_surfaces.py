@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq, fsolve
 
@@ -23,8 +24,7 @@ CUTOFF = 1.5
 def system_of(surface, x, make, **options):
     topology = mp.Topology()
     beads = topology.add_surface_points(surface, x, mass=1.0, friction=1.0, tolerance=1e-15)
-    system = mp.System(topology)
-    system.add_force(make(beads, **options))
+    system = system_with(topology, make(beads, **options))
     return system
 
 
@@ -162,9 +162,8 @@ def shot(accelerations, start, toward, end, place):
     `accelerations` are minus the Christoffel symbols times velocities."""
 
     def fly(v):
-        flown = solve_ivp(
-            lambda _, y: [*y[2:], *accelerations(*y)], (0.0, 1.0), [*start, *v], method="DOP853", rtol=3e-14, atol=1e-15
-        )
+        flown = solve_ivp(lambda _, y: [*y[2:], *accelerations(*y)], (0.0, 1.0), [*start, *v], method="DOP853",
+                          rtol=3e-14, atol=1e-15)  # fmt: skip
         return flown.y[:, -1]
 
     v = fsolve(lambda v: fly(v)[:2] - end, toward, xtol=1e-13)
@@ -404,19 +403,6 @@ def test_a_run_goes_back():
     np.testing.assert_allclose(last.velocities, -first.velocities, rtol=0.0, atol=1e-8)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_bits_know_nothing_of_lists_and_threads(threads):
-    surface = SHAPES["genus 2"]
-    cutoff = 0.3 * np.pi / surface.largest_curvature
-    runs = []
-    for skin, n_threads in ((None, 1), (0.02 * cutoff, threads), (2.0 * cutoff, threads)):
-        context = swarm(surface, 700, cutoff, 0.02 * cutoff, threads=n_threads, skin=skin)
-        context.step(40)
-        state = look(context)
-        runs.append((state.positions.tobytes(), state.forces.tobytes(), state.potential_energy))
-    assert runs[0] == runs[1] == runs[2]
-
-
 # Two beads in equilibrium ------------------------------------------------------------------------------------------
 
 
@@ -456,9 +442,8 @@ def test_two_beads_on_a_sphere_in_equilibrium():
         i, k = np.triu_indices(2 * n, 1)
         excluded = np.column_stack([i, k])[k != i + n]
         system = mp.System(topology)
-        system.add_force(
-            forces.Ricker(beads, beads, depth, width, cutoff=cutoff, exclusions=excluded, along_surface=True)
-        )
+        system.add_force(forces.Ricker(beads, beads, depth, width, cutoff=cutoff, exclusions=excluded,
+                                       along_surface=True))  # fmt: skip
         context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=kT, seed=copy), threads=1)
         context.set_velocities_to_temperature(kT=kT, seed=copy)
         context.step(400)
@@ -491,10 +476,8 @@ def test_nothing_reaches_through_a_hole_or_from_sheet_to_sheet():
     assert look(context_of(S.Ellipsoid([1.0, 1.0, 6.0]), tip, soft(cutoff))).potential_energy == 0.0
 
     # Two spheres of one function that nearly touch, and three sheets.
-    spheres = S.Polynomial(
-        "((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
-        bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]],
-    )
+    spheres = S.Polynomial("((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
+                           bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]])  # fmt: skip
     rng = np.random.default_rng(1)
     n = np.column_stack([-np.ones(40), rng.uniform(-0.6, 0.6, (40, 2))])
     n[20:, 0] = 1.0
@@ -545,8 +528,7 @@ def test_largest_curvatures():
 
 
 def refused(make, text):
-    with pytest.raises((mp.errors.TopologyError, mp.errors.ParameterError), match=text):
-        make()
+    refuses((mp.errors.TopologyError, mp.errors.ParameterError), text, make)
 
 
 def test_refusals():
@@ -559,9 +541,8 @@ def test_refusals():
     snakes = topology.add_surface_points(python, sphere.sample(5, 2), mass=1.0, name="snakes")
 
     def add(a, b):
-        system = mp.System(topology)
-        system.add_force(forces.SoftSphere(a, b, 1.0, 0.5, along_surface=True))
-        return mp.Context(system, mp.VerletIntegrator(0.01))
+        return mp.Context(system_with(topology, forces.SoftSphere(a, b, 1.0, 0.5, along_surface=True)),
+                          mp.VerletIntegrator(0.01))  # fmt: skip
 
     refused(lambda: add(walkers, others), r"'walkers'.*'others'.* live on different surfaces")
     refused(lambda: add(np.array([0, 1]), np.array([6, 7])), r"'walkers'.*'others'.* live on different surfaces")
@@ -579,20 +560,17 @@ def test_handles_with_the_same_surface():
     a = topology.add_surface_points(S.Torus(2.0, 0.5), x[:90], mass=1.0)
     topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
     b = topology.add_surface_points(S.Torus(2.0, 0.5), x[90:], mass=2.0)
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere([a, b], [a, b], 1.0, 1.0, along_surface=True))
+    system = system_with(topology, forces.SoftSphere([a, b], [a, b], 1.0, 1.0, along_surface=True))
     two = look(mp.Context(system, mp.VerletIntegrator(0.01), threads=1))
     one = look(context_of(S.Torus(2.0, 0.5), x, soft(1.0)))
     np.testing.assert_allclose(two.forces[[*a.beads, *b.beads]], one.forces, rtol=0.0, atol=1e-11)
     assert two.potential_energy == pytest.approx(one.potential_energy, rel=1e-12)
 
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(a, b, 1.0, 1.0, along_surface=True, exclusions=[[0, 91]]))
+    system = system_with(topology, forces.SoftSphere(a, b, 1.0, 1.0, along_surface=True, exclusions=[[0, 91]]))
     mixed = look(mp.Context(system, mp.VerletIntegrator(0.01), threads=1)).potential_energy
     parts = 0.0
     for own in (a, b):
-        system = mp.System(topology)
-        system.add_force(forces.SoftSphere(own, own, 1.0, 1.0, along_surface=True))
+        system = system_with(topology, forces.SoftSphere(own, own, 1.0, 1.0, along_surface=True))
         parts += look(mp.Context(system, mp.VerletIntegrator(0.01), threads=1)).potential_energy
     assert mixed + parts == pytest.approx(two.potential_energy, rel=0.01)
 
@@ -601,9 +579,8 @@ def test_rows_asleep_and_no_beads():
     x = S.Torus(2.0, 0.5).sample(50, seed=1)
     topology = mp.Topology()
     walkers = topology.add_surface_points(S.Torus(2.0, 0.5), x, mass=1.0, capacity=80)
-    system = mp.System(topology)
-    system.add_force(forces.SoftSphere(walkers, walkers, 1.0, 1.0, along_surface=True))
-    context = mp.Context(system, mp.VerletIntegrator(0.01), threads=1)
+    context = mp.Context(system_with(topology, forces.SoftSphere(walkers, walkers, 1.0, 1.0, along_surface=True)),
+                         mp.VerletIntegrator(0.01), threads=1)  # fmt: skip
     alone = look(context_of(S.Torus(2.0, 0.5), x, soft(1.0)))
     assert look(context).potential_energy == alone.potential_energy
     with topology.edit():
@@ -627,8 +604,7 @@ def test_it_is_remembered():
     topology = mp.Topology()
     sphere = S.Sphere(1.0)
     walkers = topology.add_surface_points(sphere, sphere.sample(5, 1), mass=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.Ricker(walkers, walkers, 1.0, 0.5, along_surface=True))
+    system = system_with(topology, forces.Ricker(walkers, walkers, 1.0, 0.5, along_surface=True))
     again = pickle.loads(pickle.dumps(system))
     mine, theirs = (look(mp.Context(s, mp.VerletIntegrator(0.01), threads=1)) for s in (system, again))
     assert mine.potential_energy == theirs.potential_energy

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 from scipy import stats
 
 import medyanpy as mp
@@ -25,12 +26,8 @@ def context_of(mesh, triangles, barycentric, force, *, fixed=False, word="BAGAB"
     """Points of mass 1 on a membrane of mass 1, and force(points)."""
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=fixed)
-    points = topology.add_intriangle_points(
-        membrane, triangles=triangles, barycentric=barycentric, mass=1.0, **options
-    )
-    system = mp.System(topology)
-    system.add_force(force(points))
-    return mp.Context(system, mp.SplittingIntegrator(word, timestep), threads=threads)
+    points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=barycentric, mass=1.0, **options)
+    return mp.Context(system_with(topology, force(points)), mp.SplittingIntegrator(word, timestep), threads=threads)
 
 
 def look(mesh, triangles, barycentric, reach=FAR, **options):
@@ -71,16 +68,13 @@ def hole_of(mesh):
     return set(min(mesh.borders, key=len).tolist())
 
 
-@pytest.mark.parametrize(
-    ("make", "height", "longest", "pairs", "least_bent"),
-    [
-        (sheet, 0.05, 2.4, 40, 0),
-        (sheet, 0.5, 2.4, 60, 2),
-        (sheet, 1.0, 3.5, 80, 8),
-        (with_a_hole, 0.05, 2.4, 60, 10),
-        (with_a_hole, 0.5, 2.4, 60, 10),
-    ],
-)
+@pytest.mark.parametrize(("make", "height", "longest", "pairs", "least_bent"), [
+    (sheet, 0.05, 2.4, 40, 0),
+    (sheet, 0.5, 2.4, 60, 2),
+    (sheet, 1.0, 3.5, 80, 8),
+    (with_a_hole, 0.05, 2.4, 60, 10),
+    (with_a_hole, 0.5, 2.4, 60, 10),
+])  # fmt: skip
 def test_it_is_the_shortest_path(make, height, longest, pairs, least_bent):
     """Against all strips of triangles, each solved apart, on curved and lumpy sheets, with borders and around a hole;
     both ways round. Some paths bend at vertices."""
@@ -211,15 +205,12 @@ def test_on_finer_and_finer_spheres_it_is_the_great_circle():
     assert 3.0 < errors[1] / errors[2] < 5.5
 
 
-@pytest.mark.parametrize(
-    ("law", "range_"),
-    [
-        (lambda p, **k: mp.forces.SoftSphere(p, p, 3.0, 1.7, **k), 1.7),
-        (lambda p, **k: mp.forces.WCA(p, p, 0.5, 1.1, **k), 2.0 ** (1 / 6) * 1.1),
-        (lambda p, **k: mp.forces.LennardJones(p, p, 0.5, 0.9, cutoff=1.8, **k), 1.8),
-        (lambda p, **k: mp.forces.Ricker(p, p, 0.5, 0.6, **k), 2.4),
-    ],
-)
+@pytest.mark.parametrize(("law", "range_"), [
+    (lambda p, **k: mp.forces.SoftSphere(p, p, 3.0, 1.7, **k), 1.7),
+    (lambda p, **k: mp.forces.WCA(p, p, 0.5, 1.1, **k), 2.0 ** (1 / 6) * 1.1),
+    (lambda p, **k: mp.forces.LennardJones(p, p, 0.5, 0.9, cutoff=1.8, **k), 1.8),
+    (lambda p, **k: mp.forces.Ricker(p, p, 0.5, 0.6, **k), 2.4),
+])  # fmt: skip
 def test_on_a_flat_sheet_it_is_the_force_in_space(law, range_):
     """Every law, with the same bits for any skin; what presses on edges is rounding."""
     rng = np.random.default_rng(8)
@@ -275,8 +266,7 @@ def test_points_of_other_membranes_do_not_interact():
         for k in which:
             membrane = topology.add_membrane(mp.TriangleMesh.icosphere(5.0 + 0.3 * k, 2), vertex_mass=1.0)
             handles.append(topology.add_intriangle_points(membrane, 40, mass=1.0, seed=k))
-        system = mp.System(topology)
-        system.add_force(mp.forces.SoftSphere(handles, handles, 2.0, 3.0, along_surface=True))
+        system = system_with(topology, mp.forces.SoftSphere(handles, handles, 2.0, 3.0, along_surface=True))
         energies.append(mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy)
     assert energies[0] == pytest.approx(energies[1] + energies[2], rel=1e-14)
     assert min(energies) > 0.0
@@ -320,10 +310,8 @@ def test_what_lives_on_no_surface_is_refused(kind):
     with pytest.raises(mp.errors.TopologyError, match=r"SoftSphere: group_b: .* lives on no surface.*along_surface"):
         mp.forces.SoftSphere(h["points 1"], h[kind], 1.0, 1.0, along_surface=True)
     # By its number: when it is bound.
-    system = mp.System(topology)
-    system.add_force(mp.forces.SoftSphere(h["points 1"], h[kind].beads, 1.0, 1.0, along_surface=True))
-    with pytest.raises(mp.errors.TopologyError, match="lives on no surface"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    system = system_with(topology, mp.forces.SoftSphere(h["points 1"], h[kind].beads, 1.0, 1.0, along_surface=True))
+    refuses(mp.errors.TopologyError, "lives on no surface", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
 def test_sites_are_refused():
@@ -334,10 +322,8 @@ def test_sites_are_refused():
 
 def test_groups_on_different_membranes_are_refused():
     topology, h = scene_of_errors()
-    system = mp.System(topology)
-    system.add_force(mp.forces.WCA(h["points 1"], h["points 2"], 1.0, 1.0, along_surface=True))
-    with pytest.raises(mp.errors.TopologyError, match=r"'cell 1', 'cell 2'.*no way leads"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    system = system_with(topology, mp.forces.WCA(h["points 1"], h["points 2"], 1.0, 1.0, along_surface=True))
+    refuses(mp.errors.TopologyError, r"'cell 1', 'cell 2'.*no way leads", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
 def test_there_must_be_an_end_and_a_switch():
@@ -345,8 +331,7 @@ def test_there_must_be_an_end_and_a_switch():
     points = h["points 1"]
     with pytest.raises(mp.errors.ParameterError, match="LennardJones: give cutoff="):
         mp.forces.LennardJones(points, points, 1.0, 1.0, along_surface=True)
-    with pytest.raises(mp.errors.ParameterError, match="give diameter="):
-        mp.forces.SoftSphere(points, points, 1.0, along_surface=True)
+    refuses(mp.errors.ParameterError, "give diameter=", mp.forces.SoftSphere, points, points, 1.0, along_surface=True)
     with pytest.raises(mp.errors.ParameterError, match="along_surface must be True or False"):
         mp.forces.SoftSphere(points, points, 1.0, 1.0, along_surface="mesh")
 
@@ -433,14 +418,12 @@ def in_motion(timestep, time, points, along=True):
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
     if points == 2:
         # In the middle of triangles that do not touch, and slow.
-        beads = topology.add_intriangle_points(
-            membrane, triangles=[3, 40], barycentric=[[0.3, 0.3, 0.4], [0.4, 0.3, 0.3]], mass=1.0
-        )
+        beads = topology.add_intriangle_points(membrane, triangles=[3, 40],
+                                               barycentric=[[0.3, 0.3, 0.4], [0.4, 0.3, 0.3]], mass=1.0)  # fmt: skip
     else:
         beads = topology.add_intriangle_points(membrane, points, mass=1.0, seed=4)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
-    system.add_force(mp.forces.Ricker(beads, beads, 0.3, 2.0, cutoff=7.0, along_surface=along))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0),
+                         mp.forces.Ricker(beads, beads, 0.3, 2.0, cutoff=7.0, along_surface=along))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", timestep), threads=1)
     v = rng.normal(0.0, 0.1 if points == 2 else 0.5, (len(mesh.vertices) + points, 3))
     context.set_velocities(v)
@@ -505,11 +488,8 @@ def test_two_points_on_a_frozen_sphere_have_their_distribution(along):
     beads = points.beads
     apart = [[i, j] for k, i in enumerate(beads) for j in beads[k + 1 :] if not (k % 2 == 0 and j == i + 1)]
     system = mp.System(topology)
-    system.add_force(
-        mp.forces.Ricker(
-            points, points, depth, distance, cutoff=cutoff, exclusions=apart, along_surface=along, skin=20.0
-        )
-    )
+    system.add_force(mp.forces.Ricker(points, points, depth, distance, cutoff=cutoff, exclusions=apart,
+                                      along_surface=along, skin=20.0))  # fmt: skip
     # Edges are crossed with an error of their own, which is 2 % of a count at three times this timestep.
     context = mp.Context(system, mp.BAGOGABIntegrator(0.05, kT=1.0, seed=7), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=8)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools.domains import Domain, domain_table
@@ -52,20 +53,17 @@ def test_docstrings_say_what_the_table_says(name):
         assert text.replace("float, or one per handle", "float or one per handle") == wanted, number
 
 
-@pytest.mark.parametrize(
-    ("domain", "said"),
-    [
-        (Domain(), "float, finite"),
-        (Domain("nm", above=0.0), "float, nm, > 0"),
-        (Domain("pN/nm", at_least=0.0, per="pairs"), "float or (B,) float, pN/nm, >= 0"),
-        (Domain("radians", at_least=0.0, below=np.pi, per="joints"), "float or (B,) float, radians, >= 0 and < π"),
-        (Domain("", above=-1.5, at_most=2.0), "float, > -1.5 and <= 2"),
-        (Domain("pN", size=3), "(3,) float, pN, finite"),
-        (Domain("pN", size=3, per="beads"), "(3,) or (B, 3) float, pN, finite"),
-        (Domain("pN/nm", at_least=0.0, size=3, or_number=True), "float or (3,) float, pN/nm, >= 0"),
-        (Domain("pN", above=0.0, size=2, or_number=True, per="links"), "float, (2,) or (B, 2) float, pN, > 0"),
-    ],
-)
+@pytest.mark.parametrize(("domain", "said"), [
+    (Domain(), "float, finite"),
+    (Domain("nm", above=0.0), "float, nm, > 0"),
+    (Domain("pN/nm", at_least=0.0, per="pairs"), "float or (B,) float, pN/nm, >= 0"),
+    (Domain("radians", at_least=0.0, below=np.pi, per="joints"), "float or (B,) float, radians, >= 0 and < π"),
+    (Domain("", above=-1.5, at_most=2.0), "float, > -1.5 and <= 2"),
+    (Domain("pN", size=3), "(3,) float, pN, finite"),
+    (Domain("pN", size=3, per="beads"), "(3,) or (B, 3) float, pN, finite"),
+    (Domain("pN/nm", at_least=0.0, size=3, or_number=True), "float or (3,) float, pN/nm, >= 0"),
+    (Domain("pN", above=0.0, size=2, or_number=True, per="links"), "float, (2,) or (B, 2) float, pN, > 0"),
+])  # fmt: skip
 def test_in_words(domain, said):
     assert domain.in_words("(B,)") == said
 
@@ -98,9 +96,7 @@ def test_a_table_gives_what_can_be_set_and_cannot_be_written_to():
     force = Own(1.0, [1, 2, 3])
     force.k = 2
     assert force.parameters["k"] == 2.0
-    with pytest.raises(mp.ParameterError, match=r"Own: k = -1.0 but must be finite and >= 0"):
-        force.k = -1
-    with pytest.raises(mp.ParameterError, match=r"Own: c must have shape \(3,\), not \(2,\)"):
-        force.set(c=[1.0, 2.0])
+    refuses(mp.ParameterError, r"Own: k = -1.0 but must be finite and >= 0", setattr, force, "k", -1)
+    refuses(mp.ParameterError, r"Own: c must have shape \(3,\), not \(2,\)", force.set, c=[1.0, 2.0])
     with pytest.raises(TypeError):
         Own.domains["k"] = Domain()

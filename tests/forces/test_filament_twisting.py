@@ -5,6 +5,7 @@ filaments: test_filament_batches.py."""
 
 import numpy as np
 import pytest
+from builders import system_with
 from medyanpy._kernels.core.derivatives import Contraction
 
 import medyanpy as mp
@@ -31,10 +32,7 @@ def one(nodes, directors="parallel", **options):
 
 
 def context_of(topology, *forces, threads=1, timestep=1e-3):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.SplittingIntegrator("BAB", timestep), threads=threads)
+    return mp.Context(system_with(topology, *forces), mp.SplittingIntegrator("BAB", timestep), threads=threads)
 
 
 def energy_and_forces(topology, *forces, threads=1):
@@ -374,9 +372,8 @@ def test_light_directors_leave_the_metric_of_plain_filaments():
         plain, light = mp.Topology(), mp.Topology()
         options = {"starts": filaments.starts, "closed": closed}
         other = plain.add_filaments(filaments.positions, filaments.mass, **options)
-        filaments = light.add_filaments(
-            filaments.positions, filaments.mass, directors=filaments.directors.positions, director_mass=1e-13, **options
-        )
+        filaments = light.add_filaments(filaments.positions, filaments.mass, directors=filaments.directors.positions,
+                                        director_mass=1e-13, **options)  # fmt: skip
         expected = energy_and_forces(plain, FixmanPotential(other, kT=2.0))
         energy, forces = energy_and_forces(light, FixmanPotential(filaments, kT=2.0))
         assert energy == pytest.approx(expected[0], rel=1e-11)

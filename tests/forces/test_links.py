@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import HarmonicBonds, Links
@@ -50,8 +51,7 @@ def test_a_rope_pulls_and_does_not_push(distance, spring, rope):
     for one_sided, energy in ((False, spring), (True, rope)):
         topology = mp.Topology()
         beads = topology.add_beads([[0.0, 0, 0], [0.0, distance, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(Links(beads.beads[:1], beads.beads[1:], 2.0, 4.0, one_sided=one_sided))
+        system = system_with(topology, Links(beads.beads[:1], beads.beads[1:], 2.0, 4.0, one_sided=one_sided))
         state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True, energy=True)
         assert state.potential_energy == energy
         force = 2.0 * (distance - 4.0) if energy else 0.0
@@ -73,8 +73,7 @@ def test_a_bead_and_its_place_as_an_anchor_exert_nothing():
     topology = mp.Topology()
     topology.add_beads([[1.0, 2, 3]], mass=1.0)
     for length, one_sided, curvature in ((0.0, False, 3.0), (0.0, True, 3.0), (2.0, False, 0.0), (2.0, True, 0.0)):
-        system = mp.System(topology)
-        system.add_force(Links([0], mp.Sites.anchors([[1.0, 2, 3]]), 3.0, length, one_sided=one_sided))
+        system = system_with(topology, Links([0], mp.Sites.anchors([[1.0, 2, 3]]), 3.0, length, one_sided=one_sided))
         context = mp.Context(system, mp.VerletIntegrator(1e-3))
         assert (context.get_state(forces=True).forces == 0.0).all()
         assert (context.hessian().toarray() == curvature * np.eye(3)).all()
@@ -89,9 +88,8 @@ def test_springs_without_length_are_quadratic_however_short(size):
     k, a = rng.uniform(0.5, 2.0, 40), rng.normal(size=(80, 3))
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.arange(80).reshape(2, 40).T, k, 0.0))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(topology, mp.forces.HarmonicBonds(np.arange(80).reshape(2, 40).T, k, 0.0)),
+                         mp.VerletIntegrator(1e-3))  # fmt: skip
     expected = np.kron(np.kron([[1, -1], [-1, 1]], np.diag(k)), np.eye(3))
     np.testing.assert_allclose(context.hessian().toarray(), expected, rtol=1e-15, atol=0.0)
     assert (context.third_derivative(a) == 0.0).all()
@@ -173,17 +171,6 @@ def test_a_context_that_saw_the_changes_goes_on_like_a_new_one():
     assert a.energies == b.energies
     assert again.ids.tolist() == links.ids.tolist()
     assert again.add([0], [1], 1.0, 1.0) == links.add([0], [1], 1.0, 1.0)
-
-
-def test_bits_do_not_depend_on_threads():
-    results = []
-    for threads in (1, 2, 3):
-        handles, links, context = begin(3, threads)
-        change(links, context, handles, 4)
-        results.append(context.get_state(positions=True, energy=True))
-    for other in results[1:]:
-        assert (other.positions == results[0].positions).all()
-        assert other.energies == results[0].energies
 
 
 def test_links_that_go_and_come_back_leave_no_trace():
@@ -304,29 +291,26 @@ def other_handle(n=1):
     return mp.Topology().add_beads(X[:n], mass=1.0)
 
 
-@pytest.mark.parametrize(
-    ("act", "error", "text"),
-    [
-        (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2\)"),
-        (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2\)"),
-        (lambda li: li.remove([0, -1]), mp.ParameterError, r"ids\[1\] = -1, but there is no such link"),
-        (lambda li: li.remove([2, 0, 2]), mp.ParameterError, "link 2 is named twice"),
-        (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but link 1 was removed"),
-        (lambda li: li.move([0, 2]), mp.ParameterError, "move needs new ends"),
-        (lambda li: li.move([0, 2], a=[5]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 2"),
-        (lambda li: li.move([0, 2], [5], [6]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 1"),
-        (lambda li: li.move(2, a=[9]), mp.TopologyError, "link 2 joins bead 9 to itself"),
-        (lambda li: li.move(2, a=[N]), mp.TopologyError, r"Links: a\[0\] names bead 200, .* beads 0 to 199"),
-        (lambda li: li.add([1], [2, 3]), mp.TopologyError, "a and b must have the same length, not 1 and 2"),
-        (lambda li: li.add([1, 4], [2, 4]), mp.TopologyError, "link 1 joins bead 4 to itself"),
-        (lambda li: li.add([1], [N + 7]), mp.TopologyError, r"Links: b\[0\] names bead 207, .* beads 0 to 199"),
-        (lambda li: li.add([1], other_handle()), mp.TopologyError, "belongs to another topology"),
-        (lambda li: li.move(2, b=other_handle()), mp.TopologyError, "belongs to another topology"),
-        (lambda li: li.add([1], [2], -1.0), mp.ParameterError, "stiffness = -1.0 but must be finite and >= 0"),
-        (lambda li: li.add([1], [2], [1.0, 1.0]), mp.ParameterError, "must be a number or have shape"),
-        (lambda li: li.add([1.5], [2]), mp.TopologyError, "Links: a: Sites.beads: beads must hold integers"),
-    ],
-)
+@pytest.mark.parametrize(("act", "error", "text"), [
+    (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2\)"),
+    (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2\)"),
+    (lambda li: li.remove([0, -1]), mp.ParameterError, r"ids\[1\] = -1, but there is no such link"),
+    (lambda li: li.remove([2, 0, 2]), mp.ParameterError, "link 2 is named twice"),
+    (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but link 1 was removed"),
+    (lambda li: li.move([0, 2]), mp.ParameterError, "move needs new ends"),
+    (lambda li: li.move([0, 2], a=[5]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 2"),
+    (lambda li: li.move([0, 2], [5], [6]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 1"),
+    (lambda li: li.move(2, a=[9]), mp.TopologyError, "link 2 joins bead 9 to itself"),
+    (lambda li: li.move(2, a=[N]), mp.TopologyError, r"Links: a\[0\] names bead 200, .* beads 0 to 199"),
+    (lambda li: li.add([1], [2, 3]), mp.TopologyError, "a and b must have the same length, not 1 and 2"),
+    (lambda li: li.add([1, 4], [2, 4]), mp.TopologyError, "link 1 joins bead 4 to itself"),
+    (lambda li: li.add([1], [N + 7]), mp.TopologyError, r"Links: b\[0\] names bead 207, .* beads 0 to 199"),
+    (lambda li: li.add([1], other_handle()), mp.TopologyError, "belongs to another topology"),
+    (lambda li: li.move(2, b=other_handle()), mp.TopologyError, "belongs to another topology"),
+    (lambda li: li.add([1], [2], -1.0), mp.ParameterError, "stiffness = -1.0 but must be finite and >= 0"),
+    (lambda li: li.add([1], [2], [1.0, 1.0]), mp.ParameterError, "must be a number or have shape"),
+    (lambda li: li.add([1.5], [2]), mp.TopologyError, "Links: a: Sites.beads: beads must hold integers"),
+])  # fmt: skip
 @pytest.mark.parametrize("known_by", ["handle", "context"])
 def test_what_is_refused_changes_nothing(act, error, text, known_by):
     topology = mp.Topology()
@@ -337,8 +321,7 @@ def test_what_is_refused_changes_nothing(act, error, text, known_by):
     context = mp.Context(system, mp.VerletIntegrator(1e-3)) if known_by == "context" else None
     links.remove(1)
     version = links.version
-    with pytest.raises(error, match=text):
-        act(links)
+    refuses(error, text, act, links)
     assert links.version == version
     assert links.ids.tolist() == [0, 2]
     assert links.a.single_beads.tolist() == [0, 2]
@@ -350,20 +333,16 @@ def test_what_is_refused_changes_nothing(act, error, text, known_by):
 
 def test_refused_at_once():
     beads = mp.Topology().add_beads(X, mass=1.0)
-    with pytest.raises(mp.TopologyError, match="link 1 joins bead 3 to itself"):
-        Links([0, 3], [1, 3], 1.0)
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        Links(mp.Sites.beads(beads)[:1], other_handle(), 1.0)
-    with pytest.raises(mp.TopologyError, match=r"b\[1\] names bead 200"):
-        Links(mp.Sites.beads(beads)[:2], [5, N], 1.0)
+    refuses(mp.TopologyError, "link 1 joins bead 3 to itself", Links, [0, 3], [1, 3], 1.0)
+    refuses(mp.TopologyError, "belongs to another topology", Links, mp.Sites.beads(beads)[:1], other_handle(), 1.0)
+    refuses(mp.TopologyError, r"b\[1\] names bead 200", Links, mp.Sites.beads(beads)[:2], [5, N], 1.0)
 
 
 def test_refused_by_system_and_context():
     topology = mp.Topology()
     topology.add_beads(X, mass=1.0)
     system = mp.System(topology)
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        system.add_force(Links(other_handle(2), [1, 0], 1.0))
+    refuses(mp.TopologyError, "belongs to another topology", system.add_force, Links(other_handle(2), [1, 0], 1.0))
     system.add_force(Links([0, 1], [5, N], 1.0))
     with pytest.raises(mp.TopologyError, match=r"Links: b\[1\] names bead 200, but the topology has beads 0 to 199"):
         mp.Context(system, mp.VerletIntegrator(1e-3))
@@ -373,11 +352,9 @@ def test_a_topology_that_is_gone_is_forgotten():
     links = Links([0], [1], 1.0)
     topology = mp.Topology()
     topology.add_beads(X[:2], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(links)
+    system = system_with(topology, links)
     mp.Context(system, mp.VerletIntegrator(1e-3))
-    with pytest.raises(mp.TopologyError, match="names bead 2"):
-        links.add([0], [2])
+    refuses(mp.TopologyError, "names bead 2", links.add, [0], [2])
     del topology, system
     gc.collect()
     assert links.add([0], [2]).tolist() == [1]
@@ -401,8 +378,7 @@ def test_arguments_that_make_it_again():
     assert again.parameters["stiffness"].tolist() == [3.0]
     assert repr(again) == "Links(1: stiffness=3, length=1)"
     for bad in ({"_ids": [2, 1], "_next_id": 3}, {"_ids": [1, 2], "_next_id": 2}):
-        with pytest.raises(mp.ParameterError, match=r"_ids must ascend|_next_id = 2"):
-            Links([0, 1], [2, 3], 1.0, **bad)
+        refuses(mp.ParameterError, r"_ids must ascend|_next_id = 2", Links, [0, 1], [2, 3], 1.0, **bad)
 
 
 def test_hessian_of_a_bead_at_both_ends():
@@ -410,12 +386,7 @@ def test_hessian_of_a_bead_at_both_ends():
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [4.0, 1.0, -2.0]], mass=1.0)
     matrices = []
-    for force in (
-        Links([0], mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]), 8.0),
-        Links([0], [1], 2.0),
-    ):
-        system = mp.System(topology)
-        system.add_force(force)
-        matrices.append(mp.Context(system, mp.VerletIntegrator(1e-3)).hessian().toarray())
+    for force in (Links([0], mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]), 8.0), Links([0], [1], 2.0)):
+        matrices.append(mp.Context(system_with(topology, force), mp.VerletIntegrator(1e-3)).hessian().toarray())
     np.testing.assert_allclose(matrices[0], matrices[1], atol=1e-14)
     np.testing.assert_allclose(matrices[1], 2.0 * np.kron([[1, -1], [-1, 1]], np.eye(3)), atol=1e-14)

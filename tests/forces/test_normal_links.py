@@ -4,10 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import TopologyError
 from medyanpy.forces import Links, NormalLinks
 from medyanpy.testing import ForceCase, check_flips, check_force
 from medyanpy.testing.statistics import check_mean
@@ -30,17 +31,11 @@ def scene():
     opened = topology.add_membrane(sheet, vertex_mass=2.0, name="open")
     inside = topology.add_intriangle_points(closed, 4, mass=0.5, seed=3, name="inside")
     # In the corner of the sheet, where rings are open.
-    across = topology.add_intriangle_points(
-        opened, triangles=[0, 7, 1], barycentric=rng.dirichlet([2.0] * 3, 3), mass=0.5, name="across"
-    )
+    across = topology.add_intriangle_points(opened, triangles=[0, 7, 1], barycentric=rng.dirichlet([2.0] * 3, 3),
+                                            mass=0.5, name="across")  # fmt: skip
     turns = rng.normal(size=(3, 4))
-    bodies = topology.add_rigid_bodies(
-        rng.normal(0.0, 10.0, (3, 3)),
-        turns / np.linalg.norm(turns, axis=1)[:, None],
-        2.0,
-        (1.0, 2.0, 2.5),
-        name="bodies",
-    )
+    bodies = topology.add_rigid_bodies(rng.normal(0.0, 10.0, (3, 3)), turns / np.linalg.norm(turns, axis=1)[:, None],
+                                       2.0, (1.0, 2.0, 2.5), name="bodies")  # fmt: skip
     return topology, beads, np.concatenate([inside.beads, across.beads]), bodies
 
 
@@ -150,13 +145,11 @@ def upright(timestep=2e-3, kT=None, word="BAGAB", stiffness=60.0, size=6, **fric
     """A body that stands in a sheet, tied to a point."""
     topology = mp.Topology()
     mesh = mp.TriangleMesh.flat_sheet(size, size, 4.0)
-    membrane = topology.add_membrane(
-        mesh, vertex_mass=2.0, **({"vertex_friction": friction["friction"]} if friction else {})
-    )
+    membrane = topology.add_membrane(mesh, vertex_mass=2.0,
+                                     **({"vertex_friction": friction["friction"]} if friction else {}))  # fmt: skip
     centre = np.argmin(np.linalg.norm(mesh.vertices[mesh.faces].mean(axis=1) - mesh.vertices.mean(axis=0), axis=1))
-    point = topology.add_intriangle_points(
-        membrane, triangles=[centre], barycentric=[[0.3, 0.3, 0.4]], mass=1.0, **friction
-    )
+    point = topology.add_intriangle_points(membrane, triangles=[centre], barycentric=[[0.3, 0.3, 0.4]], mass=1.0,
+                                           **friction)  # fmt: skip
     turn = Rotation.from_rotvec([0.3, 0.2, 0.5]).as_quat(scalar_first=True)
     body = topology.add_rigid_bodies(point.positions, [turn], 2.0, (3.0, 2.0, 2.5), **friction)
     system = mp.System(topology)
@@ -252,11 +245,8 @@ def test_refusals():
     mean = mp.Sites.beads(points[:1]) + bodies.sites([[0, 0, 1.0]])[:1]
     with pytest.raises(TopologyError, match="direction 1 is asked at a site that is not a single bead"):
         NormalLinks(ends[0] + ends[0], ends[1] + ends[1], mean, 1.0)
-    with pytest.raises(ParameterError, match="stiffness"):
-        NormalLinks(*ends, points[:1], -1.0)
     links = NormalLinks(*ends, points[:1], 1.0)
-    with pytest.raises(TopologyError, match="no in-triangle point"):
-        links.add(*ends, bodies.sites([[0, 0, 2.0]])[:1])
+    refuses(TopologyError, "no in-triangle point", links.add, *ends, bodies.sites([[0, 0, 2.0]])[:1])
     assert len(links) == 1
 
 

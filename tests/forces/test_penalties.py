@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -12,10 +13,7 @@ from medyanpy.forces import LinkLengthPenalty, OrthonormalFramePenalty, RigidTri
 def context_of(x, *forces):
     topology = mp.Topology()
     topology.add_beads(x, mass=1.0)
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, mp.VerletIntegrator(1e-3))
+    return mp.Context(system_with(topology, *forces), mp.VerletIntegrator(1e-3))
 
 
 def evaluate(x, *forces):
@@ -76,8 +74,7 @@ def test_links_of_filaments(closed):
     filaments = topology.add_filaments(nodes, 1.0, constrained=False, closed=closed)
     own = LinkLengthPenalty(filaments, 0.2)
     assert own.handles == (filaments,)
-    system = mp.System(topology)
-    system.add_force(own)
+    system = system_with(topology, own)
     # At their own lengths there is nothing; at others what pairs say.
     assert mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy < 1e-28
     system = mp.System(topology)
@@ -98,9 +95,8 @@ def test_a_pendulum_on_a_stiff_link_swings_as_on_a_rigid_one():
     for omega in (50.0, 100.0):
         topology = mp.Topology()
         pendulum = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0]], 1.0, constrained=False, fixed_nodes=[0])
-        system = mp.System(topology)
-        system.add_force(LinkLengthPenalty(pendulum, omega))
-        system.add_force(mp.forces.UniformField(pendulum, [0.0, -1.0, 0.0]))
+        system = system_with(topology, LinkLengthPenalty(pendulum, omega),
+                             mp.forces.UniformField(pendulum, [0.0, -1.0, 0.0]))  # fmt: skip
         context = mp.Context(system, mp.VerletIntegrator(1e-4))
         lengths = []
         # From the side to the other and back: 4 K(sin 45°) for gravity 1 and length 1.
@@ -181,24 +177,17 @@ def all_of_them():
     )
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: LinkLengthPenalty([[0, 1], [2, 2]], 1.0, 1.0), TopologyError, "bond 1 joins bead 2 to itself"),
-        (lambda: LinkLengthPenalty([[0, 1]], 1.0), ParameterError, "LinkLengthPenalty: give length="),
-        (lambda: RigidTrianglePenalty([[0, 1, 0]], 1.0, [1.0, 1.0, 1.0]), TopologyError, "triple 0 names a bead twice"),
-        (lambda: RigidTrianglePenalty([[0, 1, 2]], 1.0, [1.0, 3.0, 1.0]), ParameterError, "lengths = .* may be longer"),
-        (
-            lambda: OrthonormalFramePenalty([[0, 1, 2], [3, 4, 5], [6, 7, 4]], 1.0),
-            TopologyError,
-            "bead 4 is a column of triple 1 and of triple 2",
-        ),
-        (lambda: OrthonormalFramePenalty([[0, 1]], 1.0), TopologyError, "triples"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda: LinkLengthPenalty([[0, 1], [2, 2]], 1.0, 1.0), TopologyError, "bond 1 joins bead 2 to itself"),
+    (lambda: LinkLengthPenalty([[0, 1]], 1.0), ParameterError, "LinkLengthPenalty: give length="),
+    (lambda: RigidTrianglePenalty([[0, 1, 0]], 1.0, [1.0, 1.0, 1.0]), TopologyError, "triple 0 names a bead twice"),
+    (lambda: RigidTrianglePenalty([[0, 1, 2]], 1.0, [1.0, 3.0, 1.0]), ParameterError, "lengths = .* may be longer"),
+    (lambda: OrthonormalFramePenalty([[0, 1, 2], [3, 4, 5], [6, 7, 4]], 1.0), TopologyError,
+     "bead 4 is a column of triple 1 and of triple 2"),
+    (lambda: OrthonormalFramePenalty([[0, 1]], 1.0), TopologyError, "triples"),
+])  # fmt: skip
 def test_what_is_refused(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+    refuses(error, message, make)
 
 
 @pytest.mark.parametrize("force", all_of_them(), ids=lambda force: force.name)
@@ -209,8 +198,7 @@ def test_beads_that_do_not_exist_are_refused(force):
 
 def test_constrained_filaments_are_refused():
     filament = mp.Topology().add_filament([[0.0, 0, 0], [1.0, 0, 0]], 1.0)
-    with pytest.raises(TopologyError, match=r"LinkLengthPenalty: the links of .* are constrained"):
-        LinkLengthPenalty(filament, 1.0)
+    refuses(TopologyError, r"LinkLengthPenalty: the links of .* are constrained", LinkLengthPenalty, filament, 1.0)
 
 
 # Stiffnesses --------------------------------------------------------------------------------------------------

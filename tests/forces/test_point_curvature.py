@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.testing.statistics import check_chi_square
@@ -36,8 +37,7 @@ def scene(mesh, c=0.1, *, fixed=False, springs=0.0, integrator=None, modulus=MOD
     if "triangles" not in places:
         places["seed"] = 2
     points = topology.add_intriangle_points(membrane, places.pop("n", None), mass=0.5, friction=0.5, **places)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PointCurvature(points, modulus, c, AREA))
+    system = system_with(topology, mp.forces.PointCurvature(points, modulus, c, AREA))
     if springs:
         system.add_force(mp.forces.MembraneEdgeSprings(membrane, springs))
     context = mp.Context(system, integrator or mp.SplittingIntegrator("BAGAB", 1e-3))
@@ -102,9 +102,8 @@ def test_directed_points_on_spheres_and_tubes():
             topology = mp.Topology()
             membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
             points = topology.add_intriangle_points(membrane, 400, mass=1.0, seed=2)
-            system = mp.System(topology)
-            system.add_force(mp.forces.DirectedPointCurvature(points, kappa, c, area, kT))
-            context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
+            context = mp.Context(system_with(topology, mp.forces.DirectedPointCurvature(points, kappa, c, area, kT)),
+                                 mp.SplittingIntegrator("BAGAB", 1e-3))  # fmt: skip
             errors.append(context.get_state(energy=True).potential_energy / (400 * expected) - 1.0)
         assert abs(errors[0]) < 0.03
         assert abs(errors[1]) < 0.4 * abs(errors[0])
@@ -114,8 +113,7 @@ def test_a_force_made_for_another_temperature():
     topology = mp.Topology()
     membrane = topology.add_membrane(lumpy(2), vertex_mass=1.0, vertex_friction=1.0)
     points = topology.add_intriangle_points(membrane, 9, mass=1.0, friction=1.0, seed=2)
-    system = mp.System(topology)
-    system.add_force(mp.forces.DirectedPointCurvature(points, 1.0, 0.1, 1.0, kT=2.0))
+    system = system_with(topology, mp.forces.DirectedPointCurvature(points, 1.0, 0.1, 1.0, kT=2.0))
     with pytest.warns(mp.ThermostatWarning, match="DirectedPointCurvature is made for kT = 2 pN nm"):
         mp.Context(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=1))
 
@@ -208,9 +206,8 @@ def test_slopes_are_bounded_near_vertices():
 def test_momentum_angular_momentum_and_energy():
     """Of a membrane that moves with points that cross edges: momenta to rounding; the energy to a share of it."""
     mesh = lumpy(2, 0.05)
-    context, membrane, points = scene(
-        mesh, 0.2, n=40, springs=30.0, modulus=20.0, integrator=mp.SplittingIntegrator("BAGAB", 2e-3)
-    )
+    context, membrane, points = scene(mesh, 0.2, n=40, springs=30.0, modulus=20.0,
+                                      integrator=mp.SplittingIntegrator("BAGAB", 2e-3))  # fmt: skip
     n = context.system.topology.n_beads
     # Momenta of points are relative to their triangles: they are in none of the sums.
     mass = np.ones(n)
@@ -274,10 +271,9 @@ def test_a_sheet_bulges_to_the_side_of_the_curvature(c):
     membrane = topology.add_membrane(mesh.with_vertices(rough), vertex_mass=1.0)
     f = int(np.argmin(np.linalg.norm(mesh.vertices[mesh.faces].mean(axis=1) - mesh.vertices.mean(axis=0), axis=1)))
     point = topology.add_intriangle_points(membrane, triangles=[f], barycentric=[[1 / 3, 1 / 3, 1 / 3]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 80.0))
-    system.add_force(mp.forces.MembraneArea(membrane, 5.0, per_triangle=True))
-    system.add_force(mp.forces.PointCurvature(point, 300.0, c, 20.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 80.0),
+                         mp.forces.MembraneArea(membrane, 5.0, per_triangle=True),
+                         mp.forces.PointCurvature(point, 300.0, c, 20.0))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAGAB", 1e-3))
     before = simulation.context.get_state(energy=True).energies["PointCurvature"]
     # It ends where a vertex is the best place: slopes turn there.
@@ -312,9 +308,8 @@ def test_density_on_a_torus_at_rest():
     mesh = mp.TriangleMesh.torus(R, r, 24, 12)
     modulus = 30.0
     faces, x, h = mesh.faces, mesh.vertices, np.asarray(mesh.mean_curvatures)
-    context, _, points = scene(
-        mesh, c, n=3000, fixed=True, modulus=modulus, integrator=mp.BAGOGABIntegrator(0.1, kT=1.0, seed=4)
-    )
+    context, _, points = scene(mesh, c, n=3000, fixed=True, modulus=modulus,
+                               integrator=mp.BAGOGABIntegrator(0.1, kT=1.0, seed=4))  # fmt: skip
     by_linear = np.exp(-2.0 * modulus * AREA * (h[faces].mean(axis=1) - c) ** 2)
     group = np.argsort(np.argsort(by_linear)) * 6 // len(faces)
 
@@ -376,16 +371,6 @@ def test_rows_asleep():
     assert (state.forces == other.forces[: len(state.forces)]).all()
 
 
-def test_numbers_can_be_set():
-    context, *_ = scene(lumpy(), n=25)
-    (force,) = context.system.forces
-    before = context.get_state(energy=True).potential_energy
-    force.set(bending_modulus=2.0 * MODULUS)
-    assert context.get_state(energy=True).potential_energy == pytest.approx(2.0 * before, rel=1e-14)
-    force.set(bending_modulus=0.0)
-    assert not context.get_state(forces=True).forces.any()
-
-
 def test_a_triangle_without_area_near_a_point():
     """Is a fault; far from all points it is none."""
     mesh = lumpy(2)
@@ -398,8 +383,7 @@ def test_a_triangle_without_area_near_a_point():
         flat[corners[0]] = flat[corners[1]]
         context.set_positions(flat)
         if fails:
-            with pytest.raises(mp.SimulationError, match="area"):
-                context.get_state(forces=True)
+            refuses(mp.SimulationError, "area", context.get_state, forces=True)
         else:
             context.get_state(forces=True)
 
@@ -407,13 +391,9 @@ def test_a_triangle_without_area_near_a_point():
 def test_bad_input():
     topology = mp.Topology()
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=1.0)
-    points = topology.add_intriangle_points(cell, 4, mass=1.0)
+    topology.add_intriangle_points(cell, 4, mass=1.0)
     with pytest.raises(mp.errors.TopologyError, match="PointCurvature: points must be the handle of in-triangle"):
         mp.forces.PointCurvature(cell, 1.0, 0.1, 1.0)
-    with pytest.raises(mp.errors.ParameterError, match=r"PointCurvature: bending_modulus = -1\.0 but must be"):
-        mp.forces.PointCurvature(points, -1.0, 0.1, 1.0)
-    with pytest.raises(mp.errors.ParameterError, match=r"PointCurvature: area = 0\.0 but must be"):
-        mp.forces.PointCurvature(points, 1.0, 0.1, 0.0)
 
 
 def test_a_mesh_too_coarse_for_the_curvature():

@@ -5,6 +5,7 @@ Energies and derivatives against an independent form, groups, exclusions and sit
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
@@ -26,9 +27,8 @@ def pair(r, timestep=0.01, surface=None, **options):
     topology = mp.Topology()
     x = [[-0.5 * r, 0.0, 0.0], [0.5 * r, 0.0, 0.0]]
     beads = topology.add_surface_points(surface or mp.surfaces.Plane(), x, mass=[1.0, 2.0])
-    system = mp.System(topology)
-    system.add_force(Ricker(beads, beads, DEPTH, DISTANCE, **options))
-    return mp.Context(system, mp.SplittingIntegrator("BAB", timestep), threads=1)
+    return mp.Context(system_with(topology, Ricker(beads, beads, DEPTH, DISTANCE, **options)),
+                      mp.SplittingIntegrator("BAB", timestep), threads=1)  # fmt: skip
 
 
 def look(context):
@@ -38,15 +38,12 @@ def look(context):
 # Values ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("rho", "energy", "force"),
-    [
-        (0.0, 0.5 * np.exp(1.5), 0.0),
-        (np.sqrt(1.0 / 3.0), 0.0, 3.0 * np.sqrt(1.0 / 3.0) * np.e),
-        (1.0, -1.0, 0.0),
-        (2.0, -5.5 * np.exp(-4.5), -27.0 * np.exp(-4.5)),
-    ],
-)
+@pytest.mark.parametrize(("rho", "energy", "force"), [
+    (0.0, 0.5 * np.exp(1.5), 0.0),
+    (np.sqrt(1.0 / 3.0), 0.0, 3.0 * np.sqrt(1.0 / 3.0) * np.e),
+    (1.0, -1.0, 0.0),
+    (2.0, -5.5 * np.exp(-4.5), -27.0 * np.exp(-4.5)),
+])  # fmt: skip
 def test_by_hand(rho, energy, force):
     """Within what is taken off at 4 r_e; positive forces push apart."""
     state = look(pair(rho * DISTANCE))
@@ -119,9 +116,8 @@ def collision(speed, impact, timestep):
     topology = mp.Topology()
     x = np.array([[-2.0, 0.0, 0.0], [2.0, impact, 0.0]]) * DISTANCE * [[2.5, 1.0, 1.0]]
     beads = topology.add_surface_points(mp.surfaces.Plane(), x, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(Ricker(beads, beads, DEPTH, DISTANCE))
-    context = mp.Context(system, mp.SplittingIntegrator("BAB", timestep), threads=1)
+    context = mp.Context(system_with(topology, Ricker(beads, beads, DEPTH, DISTANCE)),
+                         mp.SplittingIntegrator("BAB", timestep), threads=1)  # fmt: skip
     context.set_velocities([[0.5 * speed, 0.0, 0.0], [-0.5 * speed, 0.0, 0.0]])
     context.step(round(20.0 * DISTANCE / speed / timestep))
     state = context.get_state(positions=True, velocities=True)
@@ -180,8 +176,7 @@ def test_many_on_a_surface_of_genus_2():
     angle = 2.0 * np.pi * 3 / 24
     topology = mp.Topology()
     bead = topology.add_surface_points(surface, [[0.0, 0.0, 1.0 / 6.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.UniformField([bead], [0.0, 0.0, -1.0]))
+    system = system_with(topology, mp.forces.UniformField([bead], [0.0, 0.0, -1.0]))
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.01), threads=1)
     context.set_velocities([[np.cos(angle), np.sin(angle), 0.0]])
     places = []
@@ -194,8 +189,7 @@ def test_many_on_a_surface_of_genus_2():
     for steps in (1, 2, 4):
         topology = mp.Topology()
         beads = topology.add_surface_points(surface, places, mass=1.0)
-        system = mp.System(topology)
-        system.add_force(Ricker(beads, beads, DEPTH, DISTANCE))
+        system = system_with(topology, Ricker(beads, beads, DEPTH, DISTANCE))
         context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.01 / steps), threads=1)
         energies, distances = [], []
         for _ in range(2001):
@@ -231,7 +225,6 @@ def test_many_collapse():
         topology = mp.Topology()
         topology.add_beads(spacing * sites, mass=1.0)
         others = np.delete(np.arange(len(sites)), middle)
-        system = mp.System(topology)
-        system.add_force(Ricker([middle], others, depth=1.0, distance=1.0))
-        energy = mp.Context(system, mp.VerletIntegrator(1e-3), threads=1).get_state(energy=True).potential_energy
+        energy = mp.Context(system_with(topology, Ricker([middle], others, depth=1.0, distance=1.0)),
+                            mp.VerletIntegrator(1e-3), threads=1).get_state(energy=True).potential_energy  # fmt: skip
         assert 0.5 * energy == pytest.approx(expected, abs=0.005)

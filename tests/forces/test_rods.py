@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -56,16 +57,13 @@ def scene(alike, closed=False, ends="free"):
     parts = [mp.rods.uniform(n, length, [0.05, 0.1, 0.03]) for n, length in zip((5, 70, 3), lengths, strict=True)]
     if closed:
         angle = 2.0 * np.pi / np.array([5, 70, 3])
-        parts = [
-            mp.rods.uniform(n, s, [0.0, a / s, 0.0]) for n, s, a in zip((5, 70, 3), lengths, angle, strict=True)
-        ]
+        parts = [mp.rods.uniform(n, s, [0.0, a / s, 0.0]) for n, s, a in zip((5, 70, 3), lengths, angle, strict=True)]
     parts = [wild(rng, x + 20.0 * i, q, 0.1) for i, (x, q) in enumerate(parts)]
     topology = mp.Topology()
     topology.add_beads(rng.normal(size=(3, 3)), mass=1.0)
     topology.add_rigid_bodies(rng.normal(size=(1, 3)), [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-    rods = topology.add_rods(
-        [x for x, _ in parts], [q for _, q in parts], lengths, 1.0, [1.0, 1.0, 1.5], closed=closed, ends=ends
-    )
+    rods = topology.add_rods([x for x, _ in parts], [q for _, q in parts], lengths, 1.0, [1.0, 1.0, 1.5], closed=closed,
+                             ends=ends)  # fmt: skip
     topology.add_rigid_bodies(rng.normal(size=(2, 3)), [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0])
     n = len(rods.links)
     if alike:
@@ -74,9 +72,8 @@ def scene(alike, closed=False, ends="free"):
         numbers = np.array([3.0, 5.0, 7.0, 11.0, 4.0, 6.0, 0.1, -0.2, 1.1, 0.3, 0.1, -0.2])
     else:
         numbers = np.column_stack([rng.uniform(2.0, 9.0, (n, 6)), rng.normal(0.0, 0.3, (n, 6)) + np.eye(6)[2]])
-        force = mp.forces.RodElasticity(
-            rods, numbers[:, :2], numbers[:, 2], numbers[:, 3:5], numbers[:, 5], numbers[:, 6:9], numbers[:, 9:]
-        )
+        force = mp.forces.RodElasticity(rods, numbers[:, :2], numbers[:, 2], numbers[:, 3:5], numbers[:, 5],
+                                        numbers[:, 6:9], numbers[:, 9:])  # fmt: skip
     return topology, force, numbers
 
 
@@ -86,11 +83,8 @@ def test_contract(alike, closed):
     _, force, numbers = scene(alike, closed)
     rods = force.rod
     energy = energy_of(rods.links, rods.kind.joint_lengths, numbers)
-    check_force(
-        ForceCase(
-            "rods", lambda: scene(alike, closed)[:2], lambda x, q: energy(x[rods.beads], q[rods.rows]), 0.01
-        )
-    )
+    check_force(ForceCase("rods", lambda: scene(alike, closed)[:2], lambda x, q: energy(x[rods.beads], q[rods.rows]),
+                          0.01))  # fmt: skip
 
 
 def at_rest(n=40, size=0.0, seed=1, **kwargs):
@@ -190,9 +184,8 @@ def test_a_joint_turned_by_almost_pi():
     q = [[1.0, 0, 0, 0], [np.cos(0.5 * turn), np.sin(0.5 * turn), 0.0, 0.0]]
     # As the third axis of the second node may not point backwards, it gets there later.
     rod = topology.add_rod([[0.0, 0, 0], [0.0, 0, 1.0]], [q[0], q[0]], 1.0, 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(mp.forces.RodElasticity(rod, 1e-12, 1e-12, (3.0, 1.0), 1.0))
-    context = mp.Context(system, mp.SplittingIntegrator("ABA", 1e-3), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.RodElasticity(rod, 1e-12, 1e-12, (3.0, 1.0), 1.0)),
+                         mp.SplittingIntegrator("ABA", 1e-3), threads=1)  # fmt: skip
     context.set_orientations(q)
     state = context.get_state(forces=True, energy=True)
     assert state.potential_energy == pytest.approx(8.0 * 3.0 * np.sin(0.25 * turn) ** 2, rel=1e-9)
@@ -207,10 +200,8 @@ def test_a_joint_turned_by_almost_pi():
 def test_it_acts_on_rods():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0]], mass=1.0)
-    with pytest.raises(mp.TopologyError, match="rod must be the handle of rods, not Beads"):
-        mp.forces.RodElasticity(beads, **NUMBERS)
-    with pytest.raises(mp.TopologyError, match="rod must be the handle of rods, not Beads"):
-        mp.forces.RodLoad(beads, "end")
+    refuses(mp.TopologyError, "rod must be the handle of rods, not Beads", mp.forces.RodElasticity, beads, **NUMBERS)
+    refuses(mp.TopologyError, "rod must be the handle of rods, not Beads", mp.forces.RodLoad, beads, "end")
     with pytest.raises(mp.TopologyError, match=r"rods\[0\] must be the handle of rods, not Beads"):
         mp.forces.RodCollision([beads], 1.0, 1.0)
 
@@ -259,11 +250,9 @@ def test_couples_and_loads_that_follow(follows):
 
 def test_refusals_of_loads():
     _, rod, _ = at_rest()
-    with pytest.raises(mp.ParameterError, match="end must be \"start\" or \"end\", not 'middle'"):
-        mp.forces.RodLoad(rod, "middle")
+    refuses(mp.ParameterError, "end must be \"start\" or \"end\", not 'middle'", mp.forces.RodLoad, rod, "middle")
     _, force, _ = scene(True, closed=True)
-    with pytest.raises(mp.TopologyError, match="rings have no end"):
-        mp.forces.RodLoad(force.rod, "end")
+    refuses(mp.TopologyError, "rings have no end", mp.forces.RodLoad, force.rod, "end")
 
 
 # Excluded volume -----------------------------------------------------------------------------------------------
@@ -283,8 +272,7 @@ def test_rods_collide_as_filaments_of_the_same_shape():
         else:
             rods = topology.add_filaments([x for x, _ in parts], 1.0, constrained=False)
             force = mp.forces.SoftCollisions(rods, 5.0, 0.6, neighbors=3)
-        system = mp.System(topology)
-        system.add_force(force)
+        system = system_with(topology, force)
         state = look(system)
         forces.append(state.forces)
         assert state.potential_energy > 0.1
@@ -307,8 +295,7 @@ def test_neighbors_that_do_not_touch_by_themselves():
     assert ours._neighbors == 7
     straight = mp.Topology()
     rod = straight.add_rod(*mp.rods.uniform(n, length), length, 1.0, [1.0, 1.0, 1.5])
-    system = mp.System(straight)
-    system.add_force(mp.forces.RodCollision(rod, 1.0, radius))
+    system = system_with(straight, mp.forces.RodCollision(rod, 1.0, radius))
     assert look(system).potential_energy == 0.0
 
 
@@ -321,8 +308,7 @@ def test_every_pair_of_kinds_of_shapes():
     for pair in itertools.combinations((ball, sheet, rod), 2):
         if rod not in pair:
             continue
-        system = mp.System(topology)
-        system.add_force(mp.forces.SoftCollisions(list(pair), 1.0, 0.5))
+        system = system_with(topology, mp.forces.SoftCollisions(list(pair), 1.0, 0.5))
         forces = look(system).forces
         assert np.abs(forces[rod.beads]).max() > 1e-3
         np.testing.assert_allclose(forces.sum(axis=0), 0.0, atol=1e-14)

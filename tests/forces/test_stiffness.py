@@ -63,16 +63,15 @@ MEMBRANE_FORCES = {
     "triangles": lambda v: mp.forces.MembraneArea(v, 1.3, per_triangle=True),
     "stretched triangles": lambda v: mp.forces.MembraneArea(v, 1.3, 0.8 * v.mesh.face_areas, per_triangle=True),
     "tension": lambda v: mp.forces.MembraneTension(v, 0.3),
-    "tether": lambda v: mp.forces.MembraneTether(
-        v, 5.0, 0.8 * float(v.mesh.edge_lengths.mean()), l_min=0.01, l_c1=0.95, l_c0=0.95, l_max=5.0
-    ),
+    "tether": lambda v: mp.forces.MembraneTether(v, 5.0, 0.8 * float(v.mesh.edge_lengths.mean()), l_min=0.01, l_c1=0.95,
+                                                 l_c0=0.95, l_max=5.0),
     "folds": lambda v: mp.forces.MembraneFoldRepulsion(v, 5.0, 0.1),
     "volume": lambda v: mp.forces.MembraneVolume(v, 1.3),
     "blown volume": lambda v: mp.forces.MembraneVolume(v, 1.3, 0.8 * v.mesh.volume),
     "osmotic volume": lambda v: mp.forces.MembraneOsmoticPressure(v, 1.1 * v.mesh.volume, 1.0, kT=2.0),
     "phases": lambda v: mp.forces.MembraneLineTension(v, v.mesh.vertices[:, 0] > 1.0, 2.0),
     "borders": lambda v: mp.forces.BorderTension(v, 2.0),
-}
+}  # fmt: skip
 
 
 CASES = [
@@ -168,9 +167,8 @@ def chain(topology):
 
 
 def fixed_partner(topology):
-    filament = topology.add_filament(
-        [[0.0, 0, 0], [3.0, 0, 0], [6.0, 0, 0]], 2.0, constrained=False, fixed_nodes=[0, 2]
-    )
+    filament = topology.add_filament([[0.0, 0, 0], [3.0, 0, 0], [6.0, 0, 0]], 2.0, constrained=False,
+                                     fixed_nodes=[0, 2])  # fmt: skip
     return mp.forces.FilamentStretching(filament, 12.0)
 
 
@@ -269,12 +267,9 @@ def colliding(topology):
     return mp.forces.WCA(beads, beads, 3.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [bond, star, chain, custom, under_tension, fixed_partner, trap, trapped_mean, field, links, angle, direction,
-     penalty, triangle, frame, filament_bending, overlapping, touching, well, cluster, soft_well, colliding],
-    ids=lambda f: f.__name__,
-)  # fmt: skip
+@pytest.mark.parametrize("make", [bond, star, chain, custom, under_tension, fixed_partner, trap, trapped_mean, field,
+                                  links, angle, direction, penalty, triangle, frame, filament_bending, overlapping,
+                                  touching, well, cluster, soft_well, colliding], ids=lambda f: f.__name__)  # fmt: skip
 def test_others(make):
     topology = mp.Topology()
     holds(topology, make(topology))

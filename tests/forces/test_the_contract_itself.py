@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools import quaternions
@@ -49,8 +50,7 @@ BODY = ForceCase("trap of an arm", build_on_a_body, energy_on_a_body, LENGTH)
 
 
 def fails(case, match):
-    with pytest.raises(AssertionError, match=f"^{case.name}: .*{match}"):
-        check_force(case)
+    refuses(AssertionError, f"^{case.name}: .*{match}", check_force, case)
 
 
 @pytest.mark.parametrize("case", [SOUND, BODY], ids=lambda case: case.name)
@@ -108,25 +108,18 @@ def strained(state):
     return {"virial": virial}
 
 
-@pytest.mark.parametrize(
-    ("case", "change", "when", "match"),
-    [
-        (SOUND, lambda state: {"forces": np.zeros_like(state.forces)}, {}, "exerts no force"),
-        (SOUND, lambda state: {"forces": np.full_like(state.forces, np.nan)}, {}, "forces are not finite"),
-        (SOUND, strained, {}, r"virial\[0, 2\]"),
-        (BODY, turned, {}, "torque on oriented bead 0, component 2"),
-        (SOUND, one_bit, {"threads": 2}, "forces differ between 1 and 2 threads"),
-        (SOUND, one_bit, {"threads": 4}, "forces differ between 1 and 4 threads"),
-        (
-            SOUND,
-            lambda state: {"energies": {name: np.nextafter(e, 1e9) for name, e in state.energies.items()}},
-            {"threads": 3},
-            "energy differs between 1 and 3 threads",
-        ),
-        (SOUND, one_bit, {"energy": False}, "whether the energy is wanted"),
-        (SOUND, one_bit, {"copies": 2}, "do not give twice one"),
-    ],
-)
+@pytest.mark.parametrize(("case", "change", "when", "match"), [
+    (SOUND, lambda state: {"forces": np.zeros_like(state.forces)}, {}, "exerts no force"),
+    (SOUND, lambda state: {"forces": np.full_like(state.forces, np.nan)}, {}, "forces are not finite"),
+    (SOUND, strained, {}, r"virial\[0, 2\]"),
+    (BODY, turned, {}, "torque on oriented bead 0, component 2"),
+    (SOUND, one_bit, {"threads": 2}, "forces differ between 1 and 2 threads"),
+    (SOUND, one_bit, {"threads": 4}, "forces differ between 1 and 4 threads"),
+    (SOUND, lambda state: {"energies": {name: np.nextafter(e, 1e9) for name, e in state.energies.items()}},
+     {"threads": 3}, "energy differs between 1 and 3 threads"),
+    (SOUND, one_bit, {"energy": False}, "whether the energy is wanted"),
+    (SOUND, one_bit, {"copies": 2}, "do not give twice one"),
+])  # fmt: skip
 def test_results_that_are_not_those_of_the_energy_or_depend_on_how_they_are_asked_for(
     case, change, when, match, monkeypatch
 ):
@@ -150,14 +143,11 @@ def test_momentum_that_is_claimed_to_be_conserved(pulls, match):
     fails(ForceCase("field", build, lambda x: -np.sum(x * pulls), LENGTH), match)
 
 
-@pytest.mark.parametrize(
-    ("of", "match"),
-    [
-        ("skew", "the Hessian is not symmetric"),
-        ("hessian", "second derivative in component 1 of bead 0 and component 1 of bead 0"),
-        ("third", "third derivative along a direction, component 2 of bead 1"),
-    ],
-)
+@pytest.mark.parametrize(("of", "match"), [
+    ("skew", "the Hessian is not symmetric"),
+    ("hessian", "second derivative in component 1 of bead 0 and component 1 of bead 0"),
+    ("third", "third derivative along a direction, component 2 of bead 1"),
+])  # fmt: skip
 def test_wrong_higher_derivatives(of, match, monkeypatch):
     name = "third" if of == "third" else "hessian"
     sound = getattr(contract._Anywhere, name)
@@ -183,22 +173,15 @@ def broken(**members):
     return ForceCase("bonds", build_broken, energy, LENGTH)
 
 
-@pytest.mark.parametrize(
-    ("members", "match"),
-    [
-        ({"stiffness": property(lambda self: 5.0, lambda self, value: None)}, "stiffness reads 5.0"),
-        (
-            {"parameters": property(lambda self: {"stiffness": K.copy()}), "stiffness": property(lambda self: K)},
-            "stiffness is an array that can be written to",
-        ),
-        ({"set": lambda self, **numbers: None}, "assigning to stiffness is not noticed"),
-        (
-            {"set": lambda self, **n: mp.forces.HarmonicBonds.set(self, **{"length": 1.01 * self.length, **n})},
-            "assigning stiffness to itself changes length",
-        ),
-        ({"extra": property(lambda self: 1, lambda self, value: None)}, "extra can be assigned to"),
-    ],
-)
+@pytest.mark.parametrize(("members", "match"), [
+    ({"stiffness": property(lambda self: 5.0, lambda self, value: None)}, "stiffness reads 5.0"),
+    ({"parameters": property(lambda self: {"stiffness": K.copy()}), "stiffness": property(lambda self: K)},
+     "stiffness is an array that can be written to"),
+    ({"set": lambda self, **numbers: None}, "assigning to stiffness is not noticed"),
+    ({"set": lambda self, **n: mp.forces.HarmonicBonds.set(self, **{"length": 1.01 * self.length, **n})},
+     "assigning stiffness to itself changes length"),
+    ({"extra": property(lambda self: 1, lambda self, value: None)}, "extra can be assigned to"),
+])  # fmt: skip
 def test_numbers_that_cannot_be_trusted(members, match):
     fails(broken(**members), match)
 
@@ -246,21 +229,16 @@ def tolerant(force, **numbers):
     SPRING.set(force, **{name: value for name, value in numbers.items() if name in force.changeable})
 
 
-@pytest.mark.parametrize(
-    ("members", "match"),
-    [
-        ({"set": tolerant}, "any name can be set"),
-        ({"bind": stubborn}, "a run does not follow where stiffness is set"),
-        ({"_in_domain": unbounded}, "stiffness = -5e-324 is not refused"),
-        ({"_in_domain": cautious}, "0.0 is in the domain of stiffness, but: "),
-        ({"_checked": mute}, "a number is wrong' should begin with 'HarmonicBonds: stiffness = nan but must"),
-        ({"set": hasty}, "stiffness = nan is refused and changes something"),
-        ({"set": careless}, "stiffness = nan is refused and changes something"),
-        (
-            {"_arguments_now": lambda force: {**SPRING._arguments_now(force), "length": 3.0}},
-            "made again from its arguments it has another length",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("members", "match"), [
+    ({"set": tolerant}, "any name can be set"),
+    ({"bind": stubborn}, "a run does not follow where stiffness is set"),
+    ({"_in_domain": unbounded}, "stiffness = -5e-324 is not refused"),
+    ({"_in_domain": cautious}, "0.0 is in the domain of stiffness, but: "),
+    ({"_checked": mute}, "a number is wrong' should begin with 'HarmonicBonds: stiffness = nan but must"),
+    ({"set": hasty}, "stiffness = nan is refused and changes something"),
+    ({"set": careless}, "stiffness = nan is refused and changes something"),
+    ({"_arguments_now": lambda force: {**SPRING._arguments_now(force), "length": 3.0}},
+     "made again from its arguments it has another length"),
+])  # fmt: skip
 def test_domains_that_are_not_kept(members, match):
     fails(broken(**members), match)

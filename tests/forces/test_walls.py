@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -43,9 +43,7 @@ def things():
     topology = mp.Topology()
     sheet = mp.TriangleMesh.flat_sheet(3, 4, 2.0)
     across = np.linalg.svd(NORMAL[None])[2][1:]
-    sheet = sheet.with_vertices(
-        sheet.vertices[:, :2] @ across + rng.uniform(0.1, 2.5, (len(sheet.vertices), 1)) * UNIT
-    )
+    sheet = sheet.with_vertices(sheet.vertices[:, :2] @ across + rng.uniform(0.1, 2.5, (len(sheet.vertices), 1)) * UNIT)
 
     def in_front(n, low, high):
         return rng.normal(0.0, 4.0, (n, 2)) @ across + rng.uniform(low, high, (n, 1)) * UNIT
@@ -57,9 +55,8 @@ def things():
     handles["points"] = topology.add_intriangle_points(handles["membrane"], 6, mass=1.0, seed=2)
     radius = rng.uniform(0.5, 2.0, 6)
     handles["balls"] = topology.add_balls(in_front(6, 0.1, 2.0) + radius[:, None] * UNIT, radius, mass=1.0)
-    handles["filaments"] = topology.add_filaments(
-        [in_front(4, 0.1, 2.5), in_front(3, 0.1, 2.5)], node_mass=1.0, constrained=False
-    )
+    handles["filaments"] = topology.add_filaments([in_front(4, 0.1, 2.5), in_front(3, 0.1, 2.5)], node_mass=1.0,
+                                                  constrained=False)  # fmt: skip
     handles["bodies"] = topology.add_rigid_bodies(in_front(7, 0.5, 2.5), orients(rng, 7), 1.0, [1.0, 1.2, 1.5])
     return topology, handles
 
@@ -210,9 +207,8 @@ def test_soft_walls_push_back_from_any_depth():
 def test_deeper_than_the_wall_the_run_ends():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 5.0], [3.0, 0, 0.01]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(WallRepulsion(mp.boundaries.Plane(), beads, 3.0, 0.5))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context = mp.Context(system_with(topology, WallRepulsion(mp.boundaries.Plane(), beads, 3.0, 0.5)),
+                         mp.VerletIntegrator(1e-3))  # fmt: skip
     context.set_positions([[0.0, 0, 5.0], [3.0, 0, -0.6]])
     with pytest.raises(mp.SimulationError, match="bead 1") as ended:
         context.step(1)
@@ -261,12 +257,9 @@ def sediment():
     rng = np.random.default_rng(7)
     topology = mp.Topology()
     x = np.column_stack([rng.uniform(0.0, 100.0, (n, 2)), 1.6 + rng.exponential(0.5, n)])
-    bodies = topology.add_rigid_bodies(
-        x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(SEDIMENT, 1.0), (1.0, 1.0)
-    )
-    system = mp.System(topology)
-    system.add_force(WallRepulsion(mp.boundaries.Plane(), bodies, 1.0, 0.8, semi_axes=SEDIMENT))
-    system.add_force(mp.forces.UniformField(bodies, [0.0, 0.0, -WEIGHT]))
+    bodies = topology.add_rigid_bodies(x, orients(rng, n), 1.0, mp.rigid.ellipsoid_inertia(SEDIMENT, 1.0), (1.0, 1.0))
+    system = system_with(topology, WallRepulsion(mp.boundaries.Plane(), bodies, 1.0, 0.8, semi_axes=SEDIMENT),
+                         mp.forces.UniformField(bodies, [0.0, 0.0, -WEIGHT]))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=3), threads=2)
     context.set_velocities_to_temperature(kT=1.0, seed=4)
     context.step(1500)
@@ -332,8 +325,7 @@ def test_sites():
     """A site on the end of a body turns it; means of beads share the force."""
     topology = mp.Topology()
     body = topology.add_rigid_bodies([[0.0, 0, 1.0]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
-    system = mp.System(topology)
-    system.add_force(WallRepulsion(mp.boundaries.Plane(), body.sites([[2.0, 0.0, -1.0]]), 3.0, 0.5))
+    system = system_with(topology, WallRepulsion(mp.boundaries.Plane(), body.sites([[2.0, 0.0, -1.0]]), 3.0, 0.5))
     state = look(system)
     np.testing.assert_allclose(state.forces, [[0.0, 0.0, 144.0]], rtol=1e-12)
     np.testing.assert_allclose(state.torques, [[0.0, -288.0, 0.0]], rtol=1e-12)
@@ -342,7 +334,7 @@ def test_sites():
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
-def system_with(system, wall, beads, given):
+def walled(system, wall, beads, given):
     system.add_force(WallRepulsion(wall, beads, **given))
     return system
 
@@ -350,17 +342,15 @@ def system_with(system, wall, beads, given):
 def refused(error, message, **changed):
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 9.0]] * 2, mass=1.0)
-    bodies = topology.add_rigid_bodies(
-        [[0.0, 0, 9.0], [0.0, 1.0, 1.5]], [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0], name="proteins"
-    )
+    bodies = topology.add_rigid_bodies([[0.0, 0, 9.0], [0.0, 1.0, 1.5]], [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0],
+                                       name="proteins")  # fmt: skip
     balls = topology.add_balls([[0.0, 0, 9.0], [7.0, 0, 1.5]], [1.0, 2.0], mass=1.0)
     handles = {"beads": beads, "bodies": bodies, "balls": balls, "all": [beads, bodies]}
     given = {"wall": mp.boundaries.Plane(), "epsilon": 1.0, "sigma": 1.0} | changed
     beads = given.pop("beads", "bodies")
     beads = beads(topology) if callable(beads) else handles[beads]
     wall, system = given.pop("wall"), mp.System(topology)
-    with pytest.raises(error, match=message):
-        mp.Context(system_with(system, wall, beads, given), mp.VerletIntegrator(0.01))
+    refuses(error, message, mp.Context, walled(system, wall, beads, given), mp.VerletIntegrator(0.01))
 
 
 @pytest.mark.parametrize(
@@ -403,15 +393,13 @@ def test_numbers_that_are_set_are_for_where_beads_are():
     context.set_positions([[0.0, 0, 3.0]])
     force.set(radius=3.0)
     assert context.get_state(energy=True).potential_energy == pytest.approx(3.0, rel=1e-12)
-    with pytest.raises(mp.ParameterError, match="starts 2 nm behind the wall"):
-        mp.Context(system, mp.VerletIntegrator(1e-3))
+    refuses(mp.ParameterError, "starts 2 nm behind the wall", mp.Context, system, mp.VerletIntegrator(1e-3))
 
 
 def test_soft_walls_take_any_start():
     topology = mp.Topology()
     balls = topology.add_balls([[0.0, 0, -3.0]], radius=1.0, mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(WallRepulsion(mp.boundaries.Plane(), balls, 1.0, 1.0, form="soft"))
+    system = system_with(topology, WallRepulsion(mp.boundaries.Plane(), balls, 1.0, 1.0, form="soft"))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.01))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mp.ConvergenceWarning)

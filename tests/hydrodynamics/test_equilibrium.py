@@ -3,6 +3,7 @@ and diffusion that does know."""
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy.integrate import quad
 
 import medyanpy as mp
@@ -18,8 +19,7 @@ def test_density_above_a_wall():
     divided by the mobility, and the mean height 5.6 % less; the test sees 5.5 % of it, and 13 % of the mean square."""
     topology = mp.Topology()
     ball = topology.add_balls([[0, 0, 1.6]], 1.0, mass=1.0, friction=6 * np.pi * ETA)
-    system = mp.System(topology)
-    system.add_force(forces.ExternalField(ball, "2*z + 0.05/(z - 1)^2"))
+    system = system_with(topology, forces.ExternalField(ball, "2*z + 0.05/(z - 1)^2"))
     system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, ball, wall=mp.boundaries.Plane()))
     context = mp.Context(system, mp.BrownianIntegrator(1e-3, kT=1.0, seed=2))
     context.step(5000)
@@ -51,9 +51,8 @@ def company(integrator, seed, fluid=True):
     balls = topology.add_balls(rng.normal(0, 4, (5, 3)), 1.0, mass=rng.uniform(0.5, 2.0, 5), friction=1.0)
     q = rng.normal(size=(4, 4))
     q /= np.linalg.norm(q, axis=1)[:, None]
-    bodies = topology.add_rigid_bodies(
-        rng.normal(0, 4, (4, 3)), q, 1.5, (1.0, 1.5, 2.0), mp.rigid.ellipsoid_friction((0.5, 0.8, 1.6), ETA)
-    )
+    bodies = topology.add_rigid_bodies(rng.normal(0, 4, (4, 3)), q, 1.5, (1.0, 1.5, 2.0),
+                                       mp.rigid.ellipsoid_friction((0.5, 0.8, 1.6), ETA))  # fmt: skip
     nodes = [np.array([3.0, 3.0 * k, 0.0]) + np.arange(5)[:, None] * [1.0, 0, 0] for k in range(2)]
     filaments = topology.add_filaments(nodes, node_mass=1.0, node_friction=np.tile([0.4, 1.0, 0.7, 1.2, 0.5], 2))
     system = mp.System(topology)
@@ -94,8 +93,7 @@ def test_a_dumbbell_in_d():
     h = 0.003
     topology = mp.Topology()
     balls = topology.add_balls([[0, 0, 0], [1.0, 0, 0]], 0.5, mass=1.0, friction=0.5)
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicBonds([balls.beads], 1.0, 0.0))
+    system = system_with(topology, forces.HarmonicBonds([balls.beads], 1.0, 0.0))
     system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, balls))
     context = mp.Context(system, mp.BrownianIntegrator(h, kT=1.0, seed=9))
     context.step(500)

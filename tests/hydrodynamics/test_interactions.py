@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.linalg import eigh
 
 import medyanpy as mp
@@ -23,17 +24,12 @@ def some(wall=None):
     topology = mp.Topology()
     balls = topology.add_balls(rng.uniform(2, 9, (3, 3)), 0.5, mass=1.0, friction=[0.5, 0.6, 0.7])
     q = rng.normal(size=(4, 4))
-    bodies = topology.add_rigid_bodies(
-        rng.uniform(2, 9, (4, 3)), q / np.linalg.norm(q, axis=1)[:, None], 1.0, (1.0, 1.5, 2.0),
-        mp.rigid.ellipsoid_friction((0.5, 0.6, 1.2), ETA),
-    )
-    filament = topology.add_filament(
-        [[12.0, 3.0, k + 3.0] for k in range(5)], node_mass=1.0, node_friction=[0.3, 0.5, 0.3, 0.5, 0.3]
-    )
-    rod = topology.add_rod(
-        [[-3.0, 3.0, 1.5 * k + 3.0] for k in range(4)], np.tile([1.0, 0, 0, 0], (4, 1)), 1.5, 1.0, (0.1, 0.1, 0.1),
-        friction=0.6, rotational_friction=0.3,
-    )
+    bodies = topology.add_rigid_bodies(rng.uniform(2, 9, (4, 3)), q / np.linalg.norm(q, axis=1)[:, None], 1.0,
+                                       (1.0, 1.5, 2.0), mp.rigid.ellipsoid_friction((0.5, 0.6, 1.2), ETA))  # fmt: skip
+    filament = topology.add_filament([[12.0, 3.0, k + 3.0] for k in range(5)], node_mass=1.0,
+                                     node_friction=[0.3, 0.5, 0.3, 0.5, 0.3])  # fmt: skip
+    rod = topology.add_rod([[-3.0, 3.0, 1.5 * k + 3.0] for k in range(4)], np.tile([1.0, 0, 0, 0], (4, 1)), 1.5, 1.0,
+                           (0.1, 0.1, 0.1), friction=0.6, rotational_friction=0.3)  # fmt: skip
     system = mp.System(topology)
     system.add_force(forces.UniformField([*balls.beads, *bodies.beads], (0.1, 0.0, -0.3)))
     system.add_force(forces.RodElasticity(rod, shear=(20.0, 20.0), extension=20.0, bending=(5.0, 5.0), twist=5.0))
@@ -277,26 +273,20 @@ def test_repr_and_what_a_system_tells():
     with pytest.raises(mp.ParameterError, match=r"the system has RotnePrager.* already"):
         system.add_hydrodynamics(RotnePrager(ETA, balls))
     run(system, 1)
-    with pytest.raises(mp.MedyanError, match="in use by a Context"):
-        system.remove_hydrodynamics()
-    with pytest.raises(mp.ParameterError, match="cannot be assigned"):
-        water.viscosity = 1.0
+    refuses(mp.MedyanError, "in use by a Context", system.remove_hydrodynamics)
+    refuses(mp.ParameterError, "cannot be assigned", setattr, water, "viscosity", 1.0)
 
 
 TOPOLOGY = mp.Topology()
 BALLS = TOPOLOGY.add_balls([[0, 0, 2.0], [5, 0, 2.0]], 1.0, mass=1.0, friction=SPHERE, name="balls")
 STILL = TOPOLOGY.add_balls([[0, 0, 2.0], [5, 0, 2.0]], 1.0, mass=1.0, friction=[1.0, 0.0], name="still")
-FIXED = TOPOLOGY.add_rigid_bodies(
-    [[0, 0, 2.0], [5, 0, 2.0]], [[1.0, 0, 0, 0]] * 2, 1.0, (1.0,) * 3, (SPHERE, SPHERE), fixed=[False, True],
-    name="fixed",
-)
+FIXED = TOPOLOGY.add_rigid_bodies([[0, 0, 2.0], [5, 0, 2.0]], [[1.0, 0, 0, 0]] * 2, 1.0, (1.0,) * 3, (SPHERE, SPHERE),
+                                  fixed=[False, True], name="fixed")  # fmt: skip
 SLIDING = TOPOLOGY.add_rigid_bodies([[0, 0, 2.0]], [[1.0, 0, 0, 0]], 1.0, (1.0,) * 3, SPHERE, name="sliding")
-LONG = TOPOLOGY.add_rigid_bodies(
-    [[0, 0, 9.0]], [[1.0, 0, 0, 0]], 1.0, (1.0,) * 3, mp.rigid.ellipsoid_friction((0.5, 0.5, 2.0), ETA), name="long"
-)
-ALONG = TOPOLOGY.add_filament(
-    [[0.0, 0, 3], [1, 0, 3]], node_mass=1.0, node_friction=1.0, node_friction_along=0.5, name="along"
-)
+LONG = TOPOLOGY.add_rigid_bodies([[0, 0, 9.0]], [[1.0, 0, 0, 0]], 1.0, (1.0,) * 3,
+                                 mp.rigid.ellipsoid_friction((0.5, 0.5, 2.0), ETA), name="long")  # fmt: skip
+ALONG = TOPOLOGY.add_filament([[0.0, 0, 3], [1, 0, 3]], node_mass=1.0, node_friction=1.0, node_friction_along=0.5,
+                              name="along")  # fmt: skip
 VESICLE = TOPOLOGY.add_membrane(mp.TriangleMesh.icosphere(5.0, 1), vertex_mass=1.0, name="vesicle")
 ELSEWHERE = mp.Topology().add_beads([[0, 0, 0]], mass=1.0, friction=1.0)
 SHEAR = [[0, 1.0, 0], [0, 0, 0], [0, 0, 0]]
@@ -333,8 +323,7 @@ FLOOR = mp.boundaries.Plane()
 )
 def test_bad_input(arguments, error, named):
     given = {"viscosity": ETA, "handles": BALLS, **arguments}
-    with pytest.raises(error, match=named):
-        RotnePrager(given.pop("viscosity"), given.pop("handles"), **given)
+    refuses(error, named, RotnePrager, given.pop("viscosity"), given.pop("handles"), **given)
 
 
 def test_flows_that_stick_to_a_wall_are_taken():
@@ -346,14 +335,10 @@ def test_flows_that_stick_to_a_wall_are_taken():
 
 def test_wrong_systems():
     system = mp.System(TOPOLOGY)
-    with pytest.raises(mp.ParameterError, match=r"is not a hydrodynamics\.RotnePrager"):
-        system.add_hydrodynamics(3)
-    with pytest.raises(mp.TopologyError, match="belongs to another topology"):
-        system.add_hydrodynamics(RotnePrager(ETA, ELSEWHERE))
-    with pytest.raises(mp.ParameterError, match="there are none"):
-        system.remove_hydrodynamics()
-    with pytest.raises(mp.TopologyError, match="does not take part"):
-        RotnePrager(ETA, BALLS).radius(LONG)
+    refuses(mp.ParameterError, r"is not a hydrodynamics\.RotnePrager", system.add_hydrodynamics, 3)
+    refuses(mp.TopologyError, "belongs to another topology", system.add_hydrodynamics, RotnePrager(ETA, ELSEWHERE))
+    refuses(mp.ParameterError, "there are none", system.remove_hydrodynamics)
+    refuses(mp.TopologyError, "does not take part", RotnePrager(ETA, BALLS).radius, LONG)
 
 
 class Reservoir(mp.jumps.Jump):
@@ -383,5 +368,4 @@ def test_who_is_born_and_dies_is_refused():
 
 def test_constrained_filaments_are_refused_by_d():
     system, _, _ = some()
-    with pytest.raises(mp.ParameterError, match="its links are constraints"):
-        mp.Context(system, mp.BrownianIntegrator(0.01, kT=1.0))
+    refuses(mp.ParameterError, "its links are constraints", mp.Context, system, mp.BrownianIntegrator(0.01, kT=1.0))

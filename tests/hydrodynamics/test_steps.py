@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -42,9 +43,7 @@ class Crowd:
         self.friction = tensors[[0, 1, 1, 0, 1]]
         self.inertia = np.array([[1.0, 2.0, 2.5]] * 3 + [[2.0, 2.0, 2.0]] * 2)
         balls = topology.add_balls(rng.uniform(0, 6, (2, 3)), 0.5, mass=[2.0, 3.0], friction=[0.8, 1.4])
-        self.bodies = topology.add_rigid_bodies(
-            rng.uniform(0, 6, (n, 3)), q, 1.5, self.inertia, self.friction
-        )
+        self.bodies = topology.add_rigid_bodies(rng.uniform(0, 6, (n, 3)), q, 1.5, self.inertia, self.friction)
         bystander = topology.add_beads(rng.uniform(0, 6, (3, 3)), mass=1.0, friction=0.5)
         beads = topology.add_beads(rng.uniform(0, 6, (4, 3)), mass=0.7, friction=1.1)
         self.bystander = bystander
@@ -275,8 +274,7 @@ def test_alone_it_is_what_it_was():
         for fluid in (False, True):
             topology = mp.Topology()
             ball = topology.add_balls([[0, 0, 0]], 1.0, mass=1.0, friction=2.0)
-            system = mp.System(topology)
-            system.add_force(forces.HarmonicTrap(ball, 1.0, (0, 0, 0.3)))
+            system = system_with(topology, forces.HarmonicTrap(ball, 1.0, (0, 0, 0.3)))
             if fluid:
                 system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, ball))
             fresh = mp.deserialize(mp.serialize(integrator))
@@ -295,9 +293,8 @@ def test_friction_says_how_large_a_body_is():
     rng = np.random.default_rng(1)
     skew = coupled(rng, 1e-8)
     tensors = np.array([sphere, long, mp.rigid.move_friction(skew, [0.5, 0.2, -0.4])])
-    bodies = topology.add_rigid_bodies(
-        np.arange(9.0).reshape(3, 3) * 10, np.tile([1.0, 0, 0, 0], (3, 1)), 1e-12, (1e-12,) * 3, tensors
-    )
+    bodies = topology.add_rigid_bodies(np.arange(9.0).reshape(3, 3) * 10, np.tile([1.0, 0, 0, 0], (3, 1)), 1e-12,
+                                       (1e-12,) * 3, tensors)  # fmt: skip
     radius = mp.hydrodynamics.RotnePrager(eta, bodies).radius(bodies)
     assert radius[0] == pytest.approx(a, rel=1e-12)
     for tensor, r in zip(tensors, radius, strict=True):
@@ -318,8 +315,7 @@ def test_a_pair_and_a_ring_sediment():
     def speeds(x, force):
         topology = mp.Topology()
         balls = topology.add_balls(x, 1.0, mass=1.0, friction=6 * np.pi * ETA)
-        system = mp.System(topology)
-        system.add_force(forces.UniformField(balls, force))
+        system = system_with(topology, forces.UniformField(balls, force))
         system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, balls))
         h = 1e-3
         context = mp.Context(system, mp.BrownianIntegrator(h, kT=1e-30, seed=1))

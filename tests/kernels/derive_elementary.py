@@ -66,8 +66,7 @@ def remez(target, weight, a, b, degree):
 def rounded_table(name, target, weight, a, b, degree):
     coefficients = [float(c) for c in remez(target, weight, a, b, degree)]
     xs = chebyshev_grid(a, b, 4 * GRID)
-    errors = weighted_errors([mp.mpf(c) for c in coefficients], xs, [target(x) for x in xs],
-                             [weight(x) for x in xs])
+    errors = weighted_errors([mp.mpf(c) for c in coefficients], xs, [target(x) for x in xs], [weight(x) for x in xs])
     worst = max(abs(e) for e in errors)
     print(f"{name}: degree {degree}, relative error of the function 2**{float(mp.log(worst, 2)):.1f}")
     for j, c in enumerate(coefficients):

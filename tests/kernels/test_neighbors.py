@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 from medyanpy._kernels.core.neighbors import near_pairs
 
 import medyanpy as mp
@@ -10,9 +11,8 @@ from medyanpy._tools.images import nearest_image
 SKIN = 0.4
 
 
-def context_of(
-    x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None, box=None
-):
+def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None,
+               box=None):  # fmt: skip
     topology = mp.Topology()
     if radius is None:
         everything = topology.add_beads(x, mass=1.0)
@@ -24,9 +24,8 @@ def context_of(
     system = mp.System(topology, box=box)
     if diameter is None and not (group_a is everything and group_b is everything):
         raise NotImplementedError
-    system.add_force(
-        mp.forces.SoftSphere(group_a, group_b, 1.0, diameter, skin=skin, exclusions=exclusions, name="pairs")
-    )
+    system.add_force(mp.forces.SoftSphere(group_a, group_b, 1.0, diameter, skin=skin, exclusions=exclusions,
+                                          name="pairs"))  # fmt: skip
     return mp.Context(system, mp.VerletIntegrator(1e-3), threads=threads)
 
 
@@ -149,8 +148,7 @@ def test_rows_in_a_box_are_those_of_brute_force(box, balls):
 
 def test_pairs_of_nobody():
     assert near_pairs(np.empty((0, 3)), 1.0).shape == (0, 2)
-    with pytest.raises(ValueError, match="row 1 is not finite"):
-        near_pairs(np.array([[0.0, 0, 0], [np.nan, 0, 0]]), 1.0)
+    refuses(ValueError, "row 1 is not finite", near_pairs, np.array([[0.0, 0, 0], [np.nan, 0, 0]]), 1.0)
 
 
 def test_lattice_with_a_skin_that_just_reaches_the_next_site():
@@ -203,8 +201,7 @@ def test_radii_that_differ_between_groups():
     x = rng.uniform(0.0, 8.0, (300, 3))
     large = topology.add_balls(x[:20], radius=rng.uniform(1.5, 2.0, 20), mass=1.0)
     small = topology.add_balls(x[20:], radius=rng.uniform(0.1, 0.3, 280), mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.SoftSphere(large, small, 1.0, skin=SKIN, name="pairs"))
+    system = system_with(topology, mp.forces.SoftSphere(large, small, 1.0, skin=SKIN, name="pairs"))
     rows = neighbors_of(mp.Context(system, mp.VerletIntegrator(1e-3))).rows()
     radius = np.concatenate([large.radius, small.radius])
     assert rows == brute(x, np.arange(20), np.arange(20, 300), radius[:, None] + radius[None] + SKIN)
@@ -288,9 +285,8 @@ def test_a_position_that_is_no_number_is_reported_with_its_bead(bad, built):
     mesh = mp.TriangleMesh.icosphere(3.0, 1)
     first = topology.add_beads(rng.uniform(0.0, 4.0, (600, 3)), mass=1.0)
     topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.SoftSphere(first, first, 1.0, 1.0, name="pairs"))
-    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=2)
+    context = mp.Context(system_with(topology, mp.forces.SoftSphere(first, first, 1.0, 1.0, name="pairs")),
+                         mp.VerletIntegrator(1e-3), threads=2)  # fmt: skip
     if built:
         context.get_state(forces=True)
     # No public call lets such a number in; a run that blows up does.

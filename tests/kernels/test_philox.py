@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy._kernels.core import numerics
 
@@ -189,16 +190,13 @@ def test_purposes_keep_their_numbers():
     ("purpose", -1), ("purpose", 256), ("draw", -1), ("draw", 256),
 ])
 def test_fields_out_of_range_are_refused(field, value):
-    with pytest.raises(ValueError, match=field):
-        draw(np.arange(3), **{field: value})
+    refuses(ValueError, field, draw, np.arange(3), **{field: value})
 
 
 def test_arrays_of_other_shapes_are_refused():
     ids = np.arange(3, dtype=np.int64)
-    with pytest.raises(ValueError, match="same length"):
-        numerics.normals(np.empty((2, 3)), ids, 1, 1, 1, 1, 255)
-    with pytest.raises(ValueError, match=r"\(n, 3\)"):
-        numerics.normals(np.empty((3, 2)), ids, 1, 1, 1, 1, 255)
+    refuses(ValueError, "same length", numerics.normals, np.empty((2, 3)), ids, 1, 1, 1, 1, 255)
+    refuses(ValueError, r"\(n, 3\)", numerics.normals, np.empty((3, 2)), ids, 1, 1, 1, 1, 255)
     with pytest.raises(ValueError, match="4 words"):
         numerics.philox(np.zeros((2, 3), np.uint32), np.zeros(2, np.uint32), np.zeros((2, 4), np.uint32))
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builders import refuses
 from medyanpy._kernels.core.accumulate import Accumulator
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.sites import SiteTable
@@ -31,13 +32,11 @@ def random_bodies(rng):
 def rotation(q):
     """Of a unit quaternion, scalar first: body to space, written as a matrix."""
     w, x, y, z = q
-    return np.array(
-        [
-            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
-        ]
-    )
+    return np.array([
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ])  # fmt: skip
 
 
 def turned(q, phi):
@@ -82,36 +81,15 @@ def evaluate(x, q, threads=1, copies=1):
     order = np.argsort(owner, kind="stable")
     rows, counts = np.unique(owner, return_counts=True)
     terms = np.tile(np.arange(6), 2)[order]
-    operation = bonds.Bonds(
-        "springs",
-        0,
-        rows.astype(I),
-        np.append(0, np.cumsum(counts)).astype(I),
-        PAIRS[:, ::-1].T.ravel()[order].astype(I),
-        terms.astype(I),
-        np.column_stack([K, LENGTH]),
-        table,
-    )
-    program = Program(
-        x=x.copy(),
-        v=np.zeros((N, 3)),
-        mass=np.ones(N),
-        inverse_mass=np.ones(N),
-        bead=np.arange(N, dtype=I),
-        n_vertices=0,
-        faces=np.empty((0, 3), I),
-        opposite=np.empty((0, 3), I),
-        triangle=np.empty(0, I),
-        barycentric=np.empty((0, 2)),
-        membranes_move=False,
-        seed=0,
-        threads=threads,
-        first_oriented=FIRST,
-        orientation=q.copy(),
-    )
-    force_sum = ForceSum(
-        [operation] * copies, np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)), Accumulator(0, threads)
-    )
+    operation = bonds.Bonds("springs", 0, rows.astype(I), np.append(0, np.cumsum(counts)).astype(I),
+                            PAIRS[:, ::-1].T.ravel()[order].astype(I), terms.astype(I), np.column_stack([K, LENGTH]),
+                            table)  # fmt: skip
+    program = Program(x=x.copy(), v=np.zeros((N, 3)), mass=np.ones(N), inverse_mass=np.ones(N),
+                      bead=np.arange(N, dtype=I), n_vertices=0, faces=np.empty((0, 3), I), opposite=np.empty((0, 3), I),
+                      triangle=np.empty(0, I), barycentric=np.empty((0, 2)), membranes_move=False, seed=0,
+                      threads=threads, first_oriented=FIRST, orientation=q.copy())  # fmt: skip
+    force_sum = ForceSum([operation] * copies, np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)),
+                         Accumulator(0, threads))  # fmt: skip
     force_sum.refresh(program, True)
     return table, operation, force_sum.f_array, force_sum.drive_arrays[0]
 
@@ -185,36 +163,14 @@ def test_arms_of_users_reach_the_table(rng):
 
 def run_gather(table, x, q):
     """Positions of a table; by a bond that joins nothing of weight."""
-    operation = bonds.Bonds(
-        "nothing",
-        0,
-        np.array([0, 1], I),
-        np.array([0, 1, 2], I),
-        np.array([1, 0], I),
-        np.zeros(2, I),
-        np.zeros((1, 2)),
-        table,
-    )
-    program = Program(
-        x=x,
-        v=np.zeros((N, 3)),
-        mass=np.ones(N),
-        inverse_mass=np.ones(N),
-        bead=np.arange(N, dtype=I),
-        n_vertices=0,
-        faces=np.empty((0, 3), I),
-        opposite=np.empty((0, 3), I),
-        triangle=np.empty(0, I),
-        barycentric=np.empty((0, 2)),
-        membranes_move=False,
-        seed=0,
-        threads=1,
-        first_oriented=FIRST,
-        orientation=q,
-    )
-    ForceSum(
-        [operation], np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)), Accumulator(0, 1)
-    ).refresh(program, False)
+    operation = bonds.Bonds("nothing", 0, np.array([0, 1], I), np.array([0, 1, 2], I), np.array([1, 0], I),
+                            np.zeros(2, I), np.zeros((1, 2)), table)  # fmt: skip
+    program = Program(x=x, v=np.zeros((N, 3)), mass=np.ones(N), inverse_mass=np.ones(N), bead=np.arange(N, dtype=I),
+                      n_vertices=0, faces=np.empty((0, 3), I), opposite=np.empty((0, 3), I), triangle=np.empty(0, I),
+                      barycentric=np.empty((0, 2)), membranes_move=False, seed=0, threads=1, first_oriented=FIRST,
+                      orientation=q)  # fmt: skip
+    ForceSum([operation], np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)),
+             Accumulator(0, 1)).refresh(program, False)  # fmt: skip
     return table.positions
 
 
@@ -289,12 +245,9 @@ def test_choosing_and_joining(scene):
     assert len(sites) == 8
     assert repr(sites) == "Sites(8: 3 beads, 2 weighted, 3 anchors)"
     chosen = sites[[7, 3, 5, 0, 3]]
-    assert content(chosen) == [
-        [0, 0, 2, 3, 3, 5],
-        [2, 3, 1, 2, 3],
-        [2.0, -1.0, 1.0, 2.0, -1.0],
-        [[3.0, 0, 0], [1.0, 0, 0]],
-    ]
+    assert content(
+        chosen
+    ) == [[0, 0, 2, 3, 3, 5], [2, 3, 1, 2, 3], [2.0, -1.0, 1.0, 2.0, -1.0], [[3.0, 0, 0], [1.0, 0, 0]]]  # fmt: skip
     assert content(sites[-1]) == [[0, 0], [], [], [[3.0, 0, 0]]]
     assert content(sites[4:6]) == content(mp.Sites.beads([0, 1]))
     assert content(sites[np.arange(8) == 2]) == content(mp.Sites.weighted([[0, 4]], [[0.5, 0.5]]))
@@ -337,40 +290,32 @@ def test_sites_cannot_be_changed():
     assert sites.bead_numbers.tolist() == [3, 4]
     with pytest.raises(AttributeError):
         sites.weights = None
-    with pytest.raises(mp.ParameterError, match=r"make them by Sites\.beads"):
-        mp.Sites()
+    refuses(mp.ParameterError, r"make them by Sites\.beads", mp.Sites)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda: mp.Sites.beads([0, -2]), mp.TopologyError, r"Sites.beads: beads\[1\] = -2 but must be >= 0"),
-        (lambda: mp.Sites.beads([0.5]), mp.TopologyError, "must hold integers"),
-        (lambda: mp.Sites.beads([0, [1]]), mp.TopologyError, r"Sites.beads: beads must have shape \(\) or \(n,\): "),
-        (lambda: mp.Sites.beads("beads"), mp.TopologyError, "Sites.beads: beads must be .*: text, not numbers"),
-        (lambda: mp.Sites.weighted([0, 1], [0.5, 0.5]), mp.TopologyError, r"must have shape \(n, n\), not \(2,\)"),
-        (lambda: mp.Sites.weighted(np.zeros((2, 0), int), np.zeros((2, 0))), mp.TopologyError, "at least 1 bead"),
-        (lambda: mp.Sites.weighted([[0, 1], [3, -1]], np.ones((2, 2)) / 2), mp.TopologyError, r"beads\[1, 1\] = -1"),
-        (lambda: mp.Sites.weighted([[0, 1], [3, 3]], np.ones((2, 2)) / 2), mp.TopologyError, r"\[1\] names bead 3 twi"),
-        (lambda: mp.Sites.weighted([[0, 1]], [[1.0]]), mp.ParameterError, r"weights must have shape \(1, 2\)"),
-        (lambda: mp.Sites.weighted([[0, 1]], [[np.nan, 1.0]]), mp.ParameterError, r"weights\[0, 0\] = nan"),
-        (
-            lambda: mp.Sites.weighted([[0, 1], [2, 5]], [[0.5, 0.5], [0.5, 0.5 + 4e-12]]),
-            mp.ParameterError,
-            "weights of site 1 sum to 1.000000000004 but must sum to 1: a site moves with its beads",
-        ),
-        (lambda: mp.Sites.anchors([[0.0, np.inf, 0.0]]), mp.ParameterError, r"positions\[0, 1\] = inf"),
-        (lambda: mp.Sites.anchors([0.0, 1.0, 2.0]), mp.ParameterError, r"must have shape \(n, 3\)"),
-        (lambda: mp.Sites.concatenate([mp.Sites.beads([0]), 3]), mp.TopologyError, "3 is not Sites"),
-        (lambda: mp.Sites.from_arrays([0, 2], [1], [1.0], []), mp.TopologyError, "start must ascend from 0 to .* 1"),
-        (lambda: mp.Sites.from_arrays([0, 2], [1, 1], [0.5, 0.5], []), mp.TopologyError, "site 0 names bead 1 twice"),
-        (lambda: mp.Sites.from_arrays([0, 0, 1], [1], [0.5], [[0, 0, 0]]), mp.ParameterError, "of site 1 sum to 0.5"),
-        (lambda: mp.Sites.from_arrays([0, 0, 1], [1], [1.0], []), mp.ParameterError, r"must have shape \(1, 3\)"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "text"), [
+    (lambda: mp.Sites.beads([0, -2]), mp.TopologyError, r"Sites.beads: beads\[1\] = -2 but must be >= 0"),
+    (lambda: mp.Sites.beads([0.5]), mp.TopologyError, "must hold integers"),
+    (lambda: mp.Sites.beads([0, [1]]), mp.TopologyError, r"Sites.beads: beads must have shape \(\) or \(n,\): "),
+    (lambda: mp.Sites.beads("beads"), mp.TopologyError, "Sites.beads: beads must be .*: text, not numbers"),
+    (lambda: mp.Sites.weighted([0, 1], [0.5, 0.5]), mp.TopologyError, r"must have shape \(n, n\), not \(2,\)"),
+    (lambda: mp.Sites.weighted(np.zeros((2, 0), int), np.zeros((2, 0))), mp.TopologyError, "at least 1 bead"),
+    (lambda: mp.Sites.weighted([[0, 1], [3, -1]], np.ones((2, 2)) / 2), mp.TopologyError, r"beads\[1, 1\] = -1"),
+    (lambda: mp.Sites.weighted([[0, 1], [3, 3]], np.ones((2, 2)) / 2), mp.TopologyError, r"\[1\] names bead 3 twi"),
+    (lambda: mp.Sites.weighted([[0, 1]], [[1.0]]), mp.ParameterError, r"weights must have shape \(1, 2\)"),
+    (lambda: mp.Sites.weighted([[0, 1]], [[np.nan, 1.0]]), mp.ParameterError, r"weights\[0, 0\] = nan"),
+    (lambda: mp.Sites.weighted([[0, 1], [2, 5]], [[0.5, 0.5], [0.5, 0.5 + 4e-12]]), mp.ParameterError,
+     "weights of site 1 sum to 1.000000000004 but must sum to 1: a site moves with its beads"),
+    (lambda: mp.Sites.anchors([[0.0, np.inf, 0.0]]), mp.ParameterError, r"positions\[0, 1\] = inf"),
+    (lambda: mp.Sites.anchors([0.0, 1.0, 2.0]), mp.ParameterError, r"must have shape \(n, 3\)"),
+    (lambda: mp.Sites.concatenate([mp.Sites.beads([0]), 3]), mp.TopologyError, "3 is not Sites"),
+    (lambda: mp.Sites.from_arrays([0, 2], [1], [1.0], []), mp.TopologyError, "start must ascend from 0 to .* 1"),
+    (lambda: mp.Sites.from_arrays([0, 2], [1, 1], [0.5, 0.5], []), mp.TopologyError, "site 0 names bead 1 twice"),
+    (lambda: mp.Sites.from_arrays([0, 0, 1], [1], [0.5], [[0, 0, 0]]), mp.ParameterError, "of site 1 sum to 0.5"),
+    (lambda: mp.Sites.from_arrays([0, 0, 1], [1], [1.0], []), mp.ParameterError, r"must have shape \(1, 3\)"),
+])  # fmt: skip
 def test_what_is_refused(make, error, text):
-    with pytest.raises(error, match=text):
-        make()
+    refuses(error, text, make)
 
 
 def test_rounding_of_weights_is_no_error():
@@ -384,8 +329,7 @@ def test_handles_of_two_topologies_do_not_mix(scene):
     _, beads, _ = scene
     other = mp.Topology().add_beads([[0.0, 0, 0]], mass=1.0)
     for make in (lambda: mp.Sites.beads([beads, other]), lambda: mp.Sites.beads(beads) + mp.Sites.beads(other)):
-        with pytest.raises(mp.TopologyError, match="belong to different topologies"):
-            make()
+        refuses(mp.TopologyError, "belong to different topologies", make)
 
 
 def test_weights_that_miss_their_sum_push_nothing_away():

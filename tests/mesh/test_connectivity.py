@@ -25,9 +25,7 @@ def untidy(mesh, seed, drop=0.0):
                 gone.append(f)
         faces = np.delete(faces, gone, axis=0)
     turns = rng.integers(0, 3, len(faces))
-    faces = np.array([np.roll(face, k) for face, k in zip(faces, turns, strict=True)])[
-        rng.permutation(len(faces))
-    ]
+    faces = np.array([np.roll(face, k) for face, k in zip(faces, turns, strict=True)])[rng.permutation(len(faces))]
     number = rng.permutation(len(mesh.vertices))
     x = np.empty_like(mesh.vertices)
     x[number] = mesh.vertices
@@ -46,9 +44,7 @@ MESHES = {
 
 def two_bodies():
     a, b = TriangleMesh.icosphere(1.0, 1), TriangleMesh.torus(3.0, 1.0, 8, 5)
-    return TriangleMesh(
-        np.concatenate([a.vertices, b.vertices]), np.concatenate([a.faces, b.faces + len(a.vertices)])
-    )
+    return TriangleMesh(np.concatenate([a.vertices, b.vertices]), np.concatenate([a.faces, b.faces + len(a.vertices)]))
 
 
 def slow_tables(faces):
@@ -95,9 +91,8 @@ def test_tables_equal_the_slow_ones(name):
     np.testing.assert_array_equal(mesh.opposite_corners, opposite)
     np.testing.assert_array_equal(mesh.neighbors, np.where(opposite < 0, -1, opposite // 3))
     np.testing.assert_array_equal(mesh.edges, list(edges))
-    np.testing.assert_array_equal(
-        mesh.edge_faces, [sorted(fs) if len(fs) == 2 else [fs[0], -1] for fs in edges.values()]
-    )
+    np.testing.assert_array_equal(mesh.edge_faces,
+                                  [sorted(fs) if len(fs) == 2 else [fs[0], -1] for fs in edges.values()])  # fmt: skip
     assert [loop.tolist() for loop in mesh.borders] == loops
     np.testing.assert_array_equal(mesh.component_of_face, component)
     assert [part.tolist() for part in mesh.components] == [

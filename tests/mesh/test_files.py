@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.errors import MeshError, ParameterError
 from medyanpy.mesh import TriangleMesh, ply
@@ -39,8 +40,7 @@ def test_stl_round_trip_keeps_the_surface_in_single_precision(mesh, tmp_path):
 
 def test_stl_that_would_fuse_vertices_is_refused(tmp_path):
     mesh = TriangleMesh.icosphere(1e-3, 2).translated([1e5, 0, 0])
-    with pytest.raises(MeshError, match=r"vertices lie on the spot of others .* save the mesh as \.ply"):
-        mesh.save(tmp_path / "far.stl")
+    refuses(MeshError, r"vertices lie on the spot of others .* save the mesh as \.ply", mesh.save, tmp_path / "far.stl")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -49,8 +49,7 @@ def test_an_existing_file_is_kept_unless_asked(tmp_path, suffix):
     path = tmp_path / f"mesh{suffix}"
     path.write_text("precious")
     sphere = TriangleMesh.icosphere(1.0, 1)
-    with pytest.raises(ParameterError, match="exists; pass overwrite=True"):
-        sphere.save(path)
+    refuses(ParameterError, "exists; pass overwrite=True", sphere.save, path)
     assert path.read_text() == "precious"
     sphere.save(path, overwrite=True)
     assert len(TriangleMesh.from_file(path).faces) == 80
@@ -152,8 +151,7 @@ def test_binary_ply_with_polygons_of_different_sizes(order):
     assert corners.tolist() == [corner for polygon in polygons for corner in polygon]
     assert lengths.tolist() == [len(polygon) for polygon in polygons]
     for cut in (1, 10, len(body) - 3):
-        with pytest.raises(ValueError, match="it ends within its element"):
-            ply.read_ply(header.encode() + body[:-cut])
+        refuses(ValueError, "it ends within its element", ply.read_ply, header.encode() + body[:-cut])
 
 
 def test_ascii_stl_welds_exactly_equal_corners_only(tmp_path):
@@ -172,18 +170,14 @@ def test_ascii_stl_welds_exactly_equal_corners_only(tmp_path):
 @pytest.mark.parametrize("name", ["mesh.vtk", "mesh", "mesh.gltf"])
 def test_other_endings_are_not_read(tmp_path, name):
     (tmp_path / name).write_text("something")
-    with pytest.raises(
-        MeshError, match=rf"{name}: .* not read, only PLY \(.ply\), OBJ \(.obj\), OFF \(.off\), STL"
-    ):
+    with pytest.raises(MeshError, match=rf"{name}: .* not read, only PLY \(.ply\), OBJ \(.obj\), OFF \(.off\), STL"):
         TriangleMesh.from_file(tmp_path / name)
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
-    with pytest.raises(MeshError, match=r"none\.off: cannot be opened \(No such file"):
-        TriangleMesh.from_file(tmp_path / "none.off")
+    refuses(MeshError, r"none\.off: cannot be opened \(No such file", TriangleMesh.from_file, tmp_path / "none.off")
     (tmp_path / "folder.ply").mkdir()
-    with pytest.raises(MeshError, match=r"folder\.ply: cannot be opened"):
-        TriangleMesh.from_file(tmp_path / "folder.ply")
+    refuses(MeshError, r"folder\.ply: cannot be opened", TriangleMesh.from_file, tmp_path / "folder.ply")
 
 
 @pytest.mark.parametrize(
@@ -264,5 +258,4 @@ def test_text_among_numbers_is_an_error_and_not_the_end_of_the_file(tmp_path, na
     (tmp_path / name).write_text(texts[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(MeshError, match="cannot be read as"):
-            TriangleMesh.from_file(tmp_path / name)
+        refuses(MeshError, "cannot be read as", TriangleMesh.from_file, tmp_path / name)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.errors import MeshQualityWarning, ParameterError
@@ -60,8 +61,7 @@ def test_nothing_is_found_where_normals_are_meant():
     # Open ones have no side that is out; a tube through the sides of a box has none either.
     assert mp.TriangleMesh.cylinder(5.0, 20.0).flipped().inside_out == []
     assert mp.TriangleMesh.cylinder(5.0, 20.0, periodic=True).flipped().inside_out == []
-    with pytest.raises(ParameterError, match="parts = 2 but must be an integer from 0 to 1"):
-        OUTWARD[1].flipped([2])
+    refuses(ParameterError, "parts = 2 but must be an integer from 0 to 1", OUTWARD[1].flipped, [2])
 
 
 def test_a_part_in_a_box_that_its_sides_have_cut():

@@ -67,10 +67,7 @@ def test_scale_turns_units_of_the_file_into_nm(shared_data):
     np.testing.assert_array_equal(scaled.vertices, 1000.0 * plain.vertices)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["freedts_vesicle.q", "freedts_flat_pbc_700inclusions.tsi", "freedts_G1_neck_pbc.tsi"],
-)
+@pytest.mark.parametrize("name", ["freedts_vesicle.q", "freedts_flat_pbc_700inclusions.tsi", "freedts_G1_neck_pbc.tsi"])
 def test_periodic_freedts_files_are_refused_with_the_way_out(shared_data, name):
     with pytest.raises(MeshError, match=r"FreeDTS files .* periodic box. Convert .* \(\.off\)"):
         TriangleMesh.from_file(shared_data / "meshes/biology" / name)
@@ -78,16 +75,13 @@ def test_periodic_freedts_files_are_refused_with_the_way_out(shared_data, name):
 
 # file: defects as (kind, count)
 BAD = {
-    "biology/pap_plasma_membrane_em_nonmanifold.stl": [
-        ("edge with more than two faces", 7),
-        ("bow-tie vertex", 4),
-    ],
+    "biology/pap_plasma_membrane_em_nonmanifold.stl": [("edge with more than two faces", 7), ("bow-tie vertex", 4)],
     "bad/fan3.obj": [("edge with more than two faces", 1)],
     "bad/hourglass_ico.obj": [("bow-tie vertex", 1)],
     "bad/moebius.obj": [("not orientable", 1)],
     "bad/joined_tetrahedra.obj": [("duplicate face", 1), ("edge with more than two faces", 3)],
     "bad/multibody_bad_orientation.stl": [("inconsistent orientation", 12)],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -157,7 +151,5 @@ def test_mended_bodies_both_face_outward(shared_data):
 def test_mending_the_em_mesh_moves_no_triangle(shared_data):
     path = shared_data / "meshes/biology/pap_plasma_membrane_em_nonmanifold.stl"
     mesh, _ = TriangleMesh.from_file(path, repair=True)
-    corners = np.frombuffer(
-        path.read_bytes()[84:], np.dtype([("n", "<f4", 3), ("x", "<f4", (3, 3)), ("a", "<u2")])
-    )
+    corners = np.frombuffer(path.read_bytes()[84:], np.dtype([("n", "<f4", 3), ("x", "<f4", (3, 3)), ("a", "<u2")]))
     np.testing.assert_array_equal(mesh.vertices[mesh.faces], corners["x"].astype(np.float64))

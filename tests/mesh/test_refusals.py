@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 from medyanpy.errors import MeshError
 from medyanpy.mesh import DefectPlace, TriangleMesh
@@ -15,23 +16,20 @@ def refused(vertices, faces):
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("vertices", "faces", "message"),
-    [
-        ([[0, 0], [1, 0], [0, 1]], [[0, 1, 2]], r"vertices have shape \(3, 2\) but must have shape \(V, 3\)"),
-        (np.zeros(9), [[0, 1, 2]], r"vertices have shape \(9,\)"),
-        ([["a", 0, 0]], [[0, 1, 2]], "vertices must be an array of numbers"),
-        ([[0, 0, 0], [1, 0]], [[0, 1, 2]], "vertices must be an array of numbers"),
-        (None, [[0, 1, 2]], r"vertices have shape \(\)"),
-        (np.eye(3), [[0, 1, 2, 0]], r"faces have shape \(1, 4\) but must be triangles, shape \(F, 3\)"),
-        (np.eye(3), [0, 1, 2], r"faces have shape \(3,\)"),
-        (np.eye(3), [[0, 1, 2], [0, 1]], "faces have different numbers of vertices"),
-        (np.eye(3), [[0.0, 1.0, 2.0]], "faces have type float64 but must be integers"),
-        (np.eye(3), [[True, False, True]], "faces have type bool but must be integers"),
-        (np.eye(3), [], "there are no faces"),
-        (np.eye(3), np.empty((0, 3), int), "there are no faces"),
-    ],
-)
+@pytest.mark.parametrize(("vertices", "faces", "message"), [
+    ([[0, 0], [1, 0], [0, 1]], [[0, 1, 2]], r"vertices have shape \(3, 2\) but must have shape \(V, 3\)"),
+    (np.zeros(9), [[0, 1, 2]], r"vertices have shape \(9,\)"),
+    ([["a", 0, 0]], [[0, 1, 2]], "vertices must be an array of numbers"),
+    ([[0, 0, 0], [1, 0]], [[0, 1, 2]], "vertices must be an array of numbers"),
+    (None, [[0, 1, 2]], r"vertices have shape \(\)"),
+    (np.eye(3), [[0, 1, 2, 0]], r"faces have shape \(1, 4\) but must be triangles, shape \(F, 3\)"),
+    (np.eye(3), [0, 1, 2], r"faces have shape \(3,\)"),
+    (np.eye(3), [[0, 1, 2], [0, 1]], "faces have different numbers of vertices"),
+    (np.eye(3), [[0.0, 1.0, 2.0]], "faces have type float64 but must be integers"),
+    (np.eye(3), [[True, False, True]], "faces have type bool but must be integers"),
+    (np.eye(3), [], "there are no faces"),
+    (np.eye(3), np.empty((0, 3), int), "there are no faces"),
+])  # fmt: skip
 def test_wrong_shapes_and_types(vertices, faces, message):
     with pytest.raises(MeshError, match=message) as caught:
         TriangleMesh(vertices, faces)
@@ -144,12 +142,10 @@ def test_one_reversed_face():
 
 def moebius(n, start=0):
     u = 2 * np.pi * np.arange(n) / n
-    rim = np.array(
-        [
-            [np.cos(u), np.sin(u), 0 * u],
-            [0.3 * np.cos(u / 2) * np.cos(u), 0.3 * np.cos(u / 2) * np.sin(u), 0.3 * np.sin(u / 2)],
-        ]
-    )
+    rim = np.array([
+        [np.cos(u), np.sin(u), 0 * u],
+        [0.3 * np.cos(u / 2) * np.cos(u), 0.3 * np.cos(u / 2) * np.sin(u), 0.3 * np.sin(u / 2)],
+    ])  # fmt: skip
     x = np.concatenate([(rim[0] + rim[1]).T, (rim[0] - rim[1]).T])
     faces = []
     for i in range(n):
@@ -180,14 +176,9 @@ def test_all_kinds_of_defects_are_reported_at_once():
     reversed_face[0] = reversed_face[0, ::-1]
     faces = np.concatenate([reversed_face, band, [[1, 1, 2]], SPHERE.faces[[7]]])
     error = refused(np.concatenate([SPHERE.vertices, x + 30, [[9.0, 9, 9]]]), faces)
-    assert [d.kind for d in error.defects] == [
-        "repeated vertex in a face",
-        "duplicate face",
-        "unused vertex",
-        "edge with more than two faces",
-        "inconsistent orientation",
-        "not orientable",
-    ]
+    assert [d.kind for d in error.defects] == ["repeated vertex in a face", "duplicate face", "unused vertex",
+                                               "edge with more than two faces", "inconsistent orientation",
+                                               "not orientable"]  # fmt: skip
     # Face numbers are those of the user's list, though faces without area were set aside for these checks.
     assert error.defects[3].places[0].faces[-1] == len(faces) - 1
     assert str(error).startswith("TriangleMesh: these 106 faces on 67 vertices cannot carry a surface:")
@@ -210,5 +201,4 @@ def test_only_the_first_places_are_named_but_all_are_counted():
 
 
 def test_a_mesh_error_is_a_value_error():
-    with pytest.raises(ValueError, match="there are no faces"):
-        TriangleMesh(np.eye(3), [])
+    refuses(ValueError, "there are no faces", TriangleMesh, np.eye(3), [])

@@ -119,14 +119,11 @@ def growth(rings, length, form="vertex", gaussian=0.0, time=0.5, friction=10.0):
     bump -= area @ bump / np.pi
     around = 6 * rings * np.linalg.norm(flat.vertices[-1] - flat.vertices[-2])
     tension, modulus = -length * around / (2.0 * np.pi), 500.0
-    context, dt = let_go(
-        flat.with_vertices(flat.vertices + 1e-3 * bump[:, None] * [0.0, 0.0, 1.0]),
-        bending(form=form),
-        lambda m: F.BorderTension(m, length),
-        lambda m: F.MembraneArea(m, modulus, np.pi / (1.0 + tension / modulus)),
-        *([lambda m: F.MembraneGaussianCurvature(m, gaussian)] if gaussian else []),
-        friction=friction,
-    )
+    context, dt = let_go(flat.with_vertices(flat.vertices + 1e-3 * bump[:, None] * [0.0, 0.0, 1.0]), bending(form=form),
+                         lambda m: F.BorderTension(m, length),
+                         lambda m: F.MembraneArea(m, modulus, np.pi / (1.0 + tension / modulus)),
+                         *([lambda m: F.MembraneGaussianCurvature(m, gaussian)] if gaussian else []),
+                         friction=friction)  # fmt: skip
     steps = round(time / dt)
     context.step(steps)
     z = context.get_state(positions=True).positions[:, 2]
@@ -215,12 +212,8 @@ class Caps:
         # Vertices on the border do not bend: those inside have the modulus of all.
         border = share_of_vertices(self.flat)[self.flat.border_vertices].sum() / np.pi
         line = []
-        self.context, _ = let_go(
-            self.flat,
-            bending(1.0 / (1.0 - border), form),
-            lambda m: line.append(F.BorderTension(m, 1.0)) or line[0],
-            friction=1.0,
-        )
+        self.context, _ = let_go(self.flat, bending(1.0 / (1.0 - border), form),
+                                 lambda m: line.append(F.BorderTension(m, 1.0)) or line[0], friction=1.0)  # fmt: skip
         self.line = line[0]
 
     def at(self, x):
@@ -332,15 +325,11 @@ class Run:
 
     def __init__(self, mesh, length, tension, form="vertex", share=0.4):
         self.mesh, self.length = mesh, length
-        self.context, self.dt = let_go(
-            mesh,
-            bending(form=form),
-            lambda m: F.BorderTension(m, length, name="line"),
-            lambda m: F.MembraneArea(m, 300.0, np.pi / (1.0 + tension / 300.0)),
-            lambda m: F.MembraneArea(m, 1.0, mesh.face_areas, per_triangle=True, name="triangles"),
-            friction=10.0,
-            share=share,
-        )
+        self.context, self.dt = let_go(mesh, bending(form=form), lambda m: F.BorderTension(m, length, name="line"),
+                                       lambda m: F.MembraneArea(m, 300.0, np.pi / (1.0 + tension / 300.0)),
+                                       lambda m: F.MembraneArea(m, 1.0, mesh.face_areas, per_triangle=True,
+                                                                name="triangles"), friction=10.0,
+                                       share=share)  # fmt: skip
 
     @classmethod
     def of_width(cls, width, length, n=6, **options):
@@ -578,12 +567,10 @@ class Sphere:
         ball = mp.surfaces.Sphere(1.0 - 2.0 * reach)
         self.strength = strength
         self.context, self.dt = let_go(
-            self.mesh,
-            bending(form=form),
+            self.mesh, bending(form=form),
             lambda m: F.MembraneAdhesion(m, ball, strength, reach, 2.0 * reach, name="adhesion"),
-            lambda m: F.MembraneArea(m, local, self.mesh.face_areas, per_triangle=True),
-            friction=friction,
-        )
+            lambda m: F.MembraneArea(m, local, self.mesh.face_areas, per_triangle=True), friction=friction
+        )  # fmt: skip
 
     @property
     def contact(self):

@@ -16,6 +16,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, statistical_inefficiency
@@ -98,12 +99,10 @@ class FrozenMesh:
         topology = mp.Topology()
         membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
         triangles, weights = canonical_places(mesh, n)
-        self.points = topology.add_intriangle_points(
-            membrane, triangles=triangles, barycentric=weights, mass=1.0, friction=friction
-        )
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(self.points, -FIELD))
-        self.context = mp.Context(system, integrator, threads=1)
+        self.points = topology.add_intriangle_points(membrane, triangles=triangles, barycentric=weights, mass=1.0,
+                                                     friction=friction)  # fmt: skip
+        self.context = mp.Context(system_with(topology, mp.forces.UniformField(self.points, -FIELD)),
+                                  integrator, threads=1)  # fmt: skip
         self.context.set_velocities_to_temperature(kT=1.0, seed=52)
 
     def look(self):
@@ -184,12 +183,10 @@ def test_energy_errors_of_canonical_meshes_with_points_obey_the_same_identities(
 
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=vertex_mass)
-    points = topology.add_intriangle_points(
-        membrane, triangles=triangles.ravel(), barycentric=rng.dirichlet([1, 1, 1], copies * n), mass=1.0
-    )
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(membrane, stiffness, homes))
-    system.add_force(mp.forces.UniformField(points, -field * FIELD))
+    points = topology.add_intriangle_points(membrane, triangles=triangles.ravel(),
+                                            barycentric=rng.dirichlet([1, 1, 1], copies * n), mass=1.0)  # fmt: skip
+    system = system_with(topology, mp.forces.HarmonicTrap(membrane, stiffness, homes),
+                         mp.forces.UniformField(points, -field * FIELD))  # fmt: skip
     context = mp.Context(system, mp.VerletIntegrator(timestep), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=54)
 
@@ -273,9 +270,8 @@ def unit_icosphere(subdivisions):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("vertices", "friction"), [(6, 0.2), (6, 0.5), (6, 1.0), (6, 5.0), (12, 1.0), (42, 1.0), (162, 1.0)]
-)
+@pytest.mark.parametrize(("vertices", "friction"),
+                         [(6, 0.2), (6, 0.5), (6, 1.0), (6, 5.0), (12, 1.0), (42, 1.0), (162, 1.0)])  # fmt: skip
 def test_bias_and_temperature_on_four_meshes(vertices, friction):
     """The table of docs/theory/geodesic.md: the thermostat takes up what edges put in, so the temperature is too high
     by the heat over twice the friction (to leading order: asserted to a tenth, at the smaller timestep), and <U> by

@@ -6,6 +6,7 @@ words and timesteps. False alarms: 1e-6 for each check.
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools import quaternions
@@ -29,12 +30,9 @@ def vesicle(word, timestep, **thermal):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 2), vertex_mass=4.0, vertex_friction=2.0)
     points = topology.add_intriangle_points(membrane, 300, mass=1.0, friction=1.0, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 20.0))
-    system.add_force(mp.forces.MembraneArea(membrane, 20.0))
-    system.add_force(mp.forces.MembraneVolume(membrane, 2.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
-    system.add_force(mp.forces.SoftSphere(points, points, stiffness=10.0, diameter=1.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 20.0), mp.forces.MembraneArea(membrane, 20.0),
+                         mp.forces.MembraneVolume(membrane, 2.0), mp.forces.MembraneEdgeSprings(membrane, 20.0),
+                         mp.forces.SoftSphere(points, points, stiffness=10.0, diameter=1.0))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, timestep, seed=7, **thermal), threads=1)
     simulation.minimize_energy(tolerance=0.1)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=8)
@@ -304,11 +302,8 @@ def actin_in_a_vesicle():
 
     def errors(state):
         off, slant = broken_links(actin, state)
-        found = {
-            "error of lengths": off,
-            "velocity along links": slant / thermal,
-            "error of weights": outside_of_triangles(state),
-        }
+        found = {"error of lengths": off, "velocity along links": slant / thermal,
+                 "error of weights": outside_of_triangles(state)}  # fmt: skip
         # It takes as long as 200 steps.
         if state.step % 10_000 == 0:
             cell = mesh.with_vertices(state.positions[vesicle.beads])
@@ -318,13 +313,9 @@ def actin_in_a_vesicle():
     return (
         at_temperature(system, integrator, start),
         errors,
-        {
-            "error of lengths": vesicle_demo.LENGTH_TOLERANCE,
-            "velocity along links": 1e-12,
-            "error of weights": ROUND_OFF,
-            "nodes outside": 0,
-        },
-    )
+        {"error of lengths": vesicle_demo.LENGTH_TOLERANCE, "velocity along links": 1e-12,
+         "error of weights": ROUND_OFF, "nodes outside": 0},
+    )  # fmt: skip
 
 
 def bodies_in_a_trap():
@@ -449,13 +440,9 @@ def rod_let_go(curvature, bound):
     return (
         context,
         conserved(context, "momentum", "angular momentum", handles=[rod]),
-        {
-            "energy error": bound,
-            "change of momentum": WALK,
-            "change of angular momentum": WALK,
-            "error of quaternions": 5e-16,
-        },
-    )
+        {"energy error": bound, "change of momentum": WALK, "change of angular momentum": WALK,
+         "error of quaternions": 5e-16},
+    )  # fmt: skip
 
 
 def circle():
@@ -498,11 +485,9 @@ def free_bodies():
     )
 
 
-@pytest.mark.parametrize(
-    ("build", "energy_sees"),
-    [(circle, None), (helix, 5e-4), (billiards, 2.5e-5), (free_bodies, None)],
-    ids=["rod, circle", "rod, helix", "surface", "bodies"],
-)
+@pytest.mark.parametrize(("build", "energy_sees"),
+                         [(circle, None), (helix, 5e-4), (billiards, 2.5e-5), (free_bodies, None)],
+                         ids=["rod, circle", "rod, helix", "surface", "bodies"])  # fmt: skip
 def test_a_demo_without_thermostat_keeps_energy_and_momenta(build, energy_sees):
     """The energy error is bounded, and has no trend where a run comes to equilibrium: of that of the helix, 7e-3 at
     the most, a fourteenth would be found, of that of the beads on the surface, 8e-3 at the most, a three-hundredth."""
@@ -533,10 +518,9 @@ def spiky():
 
 
 @pytest.mark.parametrize(
-    "mesh",
-    [bumpy(mp.TriangleMesh.icosphere(10.0, 2)), bumpy(mp.TriangleMesh.torus(10.0, 4.0, 14, 8)), spiky()],
-    ids=["bumpy sphere", "bumpy torus", "three triangles round a vertex"],
-)
+    "mesh", [bumpy(mp.TriangleMesh.icosphere(10.0, 2)), bumpy(mp.TriangleMesh.torus(10.0, 4.0, 14, 8)), spiky()],
+    ids=["bumpy sphere", "bumpy torus", "three triangles round a vertex"]
+)  # fmt: skip
 def test_a_billion_steps_of_points_lose_none(mesh):
     """10⁴ points without forces on a mesh that is held, 10⁵ steps of a third of an edge: each keeps its speed and its
     plane, its weights are those of a place in its triangle, and all remain uniform over the area."""
@@ -571,9 +555,8 @@ def test_a_billion_steps_of_points_lose_none(mesh):
     # Lines that cross edges of the total length L, of points spread over the area A: 2L|v|/πA a time.
     crossings = 2.0 * mesh.edge_lengths.sum() * speed / (np.pi * mesh.area) * steps * timestep
     energy = (speed**2 * ((1.0 + error) ** 2 - 1.0)).sum() / (speed**2).sum()
-    p = check_chi_square(
-        "points per area", hits, np.bincount(group, mesh.face_areas) / mesh.area * hits.sum(), sees=0.025
-    )
+    p = check_chi_square("points per area", hits, np.bincount(group, mesh.face_areas) / mesh.area * hits.sum(),
+                         sees=0.025)  # fmt: skip
     print(
         f"{n * steps:.3g} steps of points, {crossings.sum():.3g} crossings; speed: largest error "
         f"{np.abs(error).max():.2e}, mean {error.mean():+.2e} ± {error.std() / np.sqrt(n):.1e}; kinetic energy "

@@ -9,6 +9,7 @@ what it would see.
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, check_same_distribution, check_same_mean
@@ -82,15 +83,10 @@ def run_ours(mesh, copies, points_per_copy, timestep, steps, bond=None, recoil_m
     membrane = topology.add_membrane(many, vertex_mass=2.0, vertex_friction=2.0)
     n_faces, n_vertices = len(mesh.faces), len(mesh.vertices)
     triangles = (np.arange(copies)[:, None] * n_faces + np.arange(points_per_copy) % n_faces).ravel()
-    points = topology.add_intriangle_points(
-        membrane,
-        triangles=triangles,
-        barycentric=np.full((len(triangles), 3), 1 / 3),
-        mass=recoil_mass,
-        friction=1.0,
-    )
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH))
+    points = topology.add_intriangle_points(membrane, triangles=triangles,
+                                            barycentric=np.full((len(triangles), 3), 1 / 3), mass=recoil_mass,
+                                            friction=1.0)  # fmt: skip
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH))
     if bond is not None:
         # The first point of each copy to its first vertex.
         pairs = np.column_stack([points.beads[::points_per_copy], membrane.beads[:: len(mesh.vertices)]])
@@ -202,9 +198,8 @@ def test_ideal_points_weigh_a_closed_mesh_with_its_area_to_the_power_n(n):
 def run_without_points(mesh, copies):
     topology = mp.Topology()
     membrane = topology.add_membrane(copies_of(mesh, copies), vertex_mass=2.0, vertex_friction=2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH))
-    context = mp.Context(system, mp.BAGOGABIntegrator(0.1, kT=KT, seed=33), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH)),
+                         mp.BAGOGABIntegrator(0.1, kT=KT, seed=33), threads=1)  # fmt: skip
     context.step(300)
     return context.get_state(positions=True).positions[membrane.beads].reshape(copies, -1, 3)
 
@@ -223,12 +218,10 @@ def test_pressure_of_ideal_points_stretches_a_moving_mesh():
     topology = mp.Topology()
     membrane = topology.add_membrane(copies_of(mesh, copies), vertex_mass=2.0, vertex_friction=2.0)
     triangles = (np.arange(copies)[:, None] * 8 + np.arange(n) % 8).ravel()
-    topology.add_intriangle_points(
-        membrane, triangles=triangles, barycentric=np.full((copies * n, 3), 1 / 3), mass=1.0, friction=1.0
-    )
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH))
-    context = mp.Context(system, mp.BAGOGABIntegrator(0.1, kT=KT, seed=34), threads=1)
+    topology.add_intriangle_points(membrane, triangles=triangles, barycentric=np.full((copies * n, 3), 1 / 3), mass=1.0,
+                                   friction=1.0)  # fmt: skip
+    context = mp.Context(system_with(topology, mp.forces.MembraneEdgeSprings(membrane, STIFFNESS, LENGTH)),
+                         mp.BAGOGABIntegrator(0.1, kT=KT, seed=34), threads=1)  # fmt: skip
     context.set_velocities_to_temperature(kT=KT, seed=35)
     context.step(200)
     edges, virial = edges_of(mesh), np.zeros(copies)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, check_variance, thermal
@@ -25,9 +26,8 @@ def test_velocities_decay_along_and_across_as_they_should(direction):
     nodes, t, _ = straight(50, direction)
     mass = np.linspace(1.0, 2.0, 50)
     along, across = np.linspace(0.1, 3.0, 50), np.linspace(2.0, 0.5, 50)
-    context, filament = context_of(
-        nodes, 1e-300, node_mass=mass, node_friction=(along, across), constrained=False, word="BAOAB"
-    )
+    context, filament = context_of(nodes, 1e-300, node_mass=mass, node_friction=(along, across), constrained=False,
+                                   word="BAOAB")  # fmt: skip
     # All nodes move alike, so the tangent stays as it is.
     v = np.array([0.3, -0.2, 1.0])
     context.set_velocities(np.tile(v, (51, 1)))
@@ -43,9 +43,8 @@ def test_noise_has_the_variance_that_belongs_to_each_friction():
     """One O from rest, 20 000 nodes: 1 - exp(-2 g h / m) of kT/m along and across; an error of 10 percent is seen."""
     n, h, m = 20_000, 0.3, 1.5
     nodes, t, _ = straight(n, (1.0, 2.0, -0.5))
-    context, filament = context_of(
-        nodes, 2.0, h, node_mass=m, node_friction=(0.4, 2.5), constrained=False, word="BAOAB", threads=2
-    )
+    context, filament = context_of(nodes, 2.0, h, node_mass=m, node_friction=(0.4, 2.5), constrained=False,
+                                   word="BAOAB", threads=2)  # fmt: skip
     context.step(1)
     v = context.get_state(velocities=True).velocities[filament.beads]
     # The tangent is read after half a flight, which from rest is none.
@@ -62,9 +61,7 @@ def test_noise_has_the_variance_that_belongs_to_each_friction():
 def test_equal_frictions_are_one_friction():
     """The tensor is then a number; bits differ by the rounding of adding nothing along the tangent."""
     nodes = np.cumsum(np.random.default_rng(1).normal(size=(40, 3)), axis=0)
-    both = [
-        context_of(nodes, 1.0, 0.01, node_mass=1.0, node_friction=friction) for friction in (0.8, (0.8, 0.8))
-    ]
+    both = [context_of(nodes, 1.0, 0.01, node_mass=1.0, node_friction=friction) for friction in (0.8, (0.8, 0.8))]
     for context, _ in both:
         context.step(20)
     a, b = (c.get_state(positions=True, velocities=True) for c, _ in both)
@@ -101,8 +98,7 @@ def test_the_two_ways_of_saying_it_and_what_is_refused():
     for handle in (a, b):
         assert handle.friction.tolist() == [1.0, 2.0, 3.0]
         assert handle.friction_along.tolist() == [0.5, 0.5, 0.5]
-    with pytest.raises(mp.ParameterError, match="not both"):
-        topology.add_filament(nodes, 1.0, (0.5, 1.0), node_friction_along=0.5)
+    refuses(mp.ParameterError, "not both", topology.add_filament, nodes, 1.0, (0.5, 1.0), node_friction_along=0.5)
     with pytest.raises(mp.ParameterError, match=r"add_filament: node_friction along the filament = -1\.0 but must"):
         topology.add_filament(nodes, 1.0, (-1.0, 1.0))
     again = mp.deserialize(mp.serialize(topology))

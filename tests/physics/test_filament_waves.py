@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy import integrate, linalg
 
 import medyanpy as mp
@@ -45,8 +46,7 @@ def measured_frequency(n, mode, word="BAGAB"):
     nodes = np.outer(x, frame[0]) + np.outer(y, frame[1])
     topology = mp.Topology()
     rod = topology.add_filament(nodes, node_mass=mass, link_lengths=length)
-    system = mp.System(topology)
-    system.add_force(FilamentBending(rod, BENDING_MODULUS))
+    system = system_with(topology, FilamentBending(rod, BENDING_MODULUS))
     h = 0.5 / frequencies[-1]
     context = mp.Context(system, mp.SplittingIntegrator(word, h))
     every = max(1, int(2.0 * np.pi / frequencies[mode] / h / 20))
@@ -101,8 +101,7 @@ def tetramers(k, n=2500, fixman=True):
     topology = mp.Topology()
     mass = np.tile(NODE_MASS, n)
     chains = topology.add_filaments(list(nodes), node_mass=mass, node_friction=1.5 * mass, constrained=k is None)
-    system = mp.System(topology)
-    system.add_force(FilamentBending(chains, STIFFNESS))
+    system = system_with(topology, FilamentBending(chains, STIFFNESS))
     if k is not None:
         system.add_force(FilamentStretching(chains, k))
         h, wait = 0.5 / np.sqrt(2.0 * k), 1.0

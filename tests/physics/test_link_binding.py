@@ -1,7 +1,7 @@
 """Links that bind and let go: equilibrium of sets of links, waiting times, heat, and a network that links itself.
 
 False alarms: 1e-6 for each statistical check (see medyanpy.testing); what each would see stands with it. Rates against
-the master equation in time are in tests/test_jump_contract.py, bits and files in tests/test_jumps.py. kT = 1.
+the master equation in time are in tests/jumps/test_jump_contract.py, bits and files in tests/jumps/test_jumps.py. kT = 1.
 """
 
 import itertools
@@ -175,9 +175,8 @@ def test_separation_and_filaments_only_take_sets_away(separation, same_filament)
     topology = mp.Topology()
     filaments = topology.add_filaments(nodes, node_mass=1e14, node_friction=1.0, constrained=False)
     sites = filaments.sites_along(np.repeat(np.arange(2 * copies), 3), np.tile(along, 2 * copies))
-    system = system_of(
-        topology, (sites,), off_rate=1.0, on_rate=0.8, separation=separation, same_filament=same_filament
-    )
+    system = system_of(topology, (sites,), off_rate=1.0, on_rate=0.8, separation=separation,
+                       same_filament=same_filament)  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 15.0, kT=1.0, seed=3), threads=2)
     context.step(1)
     pairs = np.sort(context.get_state(positions=True).jumps["jump 0"]["links"], axis=1)
@@ -225,10 +224,8 @@ def test_links_between_two_rods_are_dense_where_their_energy_is_low():
 def test_waiting_times_of_a_pair_are_exponential(timestep):
     """However time is cut into letters. Mean, mean square and mean of exp(-kt), which sees the short ones."""
     on, off, r, share = 2.0, 1.0, 1.9, 0.3
-    system = system_of(
-        somebody(), (mp.Sites.anchors([[0.0, 0, 0]]), mp.Sites.anchors([[r, 0, 0]])), off_rate=off, on_rate=on,
-        load_sharing=share,
-    )  # fmt: skip
+    system = system_of(somebody(), (mp.Sites.anchors([[0.0, 0, 0]]), mp.Sites.anchors([[r, 0, 0]])), off_rate=off,
+                       on_rate=on, load_sharing=share)  # fmt: skip
     u = energy([0.0, 0, 0], [r, 0, 0])
     k = {"unbind": off * math.exp(share * u), "bind": on * math.exp(-(1.0 - share) * u)}
     context = mp.Context(system, mp.BrownianIntegrator(timestep, kT=1.0, seed=5), threads=1)
@@ -254,10 +251,8 @@ def heat_of_events(events, rates=None, seed=1):
     middles = np.zeros((n, 3))
     middles[:, 2] = 1000.0 * np.arange(n)
     beads = topology.add_beads(middles, mass=1.0, friction=0.5, name="beads")
-    system = system_of(
-        topology, (mp.Sites.beads(beads), mp.Sites.anchors(middles + [1.2, 0.0, 0.0])), off_rate=0.4, on_rate=0.8,
-        rates=rates,
-    )  # fmt: skip
+    system = system_of(topology, (mp.Sites.beads(beads), mp.Sites.anchors(middles + [1.2, 0.0, 0.0])), off_rate=0.4,
+                       on_rate=0.8, rates=rates)  # fmt: skip
     system.add_force(mp.forces.Links(mp.Sites.beads(beads), mp.Sites.anchors(middles), stiffness=1.0, name="wells"))
     simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.1, kT=1.0, seed=seed), threads=2)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed + 1)
@@ -337,9 +332,7 @@ def links_of_a_network(steps, seed=1):
     topology = mp.Topology()
     filaments = topology.add_filaments(list(nodes), node_mass=1.0, node_friction=0.25)
     which, link = np.repeat(np.arange(n), 3), np.tile(np.arange(3), n)
-    system = system_of(
-        topology, (filaments.sites(which, link, 0.5),), off_rate=1.0, on_rate=ratio, separation=10.0
-    )
+    system = system_of(topology, (filaments.sites(which, link, 0.5),), off_rate=1.0, on_rate=ratio, separation=10.0)
     ends = filaments.sites(np.arange(n), np.ones(n, int), 0.5)
     system.add_force(mp.forces.Links(ends, mp.Sites.anchors(np.zeros((n, 3))), stiffness=stiffness, name="well"))
     system.add_force(mp.forces.FilamentBending(filaments, 10.0))

@@ -7,6 +7,7 @@ samples (`time_series`).
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, statistical_inefficiency
@@ -37,20 +38,16 @@ def oscillator(word, timestep, looks, kick=None):
     """x² of one bead in a well of frequency 1."""
     topology = mp.Topology()
     bead = topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=0.7)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
     x, context = run(system, word, timestep, looks, 2, lambda state: state.positions[0], kick=kick)
     return (x**2).mean(axis=1), context.get_state()
 
 
-@pytest.mark.parametrize(
-    ("word", "timestep", "plain", "plainly"),
-    [
-        ("M(BAB) O", 1.0, "OBABO", 1.0 / (1.0 - 0.25)),
-        ("M(BAB) O", 1.5, "OBABO", 1.0 / (1.0 - 1.5**2 / 4.0)),
-        ("O M(ABA) O", 1.0, "OABAO", 1.0 - 0.25),
-    ],
-)
+@pytest.mark.parametrize(("word", "timestep", "plain", "plainly"), [
+    ("M(BAB) O", 1.0, "OBABO", 1.0 / (1.0 - 0.25)),
+    ("M(BAB) O", 1.5, "OBABO", 1.0 / (1.0 - 1.5**2 / 4.0)),
+    ("O M(ABA) O", 1.0, "OABAO", 1.0 - 0.25),
+])  # fmt: skip
 def test_wells_have_the_right_width_at_any_timestep(word, timestep, plain, plainly):
     """<x²> = kT/k at ωh = 1 and 1.5, where OBABO has 1/(1 - (ωh)²/4) of it, 1.33 and 2.29, and
     OABAO 1 - (ωh)²/4. Sees 10 %."""
@@ -82,9 +79,8 @@ OCTAHEDRON = mp.TriangleMesh(
 def areas(x):
     """(m,) of octahedra with vertices (m, 6, 3)."""
     corners = x[:, OCTAHEDRON.faces]
-    return 0.5 * np.linalg.norm(
-        np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]), axis=2
-    ).sum(axis=1)
+    return 0.5 * np.linalg.norm(np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]),
+                                axis=2).sum(axis=1)  # fmt: skip
 
 
 def octahedron_in_traps(stiffness, n):
@@ -92,8 +88,7 @@ def octahedron_in_traps(stiffness, n):
     topology = mp.Topology()
     membrane = topology.add_membrane(OCTAHEDRON, vertex_mass=1.0, vertex_friction=0.5)
     topology.add_intriangle_points(membrane, n, mass=1.0, friction=0.5, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(membrane, stiffness, OCTAHEDRON.vertices))
+    system = system_with(topology, mp.forces.HarmonicTrap(membrane, stiffness, OCTAHEDRON.vertices))
     return system, membrane
 
 
@@ -116,9 +111,7 @@ def test_points_on_a_moving_octahedron_weigh_it_with_its_area(looks, sees):
     with pytest.raises(mp.SimulationError, match=r"it has run away|degenerate|crosses edges without end"):
         run(system, "BAGOGAB", timestep, 1, 20_000, lambda state: 0)
     system, membrane = octahedron_in_traps(stiffness, n)
-    x, context = run(
-        system, "M(BAGAB) O", timestep, looks, 4, lambda state: state.positions[membrane.beads]
-    )
+    x, context = run(system, "M(BAGAB) O", timestep, looks, 4, lambda state: state.positions[membrane.beads])
     a = areas(x)
     assert exact - weighed.mean() > 0.5
     acceptance = context.get_state().acceptance

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import orients
+from builders import orients, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -47,10 +47,8 @@ def rings(topology, rng):
 
 
 def twistable(topology, rng):
-    handle = topology.add_filaments(
-        chains_of(rng, 2, 5), rng.uniform(0.5, 2.0, 10), directors="parallel", director_mass=rng.uniform(0.5, 2.0, 8),
-        tolerance=1e-14,
-    )  # fmt: skip
+    handle = topology.add_filaments(chains_of(rng, 2, 5), rng.uniform(0.5, 2.0, 10), directors="parallel",
+                                    director_mass=rng.uniform(0.5, 2.0, 8), tolerance=1e-14)  # fmt: skip
     return mp.Sites.beads(handle.beads[[1, 6]]), [
         forces.FilamentBending(handle, 2.0, name="bending of twistable ones"),
         forces.FilamentTwisting(handle, 2.0, 0.3),
@@ -80,9 +78,8 @@ def surface_points(topology, rng):
 def points(topology, rng, fixed=False):
     """Slow ones in the middle of large triangles, where they stay: crossings are not smooth."""
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 0), vertex_mass=4.0, fixed=fixed)
-    handle = topology.add_intriangle_points(
-        membrane, triangles=[0, 3, 7, 12, 19], barycentric=np.full((5, 3), 1 / 3), mass=rng.uniform(2.0, 4.0, 5)
-    )
+    handle = topology.add_intriangle_points(membrane, triangles=[0, 3, 7, 12, 19], barycentric=np.full((5, 3), 1 / 3),
+                                            mass=rng.uniform(2.0, 4.0, 5))  # fmt: skip
     return mp.Sites.beads(handle), [] if fixed else [forces.MembraneEdgeSprings(membrane, 4.0, 10.0)]
 
 
@@ -120,17 +117,14 @@ def scene(makers, word, timestep, order=4, kT=0.3):
     topology = mp.Topology()
     sites, own = zip(*(make(topology, rng) for make in makers), strict=True)
     every = mp.Sites.concatenate(list(sites))
-    system = mp.System(topology)
-    for force in itertools.chain(*own):
-        system.add_force(force)
+    system = system_with(topology, *itertools.chain(*own))
     anchors = mp.Sites.anchors(rng.normal(0.0, 3.0, (len(every), 3)))
     system.add_force(forces.Links(every, anchors, 0.4, 2.0, name="to space"))
     if len(makers) > 1:
         step = [0] + list(np.cumsum([len(s) for s in sites]))
         ends = [every[int(a)] for a in step[:-1]]
-        system.add_force(forces.Links(
-            mp.Sites.concatenate(ends), mp.Sites.concatenate(ends[1:] + ends[:1]), 0.3, 3.0, name="among them",
-        ))  # fmt: skip
+        system.add_force(forces.Links(mp.Sites.concatenate(ends), mp.Sites.concatenate(ends[1:] + ends[:1]), 0.3, 3.0,
+                                      name="among them"))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator(word, timestep, order=order), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=5)
     return context
@@ -290,9 +284,8 @@ def points_in_a_field(timestep, order):
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, 2000, mass=1.0, seed=3)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(points, [0.0, 0.0, -2.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("BAGAB", timestep, order=order), threads=1)
+    context = mp.Context(system_with(topology, forces.UniformField(points, [0.0, 0.0, -2.0])),
+                         mp.SplittingIntegrator("BAGAB", timestep, order=order), threads=1)  # fmt: skip
 
     def energies():
         state = look(context)
@@ -301,14 +294,11 @@ def points_in_a_field(timestep, order):
     return context, energies
 
 
-@pytest.mark.parametrize(
-    ("make", "options", "slope", "gain"),
-    [
-        (pairs_in_traps, {"soft": False}, (3.9, 4.1), (50.0, 1e4)),
-        (pairs_in_traps, {"soft": True}, (1.0, 3.0), (0.0, 0.3)),
-        (points_in_a_field, {}, (0.85, 1.15), (0.0, 0.4)),
-    ],
-)
+@pytest.mark.parametrize(("make", "options", "slope", "gain"), [
+    (pairs_in_traps, {"soft": False}, (3.9, 4.1), (50.0, 1e4)),
+    (pairs_in_traps, {"soft": True}, (1.0, 3.0), (0.0, 0.3)),
+    (points_in_a_field, {}, (0.85, 1.15), (0.0, 0.4)),
+])  # fmt: skip
 def test_what_order_four_gains(make, options, slope, gain):
     """At timesteps of 0.06 and 0.03, against order 2 at a third of that, which costs the same: errors per pair or point
     in traps, with soft contacts, and at edges; the figures are those of docs/kicks.md."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -20,11 +21,10 @@ def patch(nx, ny, per_step, seed, kappa=KAPPA, tension=None, word="JBAOABJ"):
     mesh = mp.TriangleMesh.flat_sheet(nx, ny, np.sqrt(2.0 * AREA / np.sqrt(3.0)), periodic=True)
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="patch")
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(membrane, kappa))
-    system.add_force(mp.forces.MembraneTether(membrane, 80.0, 1.0, **TETHER))
-    system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0))
-    system.add_force(mp.forces.MembraneArea(membrane, 200.0, area=AREA * nx * ny))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, kappa),
+                         mp.forces.MembraneTether(membrane, 80.0, 1.0, **TETHER),
+                         mp.forces.MembraneFoldRepulsion(membrane, 20.0),
+                         mp.forces.MembraneArea(membrane, 200.0, area=AREA * nx * ny), box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.EdgeFlips(membrane, per_step / TIMESTEP))
     if tension is not None:
         system.add_jump(mp.jumps.BoxArea(tension=tension, rate=0.1 / TIMESTEP, step=0.015))
@@ -121,11 +121,10 @@ def vesicle(per_step, seed):
     mesh = mesh.with_vertices(mesh.vertices * np.sqrt(area / mesh.area))
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="vesicle")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, VESICLE_KAPPA))
-    system.add_force(mp.forces.MembraneTether(membrane, 80.0, 1.0, **TETHER))
-    system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0))
-    system.add_force(mp.forces.MembraneArea(membrane, 200.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, VESICLE_KAPPA),
+                         mp.forces.MembraneTether(membrane, 80.0, 1.0, **TETHER),
+                         mp.forces.MembraneFoldRepulsion(membrane, 20.0),
+                         mp.forces.MembraneArea(membrane, 200.0))  # fmt: skip
     sphere = np.sqrt(area / (4.0 * np.pi)) ** 3 * 4.0 * np.pi / 3.0
     system.add_force(mp.forces.MembraneVolume(membrane, 50.0, volume=1.015 * sphere))
     system.add_jump(mp.jumps.EdgeFlips(membrane, per_step / TIMESTEP))

@@ -350,15 +350,12 @@ def test_theory_of_the_sphere():
     np.testing.assert_allclose(cosines_on_a_sphere(30, 0.1, 2.0, 1.0), cosines_on_a_sphere(30, 0.1, 2.0, 1.0, size=32))
 
 
-@pytest.mark.parametrize(
-    ("word", "R", "friction", "h", "n"),
-    [
-        ("BAOAB", 0.5, 40.0, 0.05, 24),
-        ("BAOAB", 0.5, 40.0, 0.05, 60),
-        ("BAGOGAB", 1.0, 1.5, 0.1, 12),
-        ("BAOAB", 1.0, 0.3, 0.1, 20),
-    ],
-)
+@pytest.mark.parametrize(("word", "R", "friction", "h", "n"), [
+    ("BAOAB", 0.5, 40.0, 0.05, 24),
+    ("BAOAB", 0.5, 40.0, 0.05, 60),
+    ("BAGOGAB", 1.0, 1.5, 0.1, 12),
+    ("BAOAB", 1.0, 0.3, 0.1, 20),
+])  # fmt: skip
 def test_diffusion_on_a_sphere(word, R, friction, h, n):
     """From twenty times more friction than the rate of meeting curvature (the law exp(-2Dt/R²)) to almost free flight,
     where the mean is negative.
@@ -626,19 +623,11 @@ def great_circles(x, v):
 
 MESHES = {
     "icospheres": (S.Sphere(1.0), lambda k: mp.TriangleMesh.icosphere(1.0, 2 + k), 2.0, great_circles),
-    "rows on a torus": (
-        S.Torus(3.0, 1.0),
-        lambda k: mp.TriangleMesh.torus(3.0, 1.0, 30 * 2**k, 12 * 2**k),
-        6.0,
-        lambda x, v: geodesics_of_a_torus(x, v, 3.0, 1.0, 6.0),
-    ),
-    "marching cubes": (
-        S.Torus(3.0, 1.0),
-        lambda k: S.Torus(3.0, 1.0).mesh(16 * 2**k),
-        6.0,
-        lambda x, v: geodesics_of_a_torus(x, v, 3.0, 1.0, 6.0),
-    ),
-}
+    "rows on a torus": (S.Torus(3.0, 1.0), lambda k: mp.TriangleMesh.torus(3.0, 1.0, 30 * 2**k, 12 * 2**k), 6.0,
+                        lambda x, v: geodesics_of_a_torus(x, v, 3.0, 1.0, 6.0)),
+    "marching cubes": (S.Torus(3.0, 1.0), lambda k: S.Torus(3.0, 1.0).mesh(16 * 2**k), 6.0,
+                       lambda x, v: geodesics_of_a_torus(x, v, 3.0, 1.0, 6.0)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MESHES)

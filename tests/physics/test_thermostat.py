@@ -20,9 +20,8 @@ def harmonic_wells(n, timestep, word="BAOAB", kT=2.0, k=3.0, mass=1.5, friction=
     walls = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 0), vertex_mass=1.0, fixed=True)
     system = mp.System(topology)
     anchor = walls.beads[0]
-    system.add_force(
-        mp.forces.HarmonicBonds(np.column_stack([beads.beads, np.full(n, anchor)]), stiffness=k, length=0.0)
-    )
+    system.add_force(mp.forces.HarmonicBonds(np.column_stack([beads.beads, np.full(n, anchor)]), stiffness=k,
+                                             length=0.0))  # fmt: skip
     context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=seed), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=seed)
     return context, beads, walls.mesh.vertices[0]
@@ -108,9 +107,8 @@ def test_diffusion_on_a_flat_mesh(friction):
     n = 8_000
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        membrane, triangles=np.full(n, face), barycentric=np.full((n, 3), 1 / 3), mass=mass, friction=friction
-    )
+    points = topology.add_intriangle_points(membrane, triangles=np.full(n, face), barycentric=np.full((n, 3), 1 / 3),
+                                            mass=mass, friction=friction)  # fmt: skip
     context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(dt, kT=kT, seed=11), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=12)
     start = context.get_state(positions=True).positions[points.beads]
@@ -132,9 +130,8 @@ def test_diffusion_on_a_flat_mesh(friction):
     # And that closed form has the slope 2 D t with D = (kT/γ) x coth x.
     lags = c1 ** np.arange(4001)
     msd = kT / mass * (dt**2 * (4000 + 2 * ((4000 - np.arange(1, 4000)) @ lags[1:4000])))
-    assert msd / (2 * 4000 * dt) == pytest.approx(
-        kT / friction * x / np.tanh(x), rel=2e-3 + 4 * mass / friction / (4000 * dt)
-    )
+    assert msd / (2 * 4000 * dt) == pytest.approx(kT / friction * x / np.tanh(x),
+                                                  rel=2e-3 + 4 * mass / friction / (4000 * dt))  # fmt: skip
 
 
 def test_diffusion_on_a_sphere():
@@ -147,9 +144,8 @@ def test_diffusion_on_a_sphere():
     n = 5_000
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        membrane, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1 / 3), mass=mass, friction=friction
-    )
+    points = topology.add_intriangle_points(membrane, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1 / 3),
+                                            mass=mass, friction=friction)  # fmt: skip
     context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(dt, kT=kT, seed=21), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=22)
     start = context.get_state(positions=True).positions[points.beads[0]]
@@ -167,9 +163,8 @@ def test_diffusion_on_a_sphere():
 def test_the_seed_makes_the_noise():
     runs = []
     for seed in (1, 1, 2):
-        context, points = points_on_fixed(
-            mp.TriangleMesh.icosphere(10.0, 1), 50, timestep=0.1, kT=1.0, mass=1.0, friction=1.0, seed=seed
-        )
+        context, points = points_on_fixed(mp.TriangleMesh.icosphere(10.0, 1), 50, timestep=0.1, kT=1.0, mass=1.0,
+                                          friction=1.0, seed=seed)  # fmt: skip
         context.step(10)
         runs.append(context.get_state(positions=True, velocities=True).velocities)
     assert (runs[0] == runs[1]).all()
@@ -241,9 +236,8 @@ def test_temperature_of_points_and_vertices_of_moving_meshes():
     octahedron = 2.1 * np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
     faces = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
     number = np.arange(copies)[:, None, None]
-    mesh = mp.TriangleMesh(
-        (octahedron + 100.0 * number * [1, 0, 0]).reshape(-1, 3), (faces + 6 * number).reshape(-1, 3)
-    )
+    mesh = mp.TriangleMesh((octahedron + 100.0 * number * [1, 0, 0]).reshape(-1, 3),
+                           (faces + 6 * number).reshape(-1, 3))  # fmt: skip
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=2.0, vertex_friction=2.0)
     points = topology.add_intriangle_points(membrane, 4 * copies, mass=1.0, friction=1.0, seed=60)

@@ -8,6 +8,7 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -27,10 +28,8 @@ def flat_sheet(side):
     return mp.TriangleMesh.flat_sheet(side, side, 1.0, periodic=True)
 
 
-def sheet(
-    side, n_points, start=None, frozen=False, mass=1.0, vertex_mass=1.0, vertex_friction=1.0, hold=400.0, step=STEP,
-    seed=1,
-):  # fmt: skip
+def sheet(side, n_points, start=None, frozen=False, mass=1.0, vertex_mass=1.0, vertex_friction=1.0, hold=400.0,
+          step=STEP, seed=1):  # fmt: skip
     """A sheet of side² vertices and a tension, its vertices held in x and y (by springs of this stiffness) and free in
     z, with points of this mass. Or one that does not move, of the shape `start`."""
     flat = flat_sheet(side)
@@ -267,10 +266,8 @@ def equation_of_state(eta, looks=12_000):
     areas = pressures(eta, looks, virial.value)[:, 1]
     expected = mp.analysis.average(N_DISCS * compressibility_factor(eta * area / areas) / areas)
     box = formula * virial.value / expected.value
-    out = np.array(
-        [eta, virial.value * area / N_DISCS, virial.error * area / N_DISCS, box, box * expected.error / expected.value,
-         formula]
-    )  # fmt: skip
+    out = np.array([eta, virial.value * area / N_DISCS, virial.error * area / N_DISCS, box,
+                    box * expected.error / expected.value, formula])  # fmt: skip
     print(f"eta {eta:g}: Z by the virial {out[1]:.4f} +- {out[2]:.4f}, by the box {out[3]:.4f} +- {out[4]:.4f}, "
           f"formula {out[5]:.4f}", flush=True)  # fmt: skip
     return out
@@ -299,11 +296,10 @@ def fluid(mesh, tension=None, seed=1):
     folds out; at a frame tension the box follows it."""
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="membrane")
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(membrane, KAPPA))
-    system.add_force(mp.forces.MembraneTension(membrane, COEFFICIENT))
-    system.add_force(mp.forces.MembraneTether(membrane, 80.0, 1.0))
-    system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, KAPPA),
+                         mp.forces.MembraneTension(membrane, COEFFICIENT),
+                         mp.forces.MembraneTether(membrane, 80.0, 1.0), mp.forces.MembraneFoldRepulsion(membrane, 20.0),
+                         box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.EdgeFlips(membrane, 0.03 / TIMESTEP))
     if tension is not None:
         system.add_jump(mp.jumps.BoxArea(tension=tension, rate=0.2 / TIMESTEP, step=0.03))
@@ -422,9 +418,8 @@ def density_on_a_torus(rounds, n_points=3000, n_around=64, n_tube=32, bands=8):
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, n_points, mass=0.5, friction=0.5, seed=2)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PointCurvature(points, modulus, c, area))
-    context = mp.Context(system, mp.BAGOGABIntegrator(0.1, kT=1.0, seed=4), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.PointCurvature(points, modulus, c, area)),
+                         mp.BAGOGABIntegrator(0.1, kT=1.0, seed=4), threads=1)  # fmt: skip
     context.set_velocities_to_temperature(kT=1.0, seed=5)
 
     def cosine(x):

@@ -31,11 +31,10 @@ def zoo(word="BAB", timestep=0.01, kT=1.0, tolerance=1e-10, fixed=False):
         else:
             nodes = [np.cumsum(rng.normal(0.0, 0.3, (n, 3)) + [1.0, 0.0, 0.0], axis=0) for n in counts]
         links = sum(counts) - (0 if closed else len(counts))
-        handle = topology.add_filaments(
-            nodes, rng.uniform(0.5, 2.0, sum(counts)), 0.7, closed=closed, directors="parallel",
-            director_mass=rng.uniform(0.3, 2.0, links), director_friction=0.5, tolerance=tolerance,
-            fixed_nodes=[0] if fixed else (),
-        )  # fmt: skip
+        handle = topology.add_filaments(nodes, rng.uniform(0.5, 2.0, sum(counts)), 0.7, closed=closed,
+                                        directors="parallel", director_mass=rng.uniform(0.3, 2.0, links),
+                                        director_friction=0.5, tolerance=tolerance,
+                                        fixed_nodes=[0] if fixed else ())  # fmt: skip
         what = "rings" if closed else "chains"
         forces += [
             mp.forces.FilamentBending(handle, 4.0, name=f"bending of {what}"),
@@ -155,10 +154,7 @@ def twisted_ring(n, bending, twist_modulus, total):
     """A flat ring of n links of length 1 whose twist is `total` away from rest, the same at all joints."""
     topology = mp.Topology()
     ring = topology.add_filament(_polygon(n), 1.0, closed=True, directors="parallel", director_mass=1.0)
-    forces = [
-        mp.forces.FilamentBending(ring, bending),
-        mp.forces.FilamentTwisting(ring, twist_modulus, -total / n),
-    ]
+    forces = [mp.forces.FilamentBending(ring, bending), mp.forces.FilamentTwisting(ring, twist_modulus, -total / n)]
     return ring, context_of(topology, forces, timestep=0.1)
 
 
@@ -301,10 +297,9 @@ def test_two_links_with_heavy_directors(fixman):
     d = np.column_stack([cosine, np.sqrt(1.0 - cosine**2), np.zeros(n)])
     x = np.stack([np.tile([-1.0, 0.0, 0.0], (n, 1)), np.zeros((n, 3)), d], axis=1).reshape(-1, 3)
     topology = mp.Topology()
-    filaments = topology.add_filaments(
-        x, np.tile(HEAVY["mass"], n), 1.0, starts=3 * np.arange(n + 1), directors="parallel",
-        director_mass=np.tile(HEAVY["moment"], n), director_friction=4.0,
-    )  # fmt: skip
+    filaments = topology.add_filaments(x, np.tile(HEAVY["mass"], n), 1.0, starts=3 * np.arange(n + 1),
+                                       directors="parallel", director_mass=np.tile(HEAVY["moment"], n),
+                                       director_friction=4.0)  # fmt: skip
     forces = [mp.forces.FilamentTwisting(filaments, HEAVY["twist"]), mp.forces.FilamentBending(filaments, a)]
     forces += [mp.forces.FixmanPotential(filaments, kT=1.0)] if fixman else []
     context = context_of(topology, forces, "BAOAB", 0.04, kT=1.0, seed=7)
@@ -354,12 +349,11 @@ def test_temperature_counts_the_constraints_of_directors(closed):
     links = n if closed else n - 1
     x = _polygon(n) + rng.normal(0.0, 0.1, (n, 3)) if closed else np.cumsum(rng.normal(size=(n, 3)), axis=0)
     topology = mp.Topology()
-    handle = topology.add_filaments(
-        np.tile(x, (k, 1)), np.tile(rng.uniform(0.5, 2.0, n), k), np.tile(rng.choice([0.4, 20.0], n), k),
-        starts=n * np.arange(k + 1), closed=closed, fixed_nodes=n * np.arange(k), directors="parallel",
-        director_mass=np.tile(rng.uniform(0.5, 2.0, links), k),
-        director_friction=np.tile(rng.choice([0.4, 20.0], links), k),
-    )  # fmt: skip
+    handle = topology.add_filaments(np.tile(x, (k, 1)), np.tile(rng.uniform(0.5, 2.0, n), k),
+                                    np.tile(rng.choice([0.4, 20.0], n), k), starts=n * np.arange(k + 1), closed=closed,
+                                    fixed_nodes=n * np.arange(k), directors="parallel",
+                                    director_mass=np.tile(rng.uniform(0.5, 2.0, links), k),
+                                    director_friction=np.tile(rng.choice([0.4, 20.0], links), k))  # fmt: skip
     context = context_of(topology, [], "BAOAB", 0.02, kT=1.5, seed=3)
     context.step(250)
     state = context.get_state(energy=True)

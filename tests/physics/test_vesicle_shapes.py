@@ -174,9 +174,7 @@ def looked_at(simulation, membrane, kappa=20.0):
 
 def crossing(points, one, other, low, high):
     """The reduced volume at which two branches, straight between two points each, have the same energy."""
-    (a, b), (c, d) = (
-        np.polyfit(*np.transpose([points[kind, v] for v in (low, high)]), 1) for kind in (one, other)
-    )
+    (a, b), (c, d) = (np.polyfit(*np.transpose([points[kind, v] for v in (low, high)]), 1) for kind in (one, other))
     return (d - b) / (a - c)
 
 

@@ -89,9 +89,8 @@ def in_the_well(word, h, n, points, seed):
         corners = np.stack([np.where([True, True, False], corner[f], 1.0).T for f in faces])
         weights = np.einsum("fij,nj->nfi", np.linalg.inv(corners), flat)
         inside = weights.min(axis=2).argmax(axis=1)
-        handle = topology.add_intriangle_points(
-            membrane, triangles=inside, barycentric=weights[np.arange(n), inside], mass=1.0, friction=FRICTION
-        )
+        handle = topology.add_intriangle_points(membrane, triangles=inside, barycentric=weights[np.arange(n), inside],
+                                                mass=1.0, friction=FRICTION)  # fmt: skip
     else:
         handle = topology.add_beads(from_boltzmann(rng, 3 * n).reshape(n, 3), mass=1.0, friction=FRICTION)
     system = mp.System(topology)
@@ -173,10 +172,8 @@ def expectations(word, h, n, seed, symmetric, kT=0.2):
     root = rng.normal(size=(6, 6))
     topology = mp.Topology()
     start = np.array([0.8, 0.3, -0.4, 0.3])
-    bodies = topology.add_rigid_bodies(
-        np.zeros((n, 3)), np.tile(start / np.linalg.norm(start), (n, 1)), 1.5, [1.0, 1.4, 1.9],
-        0.1 * root @ root.T + 0.2 * np.eye(6),
-    )  # fmt: skip
+    bodies = topology.add_rigid_bodies(np.zeros((n, 3)), np.tile(start / np.linalg.norm(start), (n, 1)), 1.5,
+                                       [1.0, 1.4, 1.9], 0.1 * root @ root.T + 0.2 * np.eye(6))  # fmt: skip
     system = mp.System(topology)
     up = np.tile([[0.0, 0.0, 6.0], [0.0, 0.0, -6.0]], (n, 1))
     system.add_force(forces.UniformField(bodies.sites([[0.7, 0.3, 0.2], [-0.7, -0.1, 0.4]]), up))

@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -18,9 +19,8 @@ def make(threads=1, seed=1, n_points=600, timestep=1e-7, stiffness=0.01):
     topology = mp.Topology()
     vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
     topology.add_intriangle_points(vesicle, n_points, mass=4e-12, friction=4e-6, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=stiffness))
-    return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=threads)
+    return mp.Simulation(system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, stiffness=stiffness)),
+                         mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=threads)  # fmt: skip
 
 
 def content(simulation):
@@ -73,22 +73,17 @@ def test_existing_files_are_refused(tmp_path):
     (tmp_path / "c").write_text("precious")
     with pytest.raises(mp.ParameterError, match=r"c exists; give overwrite=True to replace it$"):
         mp.reporters.CheckpointReporter(tmp_path / "c", 1)
-    with pytest.raises(mp.ParameterError, match="is a folder"):
-        mp.reporters.CheckpointReporter(tmp_path, 1)
-    with pytest.raises(mp.ParameterError, match="does not exist"):
-        mp.reporters.CheckpointReporter(tmp_path / "nowhere" / "c", 1)
+    refuses(mp.ParameterError, "is a folder", mp.reporters.CheckpointReporter, tmp_path, 1)
+    refuses(mp.ParameterError, "does not exist", mp.reporters.CheckpointReporter, tmp_path / "nowhere" / "c", 1)
     assert (tmp_path / "c").read_text() == "precious"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_points": 601}, "object 'points'"),
-        ({"timestep": 2e-7}, "timestep"),
-        ({"seed": 2}, "seed"),
-        ({"stiffness": 0.02}, "force 'MembraneEdgeSprings'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"n_points": 601}, "object 'points'"),
+    ({"timestep": 2e-7}, "timestep"),
+    ({"seed": 2}, "seed"),
+    ({"stiffness": 0.02}, "force 'MembraneEdgeSprings'"),
+])  # fmt: skip
 def test_another_simulation_is_refused_and_left_as_it_was(tmp_path, options, message):
     simulation = make()
     simulation.step(3)
@@ -119,14 +114,12 @@ def test_damaged_files_are_refused(tmp_path):
     for damage in damages:
         path.write_bytes(damage)
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=r"c is damaged|c is not a checkpoint, or has lost its end"):
-                read(path)
+            refuses(mp.ParameterError, r"c is damaged|c is not a checkpoint, or has lost its end", read, path)
     assert content(simulation) == before
     path.write_bytes(whole)
     simulation.load_checkpoint(path)
     for read in (simulation.load_checkpoint, mp.Simulation.resume):
-        with pytest.raises(mp.ParameterError, match="nowhere does not exist"):
-            read(tmp_path / "nowhere")
+        refuses(mp.ParameterError, "nowhere does not exist", read, tmp_path / "nowhere")
 
 
 def forge(path, change, drop=(), replace=()):
@@ -177,8 +170,7 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
             if message is None:
                 read(path)
                 continue
-            with pytest.raises(mp.ParameterError, match=message):
-                read(path)
+            refuses(mp.ParameterError, message, read, path)
     assert content(simulation) == before
 
     def only_integrator(head):
@@ -198,23 +190,20 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
         wrong = as_file(np.array(wrong, None if 0.5 in wrong else np.int32))
         forge(path, lambda head: head, replace={"state/triangle.npy": wrong})
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=message):
-                read(path)
+            refuses(mp.ParameterError, message, read, path)
     three = as_file(np.zeros(3))
     fortran = as_file(np.zeros((2, 2), order="F"))
     for wrong in (three, three.replace(b"(3,)", b"(9,)"), three[:-1], three + b"x", b"x", fortran):
         simulation.save_checkpoint(path)
         forge(path, lambda head: head, replace={"state/x.npy": wrong})
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=r"not a checkpoint, or is damaged|c: checkpoint: x is"):
-                read(path)
+            refuses(mp.ParameterError, r"not a checkpoint, or is damaged|c: checkpoint: x is", read, path)
     assert content(simulation) == before
 
     simulation.save_checkpoint(path)
     forge(path, only_integrator)
     for read in (simulation.load_checkpoint, mp.Simulation.resume):
-        with pytest.raises(mp.ParameterError, match=r"not (the document )?of a Simulation"):
-            read(path)
+        refuses(mp.ParameterError, r"not (the document )?of a Simulation", read, path)
 
 
 def test_a_checkpoint_is_an_archive_of_numpy(tmp_path):
@@ -374,9 +363,7 @@ def test_where_things_start_and_how_the_integrator_was_made_do_not_matter(tmp_pa
         triangles, weights = [3, 70], [[0.2 + shift, 0.8 - shift, 0.0], [0.0, 0.5, 0.5]]
         topology.add_intriangle_points(vesicle, triangles=triangles, barycentric=weights, mass=1.0, friction=1.0)
         topology.add_beads([[shift, 0.0, 40.0]], mass=1.0, friction=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 1.0, 5.0))
-        return mp.Simulation(system, integrator)
+        return mp.Simulation(system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, 1.0, 5.0)), integrator)
 
     first = build(0.0, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=4))
     first.step(3)
@@ -395,9 +382,8 @@ def test_a_checkpoint_of_a_million_beads_takes_no_time(tmp_path):
 
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(1).normal(size=(1_000_000, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                               mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)  # fmt: skip
     took = []
     for _ in range(3):
         start = perf_counter()
@@ -423,8 +409,7 @@ def test_a_checkpoint_is_replaced_in_one_move(tmp_path, monkeypatch):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no space"):
-        simulation.save_checkpoint(path)
+    refuses(OSError, "no space", simulation.save_checkpoint, path)
     assert path.read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
 

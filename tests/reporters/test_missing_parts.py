@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.cli import main
@@ -70,14 +71,11 @@ def test_whole_trajectories_are_silent(run):
         assert (len(trajectory), trajectory.missing) == (2, "")
 
 
-@pytest.mark.parametrize(
-    ("gone", "frames", "text"),
-    [
-        ((3,), 4, r"run\.part0003\.h5, in which the run continues, is missing beside run\.part0002\.h5"),
-        ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run continues, is missing"),
-        ((2, 3), 2, r"run\.part0002\.h5, in which the run continues, is missing beside run\.h5"),
-    ],
-)
+@pytest.mark.parametrize(("gone", "frames", "text"), [
+    ((3,), 4, r"run\.part0003\.h5, in which the run continues, is missing beside run\.part0002\.h5"),
+    ((2,), 2, r"holds 2 frames, and not all of its run: run\.part0002\.h5, in which the run continues, is missing"),
+    ((2, 3), 2, r"run\.part0002\.h5, in which the run continues, is missing beside run\.h5"),
+])  # fmt: skip
 def test_missing_parts_are_named(run, gone, frames, text):
     for number in gone:
         hdf5.part_of(run, number).unlink()
@@ -100,8 +98,7 @@ def test_parts_of_another_run_with_the_same_numbers(run, tmp_path):
     other = written(tmp_path / "other" / "run.h5", seed=2)
     for number in (2, 3):
         shutil.copy(hdf5.part_of(other, number), hdf5.part_of(run, number))
-        with pytest.raises(mp.ParameterError, match=r"with other positions .* of different runs"):
-            mp.Trajectory(run)
+        refuses(mp.ParameterError, r"with other positions .* of different runs", mp.Trajectory, run)
         written(run.with_name("fresh.h5"))
         shutil.copy(hdf5.part_of(run.with_name("fresh.h5"), number), hdf5.part_of(run, number))
         for there in run.parent.glob("fresh*"):
@@ -217,8 +214,7 @@ def test_a_classic_file_that_is_cut_short_is_damaged(tmp_path):
     content = copy.read_bytes()
     for size in (len(content) - 100, len(content) // 2, 200, 48):
         copy.write_bytes(content[:size])
-        with pytest.raises(mp.ParameterError, match=r"copy\.h5 is .*damaged"):
-            mp.Trajectory(copy)
+        refuses(mp.ParameterError, r"copy\.h5 is .*damaged", mp.Trajectory, copy)
 
 
 def test_files_of_other_programs_are_not_called_damaged(tmp_path):
@@ -250,9 +246,7 @@ def test_a_users_file_of_another_program():
         mp.Trajectory(SHARED / "more" / "trajectories" / "mdanalysis_test.h5md")
 
 
-@pytest.mark.parametrize(
-    "shape", [(3,), (2, 3), (2, 2, 2), (0,), "float", "beyond"], ids=str
-)
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2), (0,), "float", "beyond"], ids=str)
 def test_bonds_of_another_shape_are_named(tmp_path, shape):
     path = written(tmp_path / "run.h5", parts=1)
     with h5py.File(path, "r+") as file:
@@ -263,5 +257,4 @@ def test_bonds_of_another_shape_are_named(tmp_path, shape):
     with mp.Trajectory(path) as trajectory, pytest.raises(mp.ParameterError, match=said):
         _ = trajectory[0].bonds
     for ending in ("xyz", "pdb"):
-        with pytest.raises(mp.ParameterError, match="is damaged"):
-            mp.export(path, tmp_path / f"run.{ending}")
+        refuses(mp.ParameterError, "is damaged", mp.export, path, tmp_path / f"run.{ending}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
@@ -364,8 +365,7 @@ def refused(folder, message):
         return {p.name: p.read_bytes() if p.is_file() else None for p in folder.iterdir()}
 
     before = there()
-    with pytest.raises(mp.ParameterError, match=message):
-        mp.Simulation.resume(folder / "run.checkpoint", threads=1)
+    refuses(mp.ParameterError, message, mp.Simulation.resume, folder / "run.checkpoint", threads=1)
     assert there() == before
 
 
@@ -376,8 +376,7 @@ def test_files_that_are_gone_or_others_are_refused_before_any_is_changed(stopped
     path.unlink()
     refused(stopped, rf"{name} is gone; put it back(?s:.*)reporters=False resumes from the checkpoint without")
     path.mkdir()
-    with pytest.raises(mp.ParameterError, match=f"{name} is not a file"):
-        mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
+    refuses(mp.ParameterError, f"{name} is not a file", mp.Simulation.resume, stopped / "run.checkpoint", threads=1)
     path.rmdir()
     path.write_bytes(whole[: len(whole) // 2])
     refused(stopped, rf"{name} is shorter than|cannot append to .*{name}")
@@ -483,8 +482,7 @@ def test_no_document_makes_a_reporter(tmp_path):
         '"kick": null', f'"kick": {tree}'.replace("'", '"').replace("True", "true")
     )
     assert "StateDataReporter" in text
-    with pytest.raises(mp.ParameterError, match="'StateDataReporter' is not"):
-        mp.deserialize(text)
+    refuses(mp.ParameterError, "'StateDataReporter' is not", mp.deserialize, text)
     with pytest.raises(mp.ParameterError, match="'StateDataReporter' is not"):
         mp.deserialize(
             '{"format": "medyanpy document", "version": 2, "content": '
@@ -518,8 +516,7 @@ def test_a_table_has_one_writer(tmp_path, flag):
         table.close()
         os._exit(0)
     os.waitpid(child, 0)
-    with pytest.raises(mp.ParameterError, match="is being written"):
-        mp.reporters.StateDataReporter(path, 1, step=True, **{flag: True})
+    refuses(mp.ParameterError, "is being written", mp.reporters.StateDataReporter, path, 1, step=True, **{flag: True})
     simulation.close()
     mp.reporters.StateDataReporter(path, 1, step=True, **{flag: True}).close()
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
@@ -542,8 +539,7 @@ def test_a_file_without_rows_is_as_good_as_none(tmp_path):
         assert path.read_text() == '#"Step"\n1\n'
     for there in ('#"Step"\n1\n', "x", "#\n", '#"Step"\n1'):
         path.write_text(there)
-        with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
-            mp.reporters.StateDataReporter(path, 1, step=True)
+        refuses(mp.ParameterError, "exists; give overwrite=True", mp.reporters.StateDataReporter, path, 1, step=True)
         assert path.read_text() == there
 
 
@@ -576,8 +572,7 @@ def test_outputs_of_a_run_whose_checkpoint_was_lost_are_not_replaced(tmp_path):
     script(tmp_path, 20)
     (tmp_path / "run.checkpoint").unlink()
     before = left(tmp_path)
-    with pytest.raises(mp.ParameterError, match=r"steps\.csv exists; give overwrite=True"):
-        script(tmp_path, 20)
+    refuses(mp.ParameterError, r"steps\.csv exists; give overwrite=True", script, tmp_path, 20)
     (tmp_path / "run.checkpoint").unlink(missing_ok=True)
     assert left(tmp_path) == before
 
@@ -607,8 +602,7 @@ def test_wrong_starts_are_refused_and_can_be_mended(tmp_path):
         (misses, r"no reporter of what start returned writes"),
         (late, "area is asked for, but there is no membrane"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.Simulation.resume(path, start=start)
+        refuses(mp.ParameterError, message, mp.Simulation.resume, path, start=start)
         extent.unlink(missing_ok=True)
         assert not path.exists()
     with pytest.raises(mp.ParameterError, match=r"folder .* does not exist"):
@@ -651,8 +645,7 @@ def test_a_second_process_of_a_script_is_refused_while_the_first_is_there(tmp_pa
         return simulation
 
     def starts_too():
-        with pytest.raises(mp.ParameterError, match="is being written"):
-            mp.Simulation.resume(path, start=start)
+        refuses(mp.ParameterError, "is being written", mp.Simulation.resume, path, start=start)
         return start()
 
     first = mp.Simulation.resume(path, start=starts_too)

@@ -8,7 +8,7 @@ import signal
 import h5py
 import numpy as np
 import pytest
-from builders import assert_killed, content
+from builders import assert_killed, content, refuses
 from test_coming_and_going import FAR, comes, goes
 from test_editing import ALL, KINDS, simulation_of
 
@@ -167,8 +167,7 @@ def test_who_is_there_is_found_by_ids(tmp_path):
         assert len(last.handles["beads"]) == beads.capacity
         with pytest.raises(mp.TopologyError, match=rf"ids\[1\] = {newcomers[0]}, but no bead has it then"):
             first.rows_of_ids([0, newcomers[0]])
-        with pytest.raises(mp.TopologyError, match="no bead has it then"):
-            last.rows_of_ids(-1)
+        refuses(mp.TopologyError, "no bead has it then", last.rows_of_ids, -1)
 
 
 def test_files_of_what_stays_are_as_they_were(tmp_path):
@@ -407,8 +406,7 @@ def test_appending_without_a_checkpoint_goes_by_the_step(tmp_path, whole, step):
     assert_whole(tmp_path, whole)
     other = chains(capacity=13)
     other.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True))
-    with pytest.raises(mp.ParameterError, match=r"cannot append to .*run.h5: it holds 12 .* the simulation 13"):
-        other.step(1)
+    refuses(mp.ParameterError, r"cannot append to .*run.h5: it holds 12 .* the simulation 13", other.step, 1)
     other.close()
     assert files_of(tmp_path) == FILES
 
@@ -455,10 +453,8 @@ def test_a_reader_follows_a_run_from_segment_to_segment(tmp_path):
             assert same_numbers(states[-1].positions, trajectory[-1].positions)
         assert len(trajectory.paths) == 4
     simulation.close()
-    with pytest.raises(mp.ParameterError, match="is closed"):
-        trajectory.refresh()
-    with pytest.raises(mp.ParameterError, match="is closed"):
-        trajectory.read("positions")
+    refuses(mp.ParameterError, "is closed", trajectory.refresh)
+    refuses(mp.ParameterError, "is closed", trajectory.read, "positions")
 
 
 def killed_at(path, owner, name, call, before):
@@ -516,8 +512,7 @@ def test_segments_without_their_first_are_refused(tmp_path, whole):
     for options in ({}, {"append": True}):
         simulation = chains(capacity=12)
         simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, **options))
-        with pytest.raises(mp.ParameterError, match=r"run.part0002.h5 exists.*give overwrite=True"):
-            simulation.step(1)
+        refuses(mp.ParameterError, r"run.part0002.h5 exists.*give overwrite=True", simulation.step, 1)
     assert files_of(tmp_path) == [FILES[1]]
 
 
@@ -534,14 +529,10 @@ def test_segments_of_another_run_are_refused(tmp_path, whole):
         assert trajectory.steps.tolist() == [s.step for s in states[sum(ends[:2]) : sum(ends[:3])]]
     shutil.copy(folder / FILES[2], tmp_path / FILES[1])
     wrong = rf"part0002.h5 continues from {sum(ends[:2])} frames, the last of step {sum(ends[:2])}, but .* {ends[0]}"
-    with pytest.raises(mp.ParameterError, match=wrong):
-        mp.Trajectory(tmp_path / "run.h5")
+    refuses(mp.ParameterError, wrong, mp.Trajectory, tmp_path / "run.h5")
     simulation = mp.Simulation.resume(folder / f"{STEPS - 1}.checkpoint", reporters=False)
-    simulation.reporters.append(
-        mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True)
-    )
-    with pytest.raises(mp.ParameterError, match=wrong):
-        simulation.step(1)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True, append=True))
+    refuses(mp.ParameterError, wrong, simulation.step, 1)
     simulation.close()
     shutil.copy(folder / FILES[0], tmp_path / FILES[1])
     with pytest.raises(mp.ParameterError, match="name of a segment of a trajectory, and is a trajectory of its own"):
@@ -554,15 +545,13 @@ def test_what_is_no_segment_is_not_removed(tmp_path):
     simulation.step(2)
     (tmp_path / "run.part0002.h5").write_text("precious")
     new_filament(simulation, 20.0)
-    with pytest.raises(mp.ParameterError, match=r"0002.h5 exists by now, and would be the next segment: move it"):
-        simulation.step(1)
+    refuses(mp.ParameterError, r"0002.h5 exists by now, and would be the next segment: move it", simulation.step, 1)
     assert simulation.current_step == 2
     simulation.close()
     for options in ({"overwrite": True}, {"append": True}):
         other = chains()
         other.reporters.append(mp.reporters.TrajectoryReporter(path, 1, velocities=True, **options))
-        with pytest.raises(mp.ParameterError, match=r"part0002\.h5"):
-            other.step(1)
+        refuses(mp.ParameterError, r"part0002\.h5", other.step, 1)
         other.close()
     assert (tmp_path / "run.part0002.h5").read_text() == "precious"
     (tmp_path / "run.part0002.h5").unlink()

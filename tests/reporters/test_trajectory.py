@@ -9,6 +9,7 @@ import textwrap
 import h5py
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
@@ -29,8 +30,7 @@ def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
     turns = np.random.default_rng(seed).normal(size=(5, 4))
     turns /= np.linalg.norm(turns, axis=1)[:, None]
     topology.add_rigid_bodies(np.zeros((5, 3)), turns, 1e-12, [2e-11, 2e-11, 4e-12], (1e-6, 1e-5), name="rods")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
     assert first.kind.first_bead == 0
     return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=1)
 
@@ -206,8 +206,7 @@ def test_a_resumed_run_rewinds_the_file(tmp_path):
 def test_existing_files_are_refused_or_replaced(tmp_path):
     path = tmp_path / "run.h5"
     path.write_text("precious")
-    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
-        mp.reporters.TrajectoryReporter(path, 1)
+    refuses(mp.ParameterError, "exists; give overwrite=True", mp.reporters.TrajectoryReporter, path, 1)
     assert path.read_text() == "precious"
     simulation = make()
     simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, overwrite=True))
@@ -218,8 +217,7 @@ def test_existing_files_are_refused_or_replaced(tmp_path):
     other = make()
     other.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "new.h5", 1))
     (tmp_path / "new.h5").write_text("precious")
-    with pytest.raises(mp.ParameterError, match=r"new\.h5 exists by now"):
-        other.step(1)
+    refuses(mp.ParameterError, r"new\.h5 exists by now", other.step, 1)
     other.close()
 
 
@@ -237,8 +235,7 @@ def test_a_file_without_frames_is_as_good_as_none(tmp_path):
     simulation.reporters = [mp.reporters.TrajectoryReporter(path, 2)]
     simulation.step(1)
     simulation.close()
-    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
-        mp.reporters.TrajectoryReporter(path, 1)
+    refuses(mp.ParameterError, "exists; give overwrite=True", mp.reporters.TrajectoryReporter, path, 1)
 
 
 def test_appending_to_what_does_not_fit_is_refused_before_the_first_step(tmp_path):
@@ -251,8 +248,7 @@ def test_appending_to_what_does_not_fit_is_refused_before_the_first_step(tmp_pat
 
     def refused(simulation, message, **options):
         simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, append=True, **options))
-        with pytest.raises(mp.ParameterError, match=message):
-            simulation.step(1)
+        refuses(mp.ParameterError, message, simulation.step, 1)
         assert simulation.current_step == 0
         simulation.close()
         with Trajectory(path) as trajectory:
@@ -265,8 +261,7 @@ def test_appending_to_what_does_not_fit_is_refused_before_the_first_step(tmp_pat
     path.write_text("no HDF5")
     other = make()
     other.reporters.append(mp.reporters.TrajectoryReporter(path, 1, append=True))
-    with pytest.raises(mp.ParameterError, match="cannot append"):
-        other.step(1)
+    refuses(mp.ParameterError, "cannot append", other.step, 1)
     assert path.read_text() == "no HDF5"
 
 
@@ -282,8 +277,7 @@ def test_meshes_with_other_triangles_are_not_appended_to(tmp_path):
         if k == 0:
             simulation.step(1)
         else:
-            with pytest.raises(mp.ParameterError, match="triangles of 'membrane' are others"):
-                simulation.step(1)
+            refuses(mp.ParameterError, "triangles of 'membrane' are others", simulation.step, 1)
         simulation.close()
 
 
@@ -345,10 +339,7 @@ def test_the_file_is_h5md(tmp_path):
 def test_mdanalysis_reads_it(tmp_path, velocities):
     mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
     simulation, recorder = make(), Recorder(5)
-    simulation.reporters += [
-        mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, velocities=velocities),
-        recorder,
-    ]
+    simulation.reporters += [mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, velocities=velocities), recorder]
     simulation.step(20)
     simulation.close()
     # MDAnalysis knows no nm/s: files with velocities are read in the units they are in.
@@ -418,8 +409,7 @@ def test_links_that_jumps_have_bound_are_in_the_frames(tmp_path):
         check_links(trajectory, seen.states, simulation.system)
         assert trajectory.read("arms").shape == (25, 10, 2)
         assert trajectory.read("filaments").shape == (25, 4, 2)
-        with pytest.raises(mp.ParameterError, match=r"'Link' is not a jump that binds .*: arms, filaments"):
-            trajectory[0].links("Link")
+        refuses(mp.ParameterError, r"'Link' is not a jump that binds .*: arms, filaments", trajectory[0].links, "Link")
         with pytest.raises(mp.ParameterError, match=r"has no rows of the filament nodes .* only of jumps"):
             trajectory.read("arms", beads=next(iter(trajectory.handles.values())))
     # A frame more, in the same file.
@@ -441,13 +431,10 @@ def test_frames_of_other_links_are_not_appended(tmp_path, change, text):
     simulation.close()
     other = linked()
     old = other.system["filaments"]
-    system = mp.System(other.topology)
-    for force in other.system.forces:
-        system.add_force(force)
+    system = system_with(other.topology, *other.system.forces)
     system.add_jump(other.system["arms"])
     given = {"off_rate": 1.0, "on_rate": 3.0, "name": "filaments", "pool": 4} | change
     system.add_jump(mp.jumps.LinkBinding(old.links, old.a, **given))
     again = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.05, kT=1.0, seed=4), threads=1)
     again.reporters.append(mp.reporters.TrajectoryReporter(path, 4, append=True))
-    with pytest.raises(mp.ParameterError, match=text):
-        again.step(4)
+    refuses(mp.ParameterError, text, again.step, 4)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -142,9 +143,8 @@ def test_beads_within_beads(stresslets, rng):
     big = [[1.0, 2.0, 3.0]], [4.0]
     alone = rigid.bead_model_friction(*big, ETA, reference_point=(1.0, 2.0, 3.0), stresslets=stresslets)
     for inner, radius in (([1.0, 2.0, 3.0], 1.0), ([2.0, 1.0, 4.0], 2.0), ([1.0, 2.0, 6.0], 1.0)):
-        both = rigid.bead_model_friction(
-            [*big[0], inner], [*big[1], radius], ETA, reference_point=(1.0, 2.0, 3.0), stresslets=stresslets
-        )
+        both = rigid.bead_model_friction([*big[0], inner], [*big[1], radius], ETA, reference_point=(1.0, 2.0, 3.0),
+                                         stresslets=stresslets)  # fmt: skip
         np.testing.assert_allclose(both, alone, rtol=1e-12, atol=1e-12 * alone[3, 3])
 
 
@@ -171,9 +171,7 @@ def test_a_body_moved_and_turned(rng):
     # A thousand times larger: blocks by the first, second and third power.
     scale = np.repeat([1.0, 1e3], 3)
     larger = rigid.bead_model_friction(1e3 * x, 1e3 * a, ETA)
-    np.testing.assert_allclose(
-        larger, 1e3 * friction * np.outer(scale, scale), rtol=1e-9, atol=1e-12 * larger.max()
-    )
+    np.testing.assert_allclose(larger, 1e3 * friction * np.outer(scale, scale), rtol=1e-9, atol=1e-12 * larger.max())
     # The order of the beads does not change a bit.
     order = rng.permutation(12)
     np.testing.assert_array_equal(rigid.bead_model_friction(x[order], a[order], ETA), friction)
@@ -193,32 +191,20 @@ def test_mirror_images_couple_oppositely(rng):
     assert abs(np.trace(flat[:3, 3:])) < 1e-13 * np.sqrt(np.trace(flat[:3, :3]) * np.trace(flat[3:, 3:]))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: rigid.bead_model_friction(np.zeros((0, 3)), 1.0, ETA), "centers must hold at least one sphere"),
-        (lambda: rigid.bead_model_friction([[0.0, 0.0]], 1.0, ETA), r"centers must have shape \(n, 3\)"),
-        (lambda: rigid.bead_model_friction(np.eye(3), [1.0, 2.0], ETA), r"radii must be a number or have shape \(3,\)"),
-        (lambda: rigid.bead_model_friction(np.eye(3), [1.0, -2.0, 1.0], ETA), r"radii\[1\] = -2.0 but must be finite"),
-        (lambda: rigid.bead_model_friction(np.eye(3), 1.0, 0.0), "viscosity = 0.0 but must be finite and > 0"),
-        (
-            lambda: rigid.bead_model_friction(np.arange(90.0).reshape(30, 3), 1.0, ETA, max_memory=4e5),
-            r"30 spheres need 0.000436 GB but max_memory = 0.0004 GB holds 28",
-        ),
-        (
-            lambda: rigid.bead_model_friction(np.arange(9.0).reshape(3, 3), 1.0, ETA, stresslets=False, max_memory=1e3),
-            "3 spheres need 1.3e-06 GB but max_memory = 1e-06 GB holds 2: raise it, or use fewer and larger spheres$",
-        ),
-        (
-            lambda: rigid.bead_model_friction([[9, 0, 0], [0, 0, 0], [4, 4, 4], [0, 0, 1e-17]], 1.0, ETA),
-            r"spheres 1 and 3 cannot be told apart: centres and radii differ by 0 of the largest radius",
-        ),
-        (
-            lambda: rigid.bead_model_friction(np.arange(9000.0).reshape(3000, 3), 1.0, ETA),
-            r"3000 spheres need 4.36 GB but max_memory = 4 GB holds 2874: raise it, .* or stresslets=False",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: rigid.bead_model_friction(np.zeros((0, 3)), 1.0, ETA), "centers must hold at least one sphere"),
+    (lambda: rigid.bead_model_friction([[0.0, 0.0]], 1.0, ETA), r"centers must have shape \(n, 3\)"),
+    (lambda: rigid.bead_model_friction(np.eye(3), [1.0, 2.0], ETA), r"radii must be a number or have shape \(3,\)"),
+    (lambda: rigid.bead_model_friction(np.eye(3), [1.0, -2.0, 1.0], ETA), r"radii\[1\] = -2.0 but must be finite"),
+    (lambda: rigid.bead_model_friction(np.eye(3), 1.0, 0.0), "viscosity = 0.0 but must be finite and > 0"),
+    (lambda: rigid.bead_model_friction(np.arange(90.0).reshape(30, 3), 1.0, ETA, max_memory=4e5),
+     r"30 spheres need 0.000436 GB but max_memory = 0.0004 GB holds 28"),
+    (lambda: rigid.bead_model_friction(np.arange(9.0).reshape(3, 3), 1.0, ETA, stresslets=False, max_memory=1e3),
+     "3 spheres need 1.3e-06 GB but max_memory = 1e-06 GB holds 2: raise it, or use fewer and larger spheres$"),
+    (lambda: rigid.bead_model_friction([[9, 0, 0], [0, 0, 0], [4, 4, 4], [0, 0, 1e-17]], 1.0, ETA),
+     r"spheres 1 and 3 cannot be told apart: centres and radii differ by 0 of the largest radius"),
+    (lambda: rigid.bead_model_friction(np.arange(9000.0).reshape(3000, 3), 1.0, ETA),
+     r"3000 spheres need 4.36 GB but max_memory = 4 GB holds 2874: raise it, .* or stresslets=False"),
+])  # fmt: skip
 def test_refusals(call, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        call()
+    refuses(mp.ParameterError, message, call)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 from scipy.special import struve, y0, yv
 
@@ -71,8 +72,7 @@ def test_upright():
     # Within a hair of straight down all turns about x are as good.
     np.testing.assert_allclose(turned, unit, atol=2e-6)
     np.testing.assert_allclose(turned[:50], unit[:50], atol=1e-14)
-    with pytest.raises(ParameterError, match=r"normals\[1\] has length 0"):
-        mp.rigid.upright([[1.0, 0, 0], [0.0, 0, 0]])
+    refuses(ParameterError, r"normals\[1\] has length 0", mp.rigid.upright, [[1.0, 0, 0], [0.0, 0, 0]])
 
 
 def test_normals_of_points():
@@ -97,10 +97,8 @@ def test_the_preset():
     # 4/3 π 3·3·6 nm³ of 0.73 cm³/g: 186 kDa.
     assert protein.mass[0] / mp.units.dalton == pytest.approx(226.2e-21 / 0.73 * 6.02214076e23, rel=1e-3)
     np.testing.assert_allclose(protein.inertia[0] / protein.mass[0], [(9 + 36) / 5, (9 + 36) / 5, 18 / 5])
-    np.testing.assert_array_equal(
-        protein.friction[0], mp.rigid.transmembrane_friction(3.0, 12.0, 2e-6, mp.presets.WATER)
-    )
+    np.testing.assert_array_equal(protein.friction[0],
+                                  mp.rigid.transmembrane_friction(3.0, 12.0, 2e-6, mp.presets.WATER))  # fmt: skip
     with pytest.raises(ParameterError, match=r"2 viscosity radius / surface_viscosity = 0.6 but must be <= 0.1"):
         mp.presets.transmembrane_protein(3.0, 12.0, surface_viscosity=1e-8)
-    with pytest.raises(ParameterError, match="height"):
-        mp.presets.transmembrane_protein(3.0, 0.0, surface_viscosity=1e-6)
+    refuses(ParameterError, "height", mp.presets.transmembrane_protein, 3.0, 0.0, surface_viscosity=1e-6)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -118,15 +119,12 @@ def test_no_measured_protein_is_left_out(shared_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "model", "translation", "rotation"),
-    [
-        ("1ubq", "atoms", [], [0.019, 0.316]),
-        ("1ubq", "residues", [], [-0.035, 0.246]),
-        ("1aki", "atoms", [0.043, -0.013, 0.033, -0.039], [-0.052, 0.118]),
-        ("1aki", "residues", [0.048, -0.008, 0.039, -0.034], [-0.066, 0.101]),
-    ],
-)
+@pytest.mark.parametrize(("code", "model", "translation", "rotation"), [
+    ("1ubq", "atoms", [], [0.019, 0.316]),
+    ("1ubq", "residues", [], [-0.035, 0.246]),
+    ("1aki", "atoms", [0.043, -0.013, 0.033, -0.039], [-0.052, 0.118]),
+    ("1aki", "residues", [0.048, -0.008, 0.039, -0.034], [-0.066, 0.101]),
+])  # fmt: skip
 def test_measured_diffusion_of_proteins(shared_data, code, model, translation, rotation):
     """Deviations from every measurement in the table, as docs/structures.md lists them, to the digit."""
     molecule = rigid.from_structure(shared_data / "proteins" / f"{MEASURED[code]}.pdb", ETA, model=model)
@@ -174,16 +172,14 @@ def test_ties_to_lipids_hold_bodies_upright():
     size, mass = (3.0, 3.0, 5.0), 1e-18
     topology = mp.Topology()
     membrane = topology.add_membrane(sheet, vertex_mass=2e-18, vertex_friction=2e-6)
-    bodies = topology.add_rigid_bodies(
-        middles[faces], upright, mass, rigid.ellipsoid_inertia(size, mass), rigid.ellipsoid_friction(size, ETA)
-    )
+    bodies = topology.add_rigid_bodies(middles[faces], upright, mass, rigid.ellipsoid_inertia(size, mass),
+                                       rigid.ellipsoid_friction(size, ETA))  # fmt: skip
     angle = 2.0 * np.pi * np.arange(3) / 3.0
     waists = bodies.sites(r * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(3)]))
     share = r * np.sqrt(3.0) / 8.0
-    lipids = topology.add_intriangle_points(
-        membrane, triangles=np.repeat(faces, 3), barycentric=np.tile(1 / 3 + (np.eye(3) - 1 / 3) * share, (n, 1)),
-        mass=5e-19, friction=2e-8,
-    )  # fmt: skip
+    lipids = topology.add_intriangle_points(membrane, triangles=np.repeat(faces, 3),
+                                            barycentric=np.tile(1 / 3 + (np.eye(3) - 1 / 3) * share, (n, 1)),
+                                            mass=5e-19, friction=2e-8)  # fmt: skip
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneBending(membrane, 20.0 * KT))
     system.add_force(mp.forces.MembraneEdgeSprings(membrane, stiffness=1.0))
@@ -236,20 +232,18 @@ def test_enclosing_ellipsoids(seed):
 def test_points_in_a_plane_have_no_ellipsoid(rng):
     flat = rng.normal(size=(20, 3)) * [1.0, 1.0, 0.0]
     for x in (flat, flat[:3], np.zeros((5, 3))):
-        with pytest.raises(mp.ParameterError, match="lie in a plane, or are fewer than four"):
-            rigid.enclosing_ellipsoid(x)
+        refuses(mp.ParameterError, "lie in a plane, or are fewer than four", rigid.enclosing_ellipsoid, x)
 
 
 def test_ligands_go_with_the_nearest_domain(rng):
     x, labels = balls(rng, places=[(0.0, 0.0, 0.0), (2.2, 0.0, 0.0)], n=40)
     plain = structure_of(x)
     place = np.array([[4.0, 0.0, 0.0], [4.1, 0.2, 0.0]])
-    with_ligand = rigid.Structure(
-        np.concatenate([x, place]), np.append(plain.masses, [5e-22, 5e-22]), np.append(plain.elements, ["C", "C"]),
-        np.append(plain.names, ["C1", "C2"]), np.append(plain.residue_of, [80, 80]),
-        (*plain.residues, rigid.Residue("GLC", "901", "A")), plain.alpha, np.append(plain.b_factors, [0.0, 0.0]),
-        plain.breaks,
-    )  # fmt: skip
+    with_ligand = rigid.Structure(np.concatenate([x, place]), np.append(plain.masses, [5e-22, 5e-22]),
+                                  np.append(plain.elements, ["C", "C"]), np.append(plain.names, ["C1", "C2"]),
+                                  np.append(plain.residue_of, [80, 80]),
+                                  (*plain.residues, rigid.Residue("GLC", "901", "A")), plain.alpha,
+                                  np.append(plain.b_factors, [0.0, 0.0]), plain.breaks)  # fmt: skip
     network = rigid.elastic_network(plain, cutoff=1.3, stiffness=100.0)
     given = {"viscosity": ETA, "model": "residues", "domains": labels, "network": network}
     one, other = (rigid.from_structure(s, **given) for s in (plain, with_ligand))
@@ -283,11 +277,9 @@ def test_what_is_refused(three, rng):
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(**three.arguments())
     single = rigid.from_structure(structure, ETA, model="residues")
-    with pytest.raises(mp.ParameterError, match="a molecule of one body has no linkers"):
-        single.links(bodies)
+    refuses(mp.ParameterError, "a molecule of one body has no linkers", single.links, bodies)
     others = topology.add_rigid_bodies(**single.arguments(np.eye(3)[:2]))
-    with pytest.raises(mp.ParameterError, match="2 bodies are not copies of a molecule of 3"):
-        three.links(others)
+    refuses(mp.ParameterError, "2 bodies are not copies of a molecule of 3", three.links, others)
     with pytest.raises(mp.ParameterError, match=r"orientations\[1\] has length 2"):
         three.arguments(np.eye(3)[:2], [[1.0, 0, 0, 0], [2.0, 0, 0, 0]])
     assert repr(three) == f"RigidMolecule({structure!r} of 3 domains, {len(three.linkers.stiffness)} linkers)"

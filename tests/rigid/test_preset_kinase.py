@@ -18,9 +18,7 @@ def test_made_anew_from_the_structure():
     structure = mp.rigid.read_structure(STRUCTURE, chains="A")
     network = mp.rigid.elastic_network(structure, stiffness=700.0)
     domains = mp.rigid.rigid_domains(network, 3)
-    made = mp.rigid.from_structure(
-        structure, mp.presets.WATER, domains=domains, network=network, model="residues"
-    )
+    made = mp.rigid.from_structure(structure, mp.presets.WATER, domains=domains, network=network, model="residues")
     kept = mp.presets.adenylate_kinase()
     np.testing.assert_allclose(kept.mass, made.mass, rtol=1e-6)
     np.testing.assert_allclose(kept.inertia, made.inertia, rtol=1e-6)

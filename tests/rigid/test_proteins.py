@@ -113,13 +113,10 @@ def test_without_stresslets(shared_data, zinc_finger):
     assert less.rotation / zinc_finger[0].rotation == pytest.approx(1.0239, abs=0.0002)
 
 
-@pytest.mark.parametrize(
-    ("name", "translation", "rotation"),
-    [
-        pytest.param("ubiquitin_atoms", -0.006, -0.015, marks=pytest.mark.slow),
-        pytest.param("lysozyme_atoms", 0.000, 0.004, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize(("name", "translation", "rotation"), [
+    pytest.param("ubiquitin_atoms", -0.006, -0.015, marks=pytest.mark.slow),
+    pytest.param("lysozyme_atoms", 0.000, 0.004, marks=pytest.mark.long),
+])  # fmt: skip
 def test_hydropro(name, translation, rotation, request):
     """The same atoms by another method, so that a percent is left between them; which one, is recorded here.
 

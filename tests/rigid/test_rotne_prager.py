@@ -15,15 +15,13 @@ for i in range(3):
     j, k = (i + 1) % 3, (i + 2) % 3
     EPSILON[i, j, k], EPSILON[i, k, j] = 1.0, -1.0
 H = np.sqrt(0.5)
-STRAINS = np.array(
-    [
-        [[0, 0, 0], [0, 0, H], [0, H, 0]],
-        [[0, 0, H], [0, 0, 0], [H, 0, 0]],
-        [[0, H, 0], [H, 0, 0], [0, 0, 0]],
-        [[H, 0, 0], [0, -H, 0], [0, 0, 0]],
-        np.diag([-1, -1, 2]) / np.sqrt(6.0),
-    ]
-)
+STRAINS = np.array([
+    [[0, 0, 0], [0, 0, H], [0, H, 0]],
+    [[0, 0, H], [0, 0, 0], [H, 0, 0]],
+    [[0, H, 0], [H, 0, 0], [0, 0, 0]],
+    [[H, 0, 0], [0, -H, 0], [0, 0, 0]],
+    np.diag([-1, -1, 2]) / np.sqrt(6.0),
+])  # fmt: skip
 
 
 def pair(d, a, b, moments=FORCES_TORQUES_STRESSLETS):

@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy import rigid
@@ -119,8 +120,7 @@ def test_models_and_chains_are_chosen(tmp_path):
     for k in (1, 2):
         models += [f"MODEL     {k:4d}", *peptide(y=20.0 * k), *peptide(("GLY", "ALA"), "B", y=40.0), "ENDMDL"]
     path = written(tmp_path, models)
-    with pytest.raises(mp.ParameterError, match="has 2 models: say which, model=1 to 2"):
-        rigid.read_structure(path, gaps="allow")
+    refuses(mp.ParameterError, "has 2 models: say which, model=1 to 2", rigid.read_structure, path, gaps="allow")
     second = rigid.read_structure(path, model=2, chains="A", gaps="allow")
     np.testing.assert_allclose(second.positions[0], [0.0, 4.0, 0.0])
     assert second.chains == ("A",)
@@ -128,10 +128,8 @@ def test_models_and_chains_are_chosen(tmp_path):
     assert rigid.read_structure(path, model=1, chains=["B"], gaps="allow").chains == ("B",)
     # Ends of chains, and where residues are not bound.
     assert rigid.read_structure(path, model=1, gaps="allow").breaks[[0, 3]].all()
-    with pytest.raises(mp.ParameterError, match="model = 3"):
-        rigid.read_structure(path, model=3)
-    with pytest.raises(mp.ParameterError, match="has no chain 'C', but 'A', 'B'"):
-        rigid.read_structure(path, model=1, chains="C")
+    refuses(mp.ParameterError, "model = 3", rigid.read_structure, path, model=3)
+    refuses(mp.ParameterError, "has no chain 'C', but 'A', 'B'", rigid.read_structure, path, model=1, chains="C")
 
 
 def test_ligands_are_refused_by_name_or_treated_as_said(tmp_path):
@@ -156,41 +154,28 @@ def test_gaps_are_refused_by_name_or_allowed(tmp_path):
     assert found.breaks[:2].tolist() == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("lines", "text"),
-    [
-        (
-            [*residue("ALA", "A", 1, 0.0), *residue("VAL", "A", 2, STEP, without=("CA",)), "TER"],
-            "VAL 2 of chain A has no Cα",
-        ),
-        (
-            [line(1, "P", "DA", "A", 1, (0, 0, 0)), line(2, "P", "DA", "A", 2, (6, 0, 0)), "TER"],
-            "DA 1 of chain A is not a known amino",
-        ),
-        ([line(1, "O", "HOH", "A", 1, (0, 0, 0), het=True)], "holds no residues of a protein"),
-        ([], "has no atoms"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "text"), [
+    ([*residue("ALA", "A", 1, 0.0), *residue("VAL", "A", 2, STEP, without=("CA",)), "TER"],
+     "VAL 2 of chain A has no Cα"),
+    ([line(1, "P", "DA", "A", 1, (0, 0, 0)), line(2, "P", "DA", "A", 2, (6, 0, 0)), "TER"],
+     "DA 1 of chain A is not a known amino"),
+    ([line(1, "O", "HOH", "A", 1, (0, 0, 0), het=True)], "holds no residues of a protein"),
+    ([], "has no atoms"),
+])  # fmt: skip
 def test_what_is_no_protein(tmp_path, lines, text):
-    with pytest.raises(mp.ParameterError, match=text):
-        rigid.read_structure(written(tmp_path, lines), gaps="allow")
+    refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, lines), gaps="allow")
 
 
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(mp.ParameterError, match="there is no file"):
-        rigid.read_structure(tmp_path / "nothing.pdb")
-    with pytest.raises(mp.ParameterError, match=r"must end in one of \.pdb"):
-        rigid.read_structure(tmp_path / "protein.xyz")
+    refuses(mp.ParameterError, "there is no file", rigid.read_structure, tmp_path / "nothing.pdb")
+    refuses(mp.ParameterError, r"must end in one of \.pdb", rigid.read_structure, tmp_path / "protein.xyz")
     (tmp_path / "text.cif").write_text("this is a letter\n")
-    with pytest.raises(mp.ParameterError, match="is not an mmCIF file"):
-        rigid.read_structure(tmp_path / "text.cif")
+    refuses(mp.ParameterError, "is not an mmCIF file", rigid.read_structure, tmp_path / "text.cif")
     (tmp_path / "broken.pdb").write_bytes(b"ATOM  \xff\xfe\x00 nothing here\n" * 20)
-    with pytest.raises(mp.ParameterError, match=r"broken\.pdb"):
-        rigid.read_structure(tmp_path / "broken.pdb")
+    refuses(mp.ParameterError, r"broken\.pdb", rigid.read_structure, tmp_path / "broken.pdb")
     name = written(tmp_path, peptide(), "name.pdb")
     name.write_bytes(name.read_bytes().replace(b"ALA A   2", b"A\xd2A A   2"))
-    with pytest.raises(mp.ParameterError, match=r"a name is not text|is no PDB file"):
-        rigid.read_structure(name, gaps="allow")
+    refuses(mp.ParameterError, r"a name is not text|is no PDB file", rigid.read_structure, name, gaps="allow")
     for name, value in (("ligands", "burn"), ("gaps", "fill")):
         with pytest.raises(mp.ParameterError, match=f"{name} = '{value}' but must be one of"):
             rigid.read_structure(tmp_path / "x.pdb", **{name: value})
@@ -203,16 +188,13 @@ def test_entries_of_old_files(tmp_path):
     assert len(found.positions) == 15
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "atoms", "residues", "kilodalton"),
-    [
-        ("ubiquitin_1ubq", {}, 602, 76, 8.565),
-        ("lysozyme_1aki", {}, 1001, 129, 14.31),
-        ("adk_open_4ake", {}, 1656, 214, 23.59),
-        ("cholera_toxin_1chb", {"ligands": "leave out"}, None, 515, None),
-        ("glyr_7tu9", {"ligands": "leave out", "gaps": "allow"}, None, 1709, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "atoms", "residues", "kilodalton"), [
+    ("ubiquitin_1ubq", {}, 602, 76, 8.565),
+    ("lysozyme_1aki", {}, 1001, 129, 14.31),
+    ("adk_open_4ake", {}, 1656, 214, 23.59),
+    ("cholera_toxin_1chb", {"ligands": "leave out"}, None, 515, None),
+    ("glyr_7tu9", {"ligands": "leave out", "gaps": "allow"}, None, 1709, None),
+])  # fmt: skip
 def test_real_ones(shared_data, name, options, atoms, residues, kilodalton):
     """Masses are those of the chains (UniProt, SWISS-PROT): hydrogens count."""
     found = rigid.read_structure(shared_data / "proteins" / f"{name}.pdb", **options)

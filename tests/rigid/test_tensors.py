@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -118,28 +119,20 @@ def changed(i, j, value, k=None, l=None):  # noqa: E741
     return a
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: rigid.check_tensor(np.eye(3), "friction"), r"friction must have shape \(6, 6\), not \(3, 3\)"),
-        (lambda: rigid.check_tensor(changed(2, 2, 0.0), "friction"), r"friction\[2, 2\] = 0 but must be > 0"),
-        (
-            lambda: rigid.move_diffusion(changed(0, 4, 0.5), (0, 0, 0)),
-            r"diffusion is not symmetric: \[0, 4\] = 0.5 but \[4, 0\] = 0; the difference must be <= 1e-06 of 2, the",
-        ),
-        (
-            lambda: rigid.friction_to_diffusion(changed(0, 4, 3.0, 4, 0), kT=1.0),
-            r"friction is not positive definite: scaled to 1 on its diagonal it has the eigenvalue -0.5, which must be",
-        ),
-        (lambda: rigid.diffusion_to_friction(changed(1, 3, 2.0, 3, 1), 300.0), "has the eigenvalue .*, which must"),
-        (lambda: rigid.friction_to_diffusion(np.eye(6)), "friction_to_diffusion: give temperature="),
-        (lambda: rigid.diffusion_to_friction(np.eye(6), 300.0, kT=1.0), "diffusion_to_friction: .* not both"),
-        (lambda: rigid.move_friction(np.eye(6), (0, 1)), r"move_friction: shift must have shape \(3,\)"),
-        (lambda: rigid.move_friction(np.eye(6), (0, 1, np.nan)), r"move_friction: shift\[2\] = nan but must be finite"),
-        (lambda: rigid.rotate_tensor(np.eye(6), np.diag([1.0, 1.0, -1.0])), "rotation, but they are left-handed"),
-        (lambda: rigid.rotate_tensor(np.eye(6), 1.1 * np.eye(3)), "deviate from orthonormal ones by 0.21"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: rigid.check_tensor(np.eye(3), "friction"), r"friction must have shape \(6, 6\), not \(3, 3\)"),
+    (lambda: rigid.check_tensor(changed(2, 2, 0.0), "friction"), r"friction\[2, 2\] = 0 but must be > 0"),
+    (lambda: rigid.move_diffusion(changed(0, 4, 0.5), (0, 0, 0)),
+     r"diffusion is not symmetric: \[0, 4\] = 0.5 but \[4, 0\] = 0; the difference must be <= 1e-06 of 2, the"),
+    (lambda: rigid.friction_to_diffusion(changed(0, 4, 3.0, 4, 0), kT=1.0),
+     r"friction is not positive definite: scaled to 1 on its diagonal it has the eigenvalue -0.5, which must be"),
+    (lambda: rigid.diffusion_to_friction(changed(1, 3, 2.0, 3, 1), 300.0), "has the eigenvalue .*, which must"),
+    (lambda: rigid.friction_to_diffusion(np.eye(6)), "friction_to_diffusion: give temperature="),
+    (lambda: rigid.diffusion_to_friction(np.eye(6), 300.0, kT=1.0), "diffusion_to_friction: .* not both"),
+    (lambda: rigid.move_friction(np.eye(6), (0, 1)), r"move_friction: shift must have shape \(3,\)"),
+    (lambda: rigid.move_friction(np.eye(6), (0, 1, np.nan)), r"move_friction: shift\[2\] = nan but must be finite"),
+    (lambda: rigid.rotate_tensor(np.eye(6), np.diag([1.0, 1.0, -1.0])), "rotation, but they are left-handed"),
+    (lambda: rigid.rotate_tensor(np.eye(6), 1.1 * np.eye(3)), "deviate from orthonormal ones by 0.21"),
+])  # fmt: skip
 def test_refusals(call, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        call()
+    refuses(mp.ParameterError, message, call)

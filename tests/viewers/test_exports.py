@@ -10,6 +10,7 @@ from itertools import pairwise
 import h5py
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.files.exports import exporting
@@ -554,8 +555,7 @@ def test_a_source_that_is_damaged_inside(run, tmp_path):
         file.seek(chunk.byte_offset + chunk.size // 2)
         file.write(bytes(200))
     out.write_bytes(b"of before")
-    with pytest.raises(mp.ParameterError, match="is damaged: positions"):
-        mp.export(broken, out, overwrite=True)
+    refuses(mp.ParameterError, "is damaged: positions", mp.export, broken, out, overwrite=True)
     assert out.read_bytes() == b"of before"
     assert set(tmp_path.iterdir()) == {broken, out}
 
@@ -614,8 +614,7 @@ def test_bad_input(run, tmp_path, what):
     given = {"source": "run.h5", "out": "run.xyz"} | change
     for key in ("source", "out"):
         given[key] = tmp_path / given[key] if isinstance(given[key], str) else given[key]
-    with pytest.raises(mp.ParameterError, match=message):
-        mp.export(**given)
+    refuses(mp.ParameterError, message, mp.export, **given)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -626,8 +625,7 @@ def test_a_trajectory_is_not_replaced_by_its_export(run, tmp_path):
     link = tmp_path / "link.xyz"
     link.symlink_to(own)
     for out in (own, link):
-        with pytest.raises(mp.ParameterError, match="is the trajectory itself"):
-            mp.export(own, out, overwrite=True)
+        refuses(mp.ParameterError, "is the trajectory itself", mp.export, own, out, overwrite=True)
     assert own.read_bytes() == run.path.read_bytes()
 
 
@@ -676,10 +674,8 @@ def test_directions_are_no_particles(tmp_path):
     """Directors of filaments are directions, whatever their rows hold."""
     topology = mp.Topology()
     nodes = np.arange(5)[:, None] * [1.0, 0.0, 0.0]
-    topology.add_filament(
-        nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5, director_friction=0.2,
-        name="chain",
-    )  # fmt: skip
+    topology.add_filament(nodes, node_mass=1.0, node_friction=0.5, directors="parallel", director_mass=0.5,
+                          director_friction=0.2, name="chain")  # fmt: skip
     write_one(topology, tmp_path / "run.h5")
     for ending in (".xyz", ".pdb", ".simularium", ".vtkhdf"):
         report = mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}")
@@ -725,9 +721,8 @@ def test_vtk_of_what_comes_late(late, tmp_path):
     path, topology, frames = late
     for chosen in (slice(None), slice(1, 7, 2), slice(2, 3)):
         report = mp.export(path, tmp_path / "run.vtkhdf", frames=chosen, overwrite=True)
-        assert [p.name for p in report.paths] == [
-            "run.vtkhdf", "run.chains.vtkhdf", "run.one.vtkhdf", "run.balls_of_50__.vtkhdf"
-        ]  # fmt: skip
+        assert [p.name for p in report.paths] == ["run.vtkhdf", "run.chains.vtkhdf", "run.one.vtkhdf",
+                                                  "run.balls_of_50__.vtkhdf"]  # fmt: skip
         readers = [reader_of(report.paths[k]) for k in (0, 1, 3)]
         for k, (state, alive, n_links) in enumerate(frames[chosen]):
             membrane, chains, balls = (at(reader, k) for reader in readers)
@@ -768,6 +763,5 @@ def test_ovito_and_mdanalysis_of_what_comes_late(late):
         assert data.particles.count == sum(alive) == ts.data["alive"].sum()
         assert data.particles.bonds.count == n_links
         assert data.triangle_meshes["membrane"].face_count == (80 if len(alive) > 3 else 0)
-        np.testing.assert_allclose(
-            ts.positions[ts.data["alive"]], 10.0 * state.positions[state.alive], rtol=1e-6, atol=1e-5
-        )
+        np.testing.assert_allclose(ts.positions[ts.data["alive"]], 10.0 * state.positions[state.alive], rtol=1e-6,
+                                   atol=1e-5)  # fmt: skip

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools.images import box_lengths
@@ -51,9 +52,7 @@ def sides_in(program, path):
     if program == "ovito":
         pipeline = needs("ovito.io").import_file(str(path))
         frames = [pipeline.compute(k) for k in range(pipeline.num_frames)]
-        return [
-            (None if f.cell is None else np.diag(f.cell[...]).tolist(), f.particles.count) for f in frames
-        ]
+        return [(None if f.cell is None else np.diag(f.cell[...]).tolist(), f.particles.count) for f in frames]
     trajectory = needs("chemfiles").Trajectory(str(path))
     out = []
     for _ in range(trajectory.nsteps):
@@ -88,10 +87,8 @@ def test_boxes_too_wide_for_pdb_files(tmp_path):
 # Names ---------------------------------------------------------------------------------------------------------------
 
 #: The beginnings of these are amino acids, water, ions, nucleotides and lipids for programs.
-MOLECULES = (
-    "proteins", "alanine", "glycoproteins", "valves", "water", "hoh", "tip3", "sol", "ade", "da", "du", "cytosol",
-    "guanine", "thymus", "uracil", "na", "cl", "popc", "msebeads", "hisses",
-)  # fmt: skip
+MOLECULES = ("proteins", "alanine", "glycoproteins", "valves", "water", "hoh", "tip3", "sol", "ade", "da", "du",
+             "cytosol", "guanine", "thymus", "uracil", "na", "cl", "popc", "msebeads", "hisses")  # fmt: skip
 
 
 def test_residues_are_no_molecules(tmp_path):
@@ -222,9 +219,8 @@ def test_gsd_of_names_beyond_ascii(tmp_path):
     topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 0), vertex_mass=1e-9, vertex_friction=1e-5, name="Hülle")
     nodes = np.arange(3)[:, None] * [5.0, 0, 0]
     topology.add_filament(nodes, node_mass=1e-9, node_friction=1e-5, name="ακτίνη")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([beads.beads], 1.0, 5.0, name="Feder ö"))
-    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.HarmonicBonds([beads.beads], 1.0, 5.0, name="Feder ö")),
+                               mp.SplittingIntegrator("BAOAB", 1e-6, temperature=300.0, seed=1), threads=1)  # fmt: skip
     with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1) as reporter:
         simulation.reporters.append(reporter)
         simulation.step(3)
@@ -317,10 +313,9 @@ def test_bonds_of_forces_in_mdanalysis(tmp_path):
     beads = topology.add_beads(np.arange(8)[:, None] * [5.0, 0.0, 0.0], mass=1e-9, friction=1e-5, name="beads").beads
     nodes = np.arange(4)[:, None] * [5.0, 0.0, 0.0] + [0.0, 9.0, 0.0]
     actin = topology.add_filament(nodes, node_mass=1e-9, node_friction=1e-5, name="actin")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(beads[[[0, 1], [1, 2]]], 1.0, 5.0))
-    system.add_force(mp.forces.CustomBonds(beads[[[2, 3]]], "k*(r - 5)^2", k=1.0))
-    system.add_force(mp.forces.Links(beads[[4]], beads[[5]], stiffness=1.0, length=5.0))
+    system = system_with(topology, mp.forces.HarmonicBonds(beads[[[0, 1], [1, 2]]], 1.0, 5.0),
+                         mp.forces.CustomBonds(beads[[[2, 3]]], "k*(r - 5)^2", k=1.0),
+                         mp.forces.Links(beads[[4]], beads[[5]], stiffness=1.0, length=5.0))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 1e-7, temperature=300.0, seed=1), threads=1)
     with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1) as reporter:
         simulation.reporters.append(reporter)

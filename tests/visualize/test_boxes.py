@@ -34,9 +34,8 @@ def filled(move=(0.0, 0.0, 0.0), whole=0):
     starts = rng.uniform([75.0, 70.0, 0.0], [118.0, 86.0, 60.0], (4, 3)) - far
     nodes = [start + np.arange(6)[:, None] * [9.0, 3.0, 0.5] for start in starts]
     actin = topology.add_filaments(nodes, node_mass=1e-7, node_friction=1e-4, name="actin")
-    balls = topology.add_balls(
-        rng.uniform(0.0, 86.0, (10, 3)) + 2 * far, radius=4.0, mass=1e-7, friction=1e-4, name="balls"
-    )
+    balls = topology.add_balls(rng.uniform(0.0, 86.0, (10, 3)) + 2 * far, radius=4.0, mass=1e-7, friction=1e-4,
+                               name="balls")  # fmt: skip
     beads = topology.add_beads(rng.uniform(0.0, 86.0, (4, 3)) - far, mass=1e-7, friction=1e-4, name="beads")
     system = mp.System(topology, box=box)
     system.add_force(mp.forces.MembraneEdgeSprings(patch, 0.1))

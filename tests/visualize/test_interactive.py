@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.visualize import interactive, renderer, scene
@@ -34,10 +35,8 @@ def simulation():
 
 
 def pieces(what, **more):
-    options = {
-        "values": None, "label": "", "colormap": "viridis", "point_radius": None, "opacity": 1.0, "semi_axes": None,
-        "spheres": None, "view": None, "unit": "nm", "title": None,
-    }  # fmt: skip
+    options = {"values": None, "label": "", "colormap": "viridis", "point_radius": None, "opacity": 1.0,
+               "semi_axes": None, "spheres": None, "view": None, "unit": "nm", "title": None}  # fmt: skip
     return interactive._scene(what, **options | more).pieces
 
 
@@ -159,8 +158,7 @@ def test_a_page_holds_all_and_asks_nobody(simulation, tmp_path):
     for piece in pieces(simulation):
         assert piece.vertices.astype("<f4").tobytes() in points
         assert any(np.array_equal(c, np.insert(piece.faces, 0, 3, axis=1).ravel()) for c in cells)
-    with pytest.raises(mp.ParameterError, match=r"exists; give overwrite=True"):
-        mp.visualize.export_html(simulation, path)
+    refuses(mp.ParameterError, r"exists; give overwrite=True", mp.visualize.export_html, simulation, path)
     mp.visualize.export_html(simulation, path, overwrite=True)
 
 
@@ -234,10 +232,8 @@ def test_what_cannot_be_shown(simulation, tmp_path, monkeypatch):
     ):
         with pytest.raises(mp.ParameterError, match=message):
             mp.visualize.export_gltf(simulation, **{"path": tmp_path / "a.gltf"} | wrong)
-    with pytest.raises(mp.ParameterError, match="cannot draw int"):
-        mp.visualize.export_gltf(3, tmp_path / "a.gltf")
-    with pytest.raises(mp.ParameterError, match="height"):
-        mp.visualize.show(simulation, height=3)
+    refuses(mp.ParameterError, "cannot draw int", mp.visualize.export_gltf, 3, tmp_path / "a.gltf")
+    refuses(mp.ParameterError, "height", mp.visualize.show, simulation, height=3)
     assert not list(tmp_path.iterdir())
     for module in ("pyvista", "trame_vtk"):
         with monkeypatch.context() as patch:

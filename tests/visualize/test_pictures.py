@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.visualize import draw, figures, renderer, scene
@@ -82,19 +83,17 @@ def linked(folder):
     balls = topology.add_balls([[20.0 * i, 0, 0] for i in range(4)], radius=3.0, mass=1.0, friction=1.0, name="balls")
     nodes = np.array([[20.0 * i, 40.0, 0] for i in range(4)])
     filaments = topology.add_filaments([nodes], node_mass=1.0, node_friction=1.0, name="actin")
-    bodies = topology.add_rigid_bodies(
-        [[0.0, 80.0, 0], [40.0, 80.0, 0]], [[1, 0, 0, 0]] * 2, 1.0, mp.rigid.ellipsoid_inertia((4.0, 3.0, 3.0), 1.0),
-        (1.0, 10.0), name="bodies",
-    )  # fmt: skip
+    bodies = topology.add_rigid_bodies([[0.0, 80.0, 0], [40.0, 80.0, 0]], [[1, 0, 0, 0]] * 2, 1.0,
+                                       mp.rigid.ellipsoid_inertia((4.0, 3.0, 3.0), 1.0), (1.0, 10.0),
+                                       name="bodies")  # fmt: skip
     b, n = balls.beads, filaments.beads
     system = mp.System(topology)
     links = system.add_force(mp.forces.Links(b[:1], b[1:2], stiffness=0.1, length=20.0))
     system.add_force(mp.forces.HarmonicBonds([[b[1], b[2]], [n[0], n[1]], [b[0], b[1]]], 0.1, 20.0))
     arms = bodies.sites([[4.0, 0, 0]])
     system.add_force(mp.forces.Links(arms[:1], arms[1:], stiffness=0.1, length=36.0, name="arms"))
-    system.add_jump(
-        mp.jumps.LinkBinding(links, b[2:3], b[3:4], off_rate=0.1, on_rate=0.0, bound=[(0, 0)], name="bound")
-    )
+    system.add_jump(mp.jumps.LinkBinding(links, b[2:3], b[3:4], off_rate=0.1, on_rate=0.0, bound=[(0, 0)],
+                                         name="bound"))  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 1e-3, kT=1e-3, seed=1), threads=1)
     simulation.reporters.append(mp.reporters.TrajectoryReporter(folder / "run.h5", 1))
     simulation.step(1)
@@ -177,8 +176,7 @@ def test_spheres_that_cannot_be_drawn():
         ({"dimers": (np.zeros((1, 3)), 0.0)}, r"radii\S* = 0"),
         ({"dimers": (np.zeros((1, 2)), 1.0)}, "centers must have shape"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            draw(simulation, spheres=spheres, size=SIZE)
+        refuses(mp.ParameterError, message, draw, simulation, spheres=spheres, size=SIZE)
 
 
 def test_the_spheres_of_a_molecule():
@@ -192,10 +190,8 @@ def test_the_spheres_of_a_molecule():
         ((centers, radii),) = molecule.spheres(model)
         np.testing.assert_allclose(molecule.bodies[0].to_space(centers), alpha, atol=1e-12)
         np.testing.assert_array_equal(radii, np.full(n, radius))
-    with pytest.raises(mp.ParameterError, match="model = 'sphere' but must be one of 'atoms', 'residues'"):
-        molecule.spheres("sphere")
-    with pytest.raises(mp.ParameterError, match="the molecule of a preset holds no structure"):
-        mp.presets.adenylate_kinase().spheres()
+    refuses(mp.ParameterError, "model = 'sphere' but must be one of 'atoms', 'residues'", molecule.spheres, "sphere")
+    refuses(mp.ParameterError, "the molecule of a preset holds no structure", mp.presets.adenylate_kinase().spheres)
     # In a picture as well.
     topology = mp.Topology()
     topology.add_rigid_bodies(**molecule.arguments(mass_scale=1e6), name="helix")
@@ -372,8 +368,7 @@ def test_opacity_colours_and_edges():
         ({"colors": ["red"]}, "colors must be a dict"),
         ({"opacity": 1.5}, "opacity = 1.5"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            draw(simulation, **wrong, **options)
+        refuses(mp.ParameterError, message, draw, simulation, **wrong, **options)
 
 
 @pytest.mark.parametrize("of", ["vertices", "faces"])

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -104,8 +105,7 @@ def test_events(tmp_path):
         for kind in {row[3] for row in rows}:
             assert counts[f"bind: {kind}"][-1, 1] == sum(row[3] == kind for row in rows)
         assert labels(mp.plot(reporter, "events")) == ["Events"]
-        with pytest.raises(mp.ParameterError, match=r"column 'Jump' of .* holds texts, such as 'bind'"):
-            mp.plot(reporter, "Jump")
+        refuses(mp.ParameterError, r"column 'Jump' of .* holds texts, such as 'bind'", mp.plot, reporter, "Jump")
 
 
 def test_figures_are_written_and_shown_by_notebooks(simulation, tmp_path):
@@ -118,8 +118,7 @@ def test_figures_are_written_and_shown_by_notebooks(simulation, tmp_path):
     assert png.startswith(b"\x89PNG")
     assert figure._repr_png_() == png
     assert ("matplotlib.pyplot" in sys.modules) == before
-    with pytest.raises(mp.ParameterError, match=r"plot: .*exists; give overwrite=True"):
-        mp.plot(path, path=tmp_path / "a.png")
+    refuses(mp.ParameterError, r"plot: .*exists; give overwrite=True", mp.plot, path, path=tmp_path / "a.png")
 
 
 def test_what_is_no_table(simulation, tmp_path):
@@ -132,8 +131,7 @@ def test_what_is_no_table(simulation, tmp_path):
         ([], "columns names no column"),
         (3, "columns = 3 but must be a list"),
     ):
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.plot(path, columns)
+        refuses(mp.ParameterError, message, mp.plot, path, columns)
     for content, message in (
         (None, "cannot read"),
         ("", "it has no titles yet"),
@@ -144,10 +142,7 @@ def test_what_is_no_table(simulation, tmp_path):
         other = tmp_path / "other.csv"
         if content is not None:
             other.write_bytes(content if isinstance(content, bytes) else content.encode())
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.plot(other)
+        refuses(mp.ParameterError, message, mp.plot, other)
     stream = mp.reporters.StateDataReporter(sys.stdout, 5, step=True)
-    with pytest.raises(mp.ParameterError, match="writes to a stream"):
-        mp.plot(stream)
-    with pytest.raises(mp.ParameterError, match="plot: what"):
-        mp.plot(simulation)
+    refuses(mp.ParameterError, "writes to a stream", mp.plot, stream)
+    refuses(mp.ParameterError, "plot: what", mp.plot, simulation)

@@ -56,23 +56,12 @@ class Ours:
         orientations = 0.5 * np.stack([w + z, z - w, -w - z, z - w], axis=1)
         nodes = [around(angle) + [0.0, 0.0, 10.0 * k] for k in range(case.rods)]
         topology = mp.Topology()
-        rods = topology.add_rods(
-            nodes,
-            [orientations] * case.rods,
-            segment_length=ds,
-            linear_density=AREA,
-            inertia_density=SECOND_MOMENT * np.array([1.0, 1.0, 2.0]),
-        )
+        rods = topology.add_rods(nodes, [orientations] * case.rods, segment_length=ds, linear_density=AREA,
+                                 inertia_density=SECOND_MOMENT * np.array([1.0, 1.0, 2.0]))  # fmt: skip
         system = mp.System(topology)
-        system.add_force(
-            mp.forces.RodElasticity(
-                rods,
-                shear=(SHEAR * AREA, SHEAR * AREA),
-                extension=YOUNG * AREA,
-                bending=(YOUNG * SECOND_MOMENT, YOUNG * SECOND_MOMENT),
-                twist=2 * SHEAR * SECOND_MOMENT,
-            )
-        )
+        system.add_force(mp.forces.RodElasticity(rods, shear=(SHEAR * AREA, SHEAR * AREA), extension=YOUNG * AREA,
+                                                 bending=(YOUNG * SECOND_MOMENT, YOUNG * SECOND_MOMENT),
+                                                 twist=2 * SHEAR * SECOND_MOMENT))  # fmt: skip
         self._context = mp.Context(system, mp.SplittingIntegrator("ABA", case.dt), threads=1)
 
     def step(self, n):
@@ -102,17 +91,11 @@ class PyElastica:
         d1 = np.tile([[0.0], [0.0], [1.0]], n)
         self._rods = []
         for k in range(case.rods):
-            rod = elastica.CosseratRod.straight_rod(
-                n,
-                start=np.array([0.0, 0.0, 10.0 * k]),
-                direction=np.array([0.0, 1.0, 0.0]),
-                normal=np.array([0.0, 0.0, 1.0]),
-                base_length=LENGTH,
-                base_radius=DIAMETER / 2,
-                density=1.0,
-                youngs_modulus=YOUNG,
-                shear_modulus=SHEAR,
-            )
+            rod = elastica.CosseratRod.straight_rod(n, start=np.array([0.0, 0.0, 10.0 * k]),
+                                                    direction=np.array([0.0, 1.0, 0.0]),
+                                                    normal=np.array([0.0, 0.0, 1.0]), base_length=LENGTH,
+                                                    base_radius=DIAMETER / 2, density=1.0, youngs_modulus=YOUNG,
+                                                    shear_modulus=SHEAR)  # fmt: skip
             rod.shear_matrix[:2, :2] *= 28.0 / 27.0
             rod.position_collection[:] = nodes + [[0.0], [0.0], [10.0 * k]]
             rod.director_collection[:] = np.stack([d1, np.cross(d3, d1, axis=0), d3])

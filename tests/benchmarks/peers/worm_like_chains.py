@@ -67,9 +67,7 @@ class Ours:
 
     def __init__(self, case, x, threads=1, seed=1):
         topology = mp.Topology()
-        chains = topology.add_filaments(
-            list(x), node_mass=MASS, node_friction=MASS * case.friction, link_lengths=LINK
-        )
+        chains = topology.add_filaments(list(x), node_mass=MASS, node_friction=MASS * case.friction, link_lengths=LINK)
         system = mp.System(topology)
         system.add_force(mp.forces.FilamentBending(chains, case.persistence * KT * LINK))
         integrator = mp.SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=seed)

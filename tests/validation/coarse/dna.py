@@ -56,9 +56,8 @@ def chain(theta: np.ndarray, momenta: np.ndarray, h: float, kick: Any = None) ->
     system = System(topology)
     ring = np.column_stack([angles.beads, np.roll(angles.beads, -1)])
     system.add_force(forces.HarmonicBonds(ring, stiffness=1.0, length=0.0, name="neighbours"))
-    pairing = forces.ExternalField(
-        angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=DEPTH, a=A, x0=X0, name="pairing"
-    )
+    pairing = forces.ExternalField(angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=DEPTH, a=A, x0=X0,
+                                   name="pairing")  # fmt: skip
     system.add_force(pairing)
     context = Context(system, SplittingIntegrator("BAB", h, kick=kick), threads=1)
     context.set_velocities(np.column_stack([momenta, np.zeros((len(theta), 2))]))

@@ -38,14 +38,8 @@ STEP, END = 0.1, 50.0
 # Variational Euler is explicit: this many steps for one of the others.
 SUBSTEPS = 20
 # Names, and seconds that the paper gives for the run of figure 1.
-METHODS = {
-    "SHAKE": 3.8,
-    "variational Euler": 1.0,
-    "Newmark": 5.3,
-    "one-step Newmark": 0.2,
-    "Zhang-Skeel": 0.4,
-    "simplified": None,
-}
+METHODS = {"SHAKE": 3.8, "variational Euler": 1.0, "Newmark": 5.3, "one-step Newmark": 0.2, "Zhang-Skeel": 0.4,
+           "simplified": None}  # fmt: skip
 START = BOBS.ravel(), np.zeros(4)
 
 
@@ -244,8 +238,7 @@ def print_times(end, quick):
     potential, scale = PENDULA.penalised(OMEGA), BETA * STEP**2
     programs = {
         "SHAKE": lambda: reference.shake(PENDULA, *START, STEP, steps),
-        "variational Euler":
-            lambda: reference.variational_euler(potential, *START, STEP / SUBSTEPS, steps * SUBSTEPS),
+        "variational Euler": lambda: reference.variational_euler(potential, *START, STEP / SUBSTEPS, steps * SUBSTEPS),
         "Newmark": lambda: reference.newmark(potential, *START, STEP, steps, BETA),
         "one-step Newmark": lambda: reference.newmark(potential, *START, STEP, steps, BETA, "linear"),
         "Zhang-Skeel": lambda: reference.verlet(reference.zhang_skeel(potential, scale), *START, STEP, steps),

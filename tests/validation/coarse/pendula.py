@@ -18,12 +18,8 @@ BETA = 0.4
 BOBS = np.array([[0.0, -1.0], [1.0, -2.0]])
 OMEGA = 20.0
 # Methods of the paper that are kicks of the package.
-KICKS: dict[Any, Any] = {
-    "Newmark": kicks.Newmark,
-    "push-forward Newmark": kicks.PushForwardNewmark,
-    "Zhang-Skeel": kicks.ZhangSkeel,
-    "simplified": kicks.ZhangSkeelSimplified,
-}
+KICKS: dict[Any, Any] = {"Newmark": kicks.Newmark, "push-forward Newmark": kicks.PushForwardNewmark,
+                         "Zhang-Skeel": kicks.ZhangSkeel, "simplified": kicks.ZhangSkeelSimplified}  # fmt: skip
 
 
 class Package:
@@ -34,10 +30,8 @@ class Package:
     bobs, in the physical sense; with at="coordinates" they begin with these there.
     """
 
-    def __init__(
-        self, bobs: np.ndarray, method: str, h: float, omega: float | None = None, beta: float = BETA,
-        at: str = "places",
-    ) -> None:  # fmt: skip
+    def __init__(self, bobs: np.ndarray, method: str, h: float, omega: float | None = None, beta: float = BETA,
+                 at: str = "places") -> None:  # fmt: skip
         bobs = np.asarray(bobs, float)
         nodes = np.zeros((len(bobs) + 1, 3))
         nodes[1:, :2] = bobs

@@ -48,9 +48,8 @@ def system_of(x: np.ndarray, penalty: Any = None, friction: Any = FRICTION) -> A
     masses = np.tile(MASSES, n)
     if penalty is None:
         starts, lengths = np.arange(0, 3 * n + 1, 3), np.tile(SIDES, n)
-        atoms: Any = topology.add_filaments(
-            exact_sides(x), masses, friction, closed=True, starts=starts, link_lengths=lengths, name="water"
-        )
+        atoms: Any = topology.add_filaments(exact_sides(x), masses, friction, closed=True, starts=starts,
+                                            link_lengths=lengths, name="water")  # fmt: skip
     else:
         atoms = topology.add_beads(x, masses, friction, name="water")
     system = System(topology)
@@ -125,9 +124,8 @@ class Shake:
     name = "SHAKE"
     penalty: float | None = None
 
-    def __init__(
-        self, x: np.ndarray, v: np.ndarray, kT: float | None = None, h: float = H, seed: int = 1, threads: int = 1
-    ) -> None:
+    def __init__(self, x: np.ndarray, v: np.ndarray, kT: float | None = None, h: float = H, seed: int = 1,
+                 threads: int = 1) -> None:  # fmt: skip
         word = "BAB" if kT is None else "OBABO"
         integrator = SplittingIntegrator(word, h, kT=kT, seed=seed)
         self.context: Context = Context(system_of(x), integrator, threads=threads)
@@ -153,18 +151,9 @@ class ZhangSkeelStiff(Shake):
     name = "Z&S, stiff"
     penalty: float | None = OMEGA
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        v: np.ndarray,
-        kT: float | None = None,
-        h: float = H,
-        seed: int = 1,
-        threads: int = 1,
-        omega: float = OMEGA,
-        beta: float = BETA,
-        positive: bool = False,
-    ) -> None:
+    def __init__(self, x: np.ndarray, v: np.ndarray, kT: float | None = None, h: float = H, seed: int = 1,
+                 threads: int = 1, omega: float = OMEGA, beta: float = BETA,
+                 positive: bool = False) -> None:  # fmt: skip
         system = system_of(x, omega)
         kick = kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"], positive_definite=positive)
         word = "BAB" if kT is None else "OBABO"
@@ -196,10 +185,8 @@ class SmallSteps(Shake):
     penalty: float | None = OMEGA
     parts = 5
 
-    def __init__(
-        self, x: np.ndarray, v: np.ndarray, kT: float | None = None, seed: int = 1, threads: int = 1,
-        omega: float = OMEGA,
-    ) -> None:  # fmt: skip
+    def __init__(self, x: np.ndarray, v: np.ndarray, kT: float | None = None, seed: int = 1, threads: int = 1,
+                 omega: float = OMEGA) -> None:  # fmt: skip
         word = "BAB" if kT is None else "BAOAB"
         integrator = SplittingIntegrator(word, H / self.parts, kT=kT, seed=seed)
         self.context: Context = Context(system_of(x, omega), integrator, threads=threads)

@@ -21,9 +21,8 @@ from figures import choose, make_figures
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 1 if a run fails or a number says CHECK, 2 if it cannot begin."""
-    parser = argparse.ArgumentParser(
-        prog="figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="figures", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--seed", nargs="+", metavar="N", help="only of these texts: 000, 001, 002, 003, 004")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only these figures, by names as --list has them")
     parser.add_argument("--quick", action="store_true", help="smaller samples and shorter runs, stated on each figure")
@@ -42,14 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 quick, full = plate.seconds
                 print(f"{plate.name:<{width}}  {quick:3.0f} s {full:4.0f} s  {plate.number}: {plate.title}")
             return 0
-        report = make_figures(
-            plates,
-            options.out,
-            quick=options.quick,
-            threads=options.threads,
-            structure=options.structure,
-            overwrite=options.overwrite,
-        )
+        report = make_figures(plates, options.out, quick=options.quick, threads=options.threads,
+                              structure=options.structure, overwrite=options.overwrite)  # fmt: skip
     except MedyanError as error:
         print(f"figures: {str(error).removeprefix('figures: ')}", file=sys.stderr)
         return 1 if isinstance(error, SimulationError | OutputError) else 2

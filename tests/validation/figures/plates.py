@@ -215,16 +215,8 @@ class Report:
         ]
 
 
-def make_figures(
-    plates: Sequence[Plate],
-    out: Any,
-    *,
-    quick: bool = False,
-    threads: int | None = None,
-    structure: Any = None,
-    overwrite: bool = False,
-    stream: TextIO | None = None,
-) -> Report:
+def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, threads: int | None = None,
+                 structure: Any = None, overwrite: bool = False, stream: TextIO | None = None) -> Report:  # fmt: skip
     """Make figures, print their numbers beside those of their sources, and write both.
 
     Parameters
@@ -321,15 +313,13 @@ def _write(out: Path, plates: Sequence[Plate], work: Work, report: Report) -> No
     """numbers.csv and summary.json, of what there is so far."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["figure", "quantity", "measured", "error", "source", "unit", "verdict", "criterion", "what the source says"]
-    )
+    writer.writerow(["figure", "quantity", "measured", "error", "source", "unit", "verdict", "criterion",
+                     "what the source says"])  # fmt: skip
     for name, rows in report.rows.items():
         for row in rows:
             m = row.line
-            writer.writerow(
-                [name, m.quantity, m.measured, m.error, m.expected, m.unit, m.verdict, m.criterion, row.says]
-            )
+            writer.writerow([name, m.quantity, m.measured, m.error, m.expected, m.unit, m.verdict, m.criterion,
+                             row.says])  # fmt: skip
     report.summary = {
         "version": __version__,
         "quick": work.quick,

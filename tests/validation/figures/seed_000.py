@@ -105,9 +105,8 @@ def triangle(work: Work) -> Made:
     axes[1].set(xlabel="$t$", ylabel="$R_1$")
     axes[1].legend(ncols=3)
     axes[2].loglog(timesteps, errors, "o-", color="C0", label="largest error of λ, R")
-    axes[2].loglog(
-        timesteps, errors[-1] * (timesteps / timesteps[-1]) ** 2, **PUBLISHED, linestyle="--", label="$dt^2$"
-    )
+    axes[2].loglog(timesteps, errors[-1] * (timesteps / timesteps[-1]) ** 2, **PUBLISHED, linestyle="--",
+                   label="$dt^2$")  # fmt: skip
     axes[2].set(xlabel="dt", ylabel="error")
     log_ticks(axes[2], timesteps)
     axes[2].legend()
@@ -117,9 +116,8 @@ def triangle(work: Work) -> Made:
             "symmetric Strang splitting"),
         Row(bound_line(f"largest error, dt = {timesteps[-1]:g}", float(errors[-1]), 1e-3), "λ̇, ṗ_λ, Ṙ, Ṗ"),
     ]  # fmt: skip
-    return Made(
-        figure, rows, "masses 1, 1.5, 2 and 0.7; springs between corners and to the point; lines: DOP853, 1e-12"
-    )
+    return Made(figure, rows,
+                "masses 1, 1.5, 2 and 0.7; springs between corners and to the point; lines: DOP853, 1e-12")  # fmt: skip
 
 
 # Momentum and kinetic energy --------------------------------------------------------------------------------
@@ -160,10 +158,9 @@ def conservation(work: Work) -> Made:
     inside = topology.add_intriangle_points(sheet, n, mass=1.0, seed=1)
     system = System(topology)
     edges = mesh.edges
-    system.add_force(
-        HarmonicBonds(sheet.beads[edges], 20.0, np.linalg.norm(mesh.vertices[edges[:, 0]] - mesh.vertices[edges[:, 1]],
-                                                               axis=1))
-    )  # fmt: skip
+    system.add_force(HarmonicBonds(sheet.beads[edges], 20.0,
+                                   np.linalg.norm(mesh.vertices[edges[:, 0]] - mesh.vertices[edges[:, 1]],
+                                                  axis=1)))  # fmt: skip
     pull = np.array([0.0, 0.0, -0.02])
     system.add_force(UniformField(inside, pull))
     context = Context(system, SplittingIntegrator("BAGAB", 0.05), threads=1)
@@ -183,9 +180,8 @@ def conservation(work: Work) -> Made:
     axes[0].set(xlabel="$t$", ylabel="largest $|K/K_0 - 1|$ of a point")
     few = slice(None, None, max(1, steps // 25))
     for k, name in enumerate("xyz"):
-        axes[1].plot(
-            t, momentum[0, k] + n * pull[k] * t, **(PUBLISHED | {"label": None if k else "net external force"})
-        )
+        axes[1].plot(t, momentum[0, k] + n * pull[k] * t,
+                     **(PUBLISHED | {"label": None if k else "net external force"}))  # fmt: skip
         axes[1].plot(t[few], momentum[few, k], "o", color=f"C{k}", markersize=3, label=f"$P_{name}$")
     axes[1].set(xlabel="$t$", ylabel="momentum of the vertices")
     axes[1].legend()
@@ -218,9 +214,8 @@ def _energy_errors(level: int | None, timestep: float, end: float, seed: int) ->
         mesh = _bumpy(level, 4.0, 0.1)
     sheet = topology.add_membrane(mesh, vertex_mass=4.0)
     if level is None:
-        points = topology.add_intriangle_points(
-            sheet, triangles=np.arange(20), barycentric=np.full((20, 3), 1.0 / 3.0), mass=1.0
-        )
+        points = topology.add_intriangle_points(sheet, triangles=np.arange(20), barycentric=np.full((20, 3), 1.0 / 3.0),
+                                                mass=1.0)  # fmt: skip
     else:
         points = topology.add_intriangle_points(sheet, 20, mass=1.0, seed=seed)
     system = System(topology)
@@ -311,10 +306,9 @@ def density(work: Work) -> Made:
         topology = Topology()
         sheet = topology.add_membrane(mesh, vertex_mass=2.0, vertex_friction=2.0)
         if n:
-            topology.add_intriangle_points(
-                sheet, triangles=np.repeat(np.arange(copies), n), barycentric=np.full((n * copies, 3), 1.0 / 3.0),
-                mass=1.0, friction=1.0,
-            )  # fmt: skip
+            topology.add_intriangle_points(sheet, triangles=np.repeat(np.arange(copies), n),
+                                           barycentric=np.full((n * copies, 3), 1.0 / 3.0), mass=1.0,
+                                           friction=1.0)  # fmt: skip
         system = System(topology)
         system.add_force(HarmonicBonds(sheet.beads[mesh.edges], STIFFNESS, LENGTH))
         integrator = BAGOGABIntegrator(0.08, kT=1.0, seed=20 + n)
@@ -362,9 +356,8 @@ def uniform(work: Work) -> Made:
     stretched = TriangleMesh(mesh.vertices * [1.6, 1.0, 0.6], mesh.faces)
     topology = Topology()
     sheet = topology.add_membrane(stretched, vertex_mass=1.0, fixed=True)
-    topology.add_intriangle_points(
-        sheet, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1.0 / 3.0), mass=1.0, friction=1.0
-    )
+    topology.add_intriangle_points(sheet, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1.0 / 3.0), mass=1.0,
+                                   friction=1.0)  # fmt: skip
     context = Context(System(topology), BAGOGABIntegrator(1.0, kT=1.0, seed=41), work.threads)
     context.set_velocities_to_temperature(kT=1.0, seed=42)
     # To forget the one triangle that all start in takes R²/2D = 10.
@@ -411,9 +404,8 @@ def thermostat(work: Work) -> Made:
     topology = Topology()
     beads = topology.add_beads(np.zeros((n, 3)), mass=mass, friction=friction)
     sheet = topology.add_membrane(TriangleMesh(wide, [[0, 1, 2]]), vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        sheet, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1.0 / 3.0), mass=mass, friction=friction
-    )
+    points = topology.add_intriangle_points(sheet, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1.0 / 3.0),
+                                            mass=mass, friction=friction)  # fmt: skip
     context = Context(System(topology), BAGOGABIntegrator(dt, kT=1.0, seed=51), work.threads)
     context.set_velocities_to_temperature(kT=1.0, seed=52)
     first = context.get_state(velocities=True).velocities
@@ -450,18 +442,12 @@ def thermostat(work: Work) -> Made:
     rows = []
     for k, name in enumerate(("beads", "points")):
         for j in (4, 12):
-            rows.append(
-                Row(
-                    z_line(f"{name}: <v(t)·v(0)> M/kT at t = {t[j]:g}", mean[j, k], error[j, k],
-                           float(np.exp(-friction * t[j] / mass)), ""),
-                    "c1 = exp(-γ dt/M)",
-                )
-            )  # fmt: skip
+            rows.append(Row(z_line(f"{name}: <v(t)·v(0)> M/kT at t = {t[j]:g}", mean[j, k], error[j, k],
+                                   float(np.exp(-friction * t[j] / mass)), ""), "c1 = exp(-γ dt/M)"))  # fmt: skip
     # End-of-step velocities without forces are those after O: exact.
     for i, j in ((0, 0), (0, 1), (1, 1)):
-        rows.append(
-            Row(mean_line(f"<p{i + 2} p{j + 2}> / (m kT G)", p[:, i] * p[:, j] / known[i, j], 1.0), "covariance m kT G")
-        )
+        rows.append(Row(mean_line(f"<p{i + 2} p{j + 2}> / (m kT G)", p[:, i] * p[:, j] / known[i, j], 1.0),
+                        "covariance m kT G"))  # fmt: skip
     return Made(figure, rows, f"{n} beads and {n} points, m = {mass:g}, γ = {friction:g}, kT = 1, dt = {dt:g}")
 
 
@@ -474,9 +460,8 @@ def _flat_diffusion(n: int, x: float, seed: int, threads: int) -> np.ndarray:
     corners = size * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.2, 0.0]])
     topology = Topology()
     sheet = topology.add_membrane(TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        sheet, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1.0 / 3.0), mass=1.0, friction=1.0
-    )
+    points = topology.add_intriangle_points(sheet, triangles=np.zeros(n, int), barycentric=np.full((n, 3), 1.0 / 3.0),
+                                            mass=1.0, friction=1.0)  # fmt: skip
     context = Context(System(topology), BAGOGABIntegrator(dt, kT=1.0, seed=seed), threads)
     context.set_velocities_to_temperature(kT=1.0, seed=seed + 1)
     start = context.get_state(positions=True, velocities=True)
@@ -504,9 +489,8 @@ def diffusion(work: Work) -> Made:
     top = int(np.argmax(mesh.vertices[mesh.faces].mean(axis=1)[:, 2]))
     topology = Topology()
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
-    points = topology.add_intriangle_points(
-        sheet, triangles=np.full(n, top), barycentric=np.full((n, 3), 1.0 / 3.0), mass=1.0, friction=friction
-    )
+    points = topology.add_intriangle_points(sheet, triangles=np.full(n, top), barycentric=np.full((n, 3), 1.0 / 3.0),
+                                            mass=1.0, friction=friction)  # fmt: skip
     context = Context(System(topology), BAGOGABIntegrator(dt, kT=1.0, seed=71), work.threads)
     context.set_velocities_to_temperature(kT=1.0, seed=72)
     begun = context.get_state(positions=True).positions[points.beads]

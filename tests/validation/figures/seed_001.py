@@ -37,9 +37,8 @@ def double_pendulum(work: Work) -> Made:
     truth = pendula.Package(pendula.BOBS, "SHAKE", 1e-3).path(steps, 100)
     finer = pendula.Package(pendula.BOBS, "SHAKE", 2e-3).path(steps, 50)
     paths = {"SHAKE": pendula.Package(pendula.BOBS, "SHAKE", STEP).path(steps)}
-    paths["variational Euler"] = pendula.Package(
-        pendula.BOBS, "variational Euler", STEP / SUBSTEPS, pendula.OMEGA
-    ).path(steps, SUBSTEPS)
+    paths["variational Euler"] = pendula.Package(pendula.BOBS, "variational Euler", STEP / SUBSTEPS,
+                                                 pendula.OMEGA).path(steps, SUBSTEPS)  # fmt: skip
     paths["Newmark"] = pendula.Package(pendula.BOBS, "Newmark", STEP, pendula.OMEGA).path(steps)
     potential = coarse_reference.Pendula(np.array([1.0, np.sqrt(2.0)])).penalised(pendula.OMEGA)
     start = pendula.BOBS.ravel(), np.zeros(4)
@@ -70,8 +69,7 @@ def double_pendulum(work: Work) -> Made:
                        largest["Zhang-Skeel"] / largest["variational Euler"], 1.0),
             "row 3 is the error of ω = 20 itself"),
         Row(above_line("largest error: one-step Newmark over Zhang-Skeel",
-                       largest["one-step Newmark"] / largest["Zhang-Skeel"], 3.0),
-            "a large error"),
+                       largest["one-step Newmark"] / largest["Zhang-Skeel"], 3.0), "a large error"),
     ]  # fmt: skip
     costs = {}
     for method, every in (("SHAKE", 1), ("variational Euler", SUBSTEPS), ("Newmark", 1), ("Zhang-Skeel", 1)):

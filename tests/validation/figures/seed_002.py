@@ -62,16 +62,12 @@ def langevin(work: Work) -> Made:
     letters((left, right), ("mean square displacement", "its deviation, two standard errors"))
     short = squares[:, 2] / t[2] ** 2 / (law(t[2]) / (t[2] ** 2 / MASS))
     rows = [
-        Row(
-            z_line(f"<(x - x0)²> at t = {t[k]:g}, the worst of {len(t)}", mean[k], error[k], law(t[k]), ""),
-            "2τkT/m [t - τ(1 - exp(-t/τ))]",
-        ),
+        Row(z_line(f"<(x - x0)²> at t = {t[k]:g}, the worst of {len(t)}", mean[k], error[k], law(t[k]), ""),
+            "2τkT/m [t - τ(1 - exp(-t/τ))]"),
         Row(mean_line("short times: <(x - x0)²>/t² → kT/m", short, 1.0 / MASS), "kT/m²: a misprint, as m = 2 shows"),
-        Row(
-            mean_line("long times: <(x - x0)²>/2t + D τ/t", squares[:, -1] / (2.0 * t[-1]) + tau / t[-1], 1.0),
-            "D = kT/ξ",
-        ),
-    ]
+        Row(mean_line("long times: <(x - x0)²>/2t + D τ/t", squares[:, -1] / (2.0 * t[-1]) + tau / t[-1], 1.0),
+            "D = kT/ξ"),
+    ]  # fmt: skip
     return Made(figure, rows, f"3 × {n} coordinates, m = {MASS:g}, ξ = kT = 1, BAOAB with Δt = {dt:g}")
 
 
@@ -117,11 +113,8 @@ def ellipsoid(work: Work) -> Made:
     for axes in shapes:
         q = rng.normal(size=(n, 4))
         q /= np.linalg.norm(q, axis=1)[:, None]
-        handles.append(
-            topology.add_rigid_bodies(
-                np.zeros((n, 3)), q, 1.0, rigid.ellipsoid_inertia(axes, 1.0), rigid.ellipsoid_friction(axes, 1.0)
-            )
-        )
+        handles.append(topology.add_rigid_bodies(np.zeros((n, 3)), q, 1.0, rigid.ellipsoid_inertia(axes, 1.0),
+                                                 rigid.ellipsoid_friction(axes, 1.0)))  # fmt: skip
     dt = 1e-3
     context = Context(System(topology), BrownianIntegrator(dt, kT=1.0, seed=4), work.threads)
     squares = np.zeros((len(shapes), n, 6))
@@ -145,10 +138,8 @@ def ellipsoid(work: Work) -> Made:
         for k, color, way in ((first, "C0", "along the axis" if first == 0 else "about the axis"),
                               (first + 1, "C1", "across")):  # fmt: skip
             axis.plot(fine, curves[:, k] / sphere, **(PUBLISHED | {"color": color}))
-            axis.errorbar(
-                ratios, measured[:-1, k] / sphere, 2.0 * error[:-1, k] / sphere, fmt="o", color=color,
-                markerfacecolor="none", label=way,
-            )  # fmt: skip
+            axis.errorbar(ratios, measured[:-1, k] / sphere, 2.0 * error[:-1, k] / sphere, fmt="o", color=color,
+                          markerfacecolor="none", label=way)  # fmt: skip
         axis.set(xscale="log", xlabel="aspect ratio (oblate < 1 < prolate)", ylabel=f"{what} / that of the sphere")
         axis.legend(title="lines: slide; points: measured", title_fontsize=7.5)
     letters(axes, ("translation", "rotation"))
@@ -158,11 +149,8 @@ def ellipsoid(work: Work) -> Made:
     k, j = map(int, np.unravel_index(np.argmax(np.abs(z)), z.shape))
     name = f"semi-axes {', '.join(f'{a:.3g}' for a in shapes[k])}: {'tt' if j < 3 else 'rr'}D_{AXES[j % 3]}"
     rows = [
-        Row(
-            bound_line("formulas by quadrature against ellipsoid_friction, relative", np.abs(own / known - 1.0).max(),
-                       1e-8),
-            "ttD, rrD with χ, α1, α2, α3",
-        ),
+        Row(bound_line("formulas by quadrature against ellipsoid_friction, relative", np.abs(own / known - 1.0).max(),
+                       1e-8), "ttD, rrD with χ, α1, α2, α3"),
         Row(z_line(f"{name}, the worst of {z.size}", measured[k, j], error[k, j], known[k, j], "kT/μ"), "as above"),
     ]  # fmt: skip
     for j in (*range(3), *range(3, 6)):
@@ -259,10 +247,8 @@ def oscillator(work: Work) -> Made:
         # Phase by phase: the angle on the ellipse goes on by arccos(1 - Δt²/2) in a step.
         phase = np.unwrap(np.arctan2(-p / np.sqrt(alpha), x))
         measured = (phase[-1] - phase[0]) / (steps * dt)
-        rows.append(
-            Row(near_line(f"frequency, Δt = {dt:g}", measured, np.arccos(1.0 - 0.5 * dt**2) / dt, 1e-9),
-                "the second factor of H̃")
-        )  # fmt: skip
+        rows.append(Row(near_line(f"frequency, Δt = {dt:g}", measured, np.arccos(1.0 - 0.5 * dt**2) / dt, 1e-9),
+                        "the second factor of H̃"))  # fmt: skip
     left.set(xlabel="$x$", ylabel="$p$", aspect="equal", ylim=(-1.75, 1.1))
     left.legend(ncols=2, loc="lower center")
     right.set(xlabel="$t$", ylabel="over that at the start", xlim=(0.0, 25.0))
@@ -270,9 +256,8 @@ def oscillator(work: Work) -> Made:
     right.plot([], [], "k", label="$\\tilde H$")
     right.legend()
     letters((left, right), ("orbits: points on ellipses $\\tilde H$ = const", "$H$ and $\\tilde H$"))
-    rows.append(
-        Row(bound_line(f"largest |H̃/H̃0 - 1| in {steps} steps, all Δt", largest, 1e-10), "a conserved Hamiltonian")
-    )
+    rows.append(Row(bound_line(f"largest |H̃/H̃0 - 1| in {steps} steps, all Δt", largest, 1e-10),
+                    "a conserved Hamiltonian"))  # fmt: skip
     small = _oscillator(0.02, 5)[0]
     rows.append(Row(near_line("Δt = 0.02: x after 5 steps, against cos t", small[5], np.cos(0.1), 1e-4), "H̃ → H"))
     return Made(figure, rows, f"velocity Verlet, {steps} steps, m = ω = 1")
@@ -343,15 +328,8 @@ def top(work: Work) -> Made:
     off = energy / energy[0] - 1.0
     axes[3].plot(t[few], 1e6 * off[few], color="C0")
     axes[3].set(xlabel="$t$", ylabel="$10^6\\,(E/E_0 - 1)$")
-    letters(
-        axes,
-        (
-            "angular velocities",
-            "Euler angles; φ and ψ less those at $t = 0$",
-            "seen along the angular momentum",
-            "energy",
-        ),
-    )
+    letters(axes, ("angular velocities", "Euler angles; φ and ψ less those at $t = 0$",
+                   "seen along the angular momentum", "energy"))  # fmt: skip
     slopes = [np.polyfit(t, np.unwrap(angle), 1)[0] for angle in (phi, psi)]
     norms = np.abs(np.linalg.norm(q, axis=1) - 1.0).max()
     momentum = quaternions.turned(q, TOP * omega) - [0.0, 0.0, SPIN]
@@ -479,9 +457,8 @@ FIGURES = (
     Plate("002_langevin.png", "slides 7, 8", "diffusion of a point with inertia", langevin, (1.0, 3.0)),
     Plate("002_ellipsoid.png", "slide 12", "diffusion tensor of ellipsoids", ellipsoid, (1.0, 3.0)),
     Plate("002_ellipse.png", "slides 14 to 17", "an ellipse in a plane: D_xx, D_yy, D_xy", ellipse, (1.0, 4.0)),
-    Plate(
-        "002_oscillator.png", "slides 27, 28", "a symplectic integrator and its Hamiltonian", oscillator, (1.0, 15.0)
-    ),
+    Plate("002_oscillator.png", "slides 27, 28", "a symplectic integrator and its Hamiltonian", oscillator,
+          (1.0, 15.0)),
     Plate("002_top.png", "slides 30 to 33", "a free spheroid with Ix = Iy < Iz", top, (1.0, 5.0)),
     Plate("002_momenta.png", "slides 35 to 41", "momenta of a body in a fluid", momenta, (2.0, 5.0)),
-)
+)  # fmt: skip

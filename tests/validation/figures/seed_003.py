@@ -316,9 +316,7 @@ def _film(simulation: Simulation, n: int, every: int, trail: int, size: tuple[in
             yield simulation
 
     def write(path: Path) -> None:
-        movie(
-            frames(), path, trail=trail, fps=20, size=size, view=VIEW, unit="", point_radius=0.022, overwrite=True
-        )  # fmt: skip
+        movie(frames(), path, trail=trail, fps=20, size=size, view=VIEW, unit="", point_radius=0.022, overwrite=True)
 
     sample = f"{n} frames, {every} steps apart (essay: 1900, one)"
     if find_spec("skimage") is None:

@@ -44,9 +44,8 @@ class Run:
         # Nodes are in the middles of segments, (19): rods of any number of them are pieces of one curve.
         nodes, orientations = (a[1::2] for a in rods.uniform(2 * segments, 0.5 * LENGTH / segments, STARTS[start]))
         topology = Topology()
-        self.rod: Rods = topology.add_rod(
-            nodes, orientations, LENGTH / segments, SECTION.linear_density, SECTION.inertia_density, ends=ends
-        )
+        self.rod: Rods = topology.add_rod(nodes, orientations, LENGTH / segments, SECTION.linear_density,
+                                          SECTION.inertia_density, ends=ends)  # fmt: skip
         system = System(topology)
         system.add_force(RodElasticity(self.rod, **SECTION.stiffness))
         self.context: Context = Context(system, SplittingIntegrator("ABA", dt), threads=1)
@@ -107,9 +106,8 @@ def energies_of(rod: Rods, y: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _series(
-    start: str, segments: int, method: str, dt: float, end: float, every: float, ends: Any = None
-) -> tuple[np.ndarray, np.ndarray]:
+def _series(start: str, segments: int, method: str, dt: float, end: float, every: float,
+            ends: Any = None) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Times, and (k, 2, 6) energies. Ends early where the energy has doubled or is not a number."""
     if method == "OSDH":
         run: Any = Run(start, segments, dt, ends or ("free", "free"))
@@ -178,9 +176,8 @@ def shapes(work: Work) -> Made:
     across /= np.linalg.norm(across)
     for time, style in zip(SHAPE_TIMES, styles, strict=True):
         x = found[time] - middle
-        axes[0].plot(
-            x @ across, -x @ down, color="k" if time else "0.7", linestyle=style, linewidth=1.0, label=f"{time:g}"
-        )
+        axes[0].plot(x @ across, -x @ down, color="k" if time else "0.7", linestyle=style, linewidth=1.0,
+                     label=f"{time:g}")  # fmt: skip
     axes[0].set(xlabel="$y/d$", ylabel="$-x/d$", aspect="equal")
     axes[0].legend(title="$t/t_0$", loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes[1].plot(t, likeness, color="C0")
@@ -239,9 +236,8 @@ def stability(work: Work) -> Made:
             when = _unstable_from(times, energies)
             if published is None:
                 largest = float(np.abs(_error(energies)).max())
-                rows.append(
-                    Row(bound_line(f"{name}, largest |E/E0 - 1| to {times[-1]:.3g} t0", largest, UNSTABLE), "stable")
-                )
+                rows.append(Row(bound_line(f"{name}, largest |E/E0 - 1| to {times[-1]:.3g} t0", largest, UNSTABLE),
+                                "stable"))  # fmt: skip
             else:
                 unstable[letter, method] = when
                 if when is None:
@@ -295,13 +291,11 @@ class Narrow:
     def _directors(q: np.ndarray) -> np.ndarray:
         w, x, y, z = q
         two = q.dtype.type(2.0)
-        return np.array(
-            [
-                [w * w + x * x - y * y - z * z, two * (x * y + w * z), two * (x * z - w * y)],
-                [two * (x * y - w * z), w * w - x * x + y * y - z * z, two * (y * z + w * x)],
-                [two * (x * z + w * y), two * (y * z - w * x), w * w - x * x - y * y + z * z],
-            ]
-        )
+        return np.array([
+            [w * w + x * x - y * y - z * z, two * (x * y + w * z), two * (x * z - w * y)],
+            [two * (x * y - w * z), w * w - x * x + y * y - z * z, two * (y * z + w * x)],
+            [two * (x * z + w * y), two * (y * z - w * x), w * w - x * x - y * y + z * z],
+        ])  # fmt: skip
 
     def _turn(self, i: int, h: Any) -> None:
         y, half = self.y, self.kind(0.5)
@@ -417,20 +411,16 @@ def precision(work: Work) -> Made:
                 "energy stays"
             )
         )  # fmt: skip
-    rows.append(
-        Row(above_line("single precision: quaternions off at the end by", float(found["single"][2][-1]), 1e-6),
-            "the error increases rapidly")
-    )  # fmt: skip
+    rows.append(Row(above_line("single precision: quaternions off at the end by", float(found["single"][2][-1]), 1e-6),
+                    "the error increases rapidly"))  # fmt: skip
     later = unstable("single, rescaled")
     if later is not None:
-        rows.append(
-            Row(above_line("rescaled: energy off by 10 % from", later, when or 0.0, "t0"), "merely delays the onset")
-        )
+        rows.append(Row(above_line("rescaled: energy off by 10 % from", later, when or 0.0, "t0"),
+                        "merely delays the onset"))  # fmt: skip
     else:
         largest = float(np.abs(found["single, rescaled"][1]).max())
-        rows.append(
-            Row(bound_line(f"rescaled: largest |E/E0 - 1| to {end:g} t0", largest, UNSTABLE), "merely delays the onset")
-        )
+        rows.append(Row(bound_line(f"rescaled: largest |E/E0 - 1| to {end:g} t0", largest, UNSTABLE),
+                        "merely delays the onset"))  # fmt: skip
     rows.append(Row(bound_line("double: largest | |q| - 1 | to 1000 t0", float(found["double"][2].max()), 1e-13),
                     "stable at less than one part in 10^14"))  # fmt: skip
     return Made(figure, rows, f"63 segments, Δt = 0.2 t0, to {end:g} t0; NumPy, every operation in the precision named")
@@ -460,11 +450,9 @@ def drift(work: Work) -> Made:
             e = _error(energies)[keep]
             name = {"TRDH": "trapezoidal rule, (57)", "MPDH": "implicit midpoint"}.get(method, method)
             axis.plot(times[keep], e, color=COLORS[method], linewidth=0.6, label=name)
-            last[letter, method] = (
-                float(times[keep][-1]),
-                float(np.abs(e).max()),
-                float(e[-max(1, len(e) // 10) :].mean()),
-            )
+            last[
+                letter, method
+            ] = (float(times[keep][-1]), float(np.abs(e).max()), float(e[-max(1, len(e) // 10) :].mean()))  # fmt: skip
         axis.ticklabel_format(style="sci", scilimits=(-2, 3))
         axis.set(xlabel="$t/t_0$", ylabel="$E/E_0 - 1$")
         if axis.lines:
@@ -491,10 +479,8 @@ def drift(work: Work) -> Made:
         Row(order_line("fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0", off[1] / 0.04, 0.1, 2.0),
             "approximately 0.1 (Δt/t0)²").but("a tenth of it, by this package and by another program alike")
     )  # fmt: skip
-    rows.append(
-        Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(off), 1)[0]), 2.0,
-                      0.05), "quadratic in the time step")
-    )  # fmt: skip
+    rows.append(Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(off), 1)[0]),
+                              2.0, 0.05), "quadratic in the time step"))  # fmt: skip
     ends = ", ".join(f"4{letter} {method} {end:.2g}" for (letter, method), (end, _, _) in last.items())
     return Made(figure, rows, f"63 segments, circle; ends of runs, t0: {ends}{CUT_SHORT}")
 
@@ -606,10 +592,8 @@ def helix_energy(work: Work) -> Made:
                 "conserves energy as long as tested, up to 10⁶ t0")]  # fmt: skip
     for what, row, n in (("kinetic", late[0], 63), ("potential", late[1], 62)):
         for name, e in zip(PARTS, row, strict=True):
-            rows.append(
-                Row(near_line(f"{what}, {name}, over ½kT each", float(2.0 * e / (n * kt)), 1.0, work.of(0.15, 0.05)),
-                    "equipartition within 10⁴ t0")
-            )  # fmt: skip
+            rows.append(Row(near_line(f"{what}, {name}, over ½kT each", float(2.0 * e / (n * kt)), 1.0,
+                                      work.of(0.15, 0.05)), "equipartition within 10⁴ t0"))  # fmt: skip
     sample = f"63 segments, OSDH, Δt = 0.1 t0, four turns, to {end:.2g} t0; means from {min(0.4 * end, 4e4):.2g} t0 on"
     return Made(figure, rows, sample)
 

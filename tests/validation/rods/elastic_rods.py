@@ -47,17 +47,12 @@ class Package:
 
     def __init__(self, rod, y, dt):
         topology, c = mp.Topology(), rod.moduli
-        self._handle = topology.add_rod(
-            np.ascontiguousarray(y[:3].T),
-            np.ascontiguousarray(y[3:7].T),
-            segment_length=rod.ds,
-            linear_density=rod.mass / rod.ds,
-            inertia_density=rod.inertia / rod.ds,
-        )
+        self._handle = topology.add_rod(np.ascontiguousarray(y[:3].T), np.ascontiguousarray(y[3:7].T),
+                                        segment_length=rod.ds, linear_density=rod.mass / rod.ds,
+                                        inertia_density=rod.inertia / rod.ds)  # fmt: skip
         system = mp.System(topology)
-        system.add_force(
-            mp.forces.RodElasticity(self._handle, shear=(c[0], c[1]), extension=c[2], bending=(c[3], c[4]), twist=c[5])
-        )
+        system.add_force(mp.forces.RodElasticity(self._handle, shear=(c[0], c[1]), extension=c[2], bending=(c[3], c[4]),
+                                                 twist=c[5]))  # fmt: skip
         self._context = mp.Context(system, mp.SplittingIntegrator("ABA", dt), threads=1)
 
     def step(self, n):

@@ -54,16 +54,9 @@ def rod(n, length=20.0 * np.pi, diameter=1.0, density=1.0, young=1.0, poisson=0.
         first, second, nodes = np.arange(n - 1), np.arange(1, n), np.arange(n)
     else:
         first, second, nodes = (slice(0, n - 1),), (slice(1, n),), (slice(0, n),)
-    return Rod(
-        ds,
-        density * area * ds,
-        density * moments * ds,
-        np.array([shear * area, shear * area, young * area, *(np.array([young, young, shear]) * moments)]),
-        np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
-        first,
-        second,
-        nodes,
-    )
+    return Rod(ds, density * area * ds, density * moments * ds,
+               np.array([shear * area, shear * area, young * area, *(np.array([young, young, shear]) * moments)]),
+               np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), first, second, nodes)  # fmt: skip
 
 
 # Places ------------------------------------------------------------------------------------------------------------

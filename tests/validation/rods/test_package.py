@@ -44,6 +44,5 @@ def test_same_energy_of_the_papers_rods(start):
     for _ in range(5):
         ours.step(100)
         theirs.step(100)
-        np.testing.assert_allclose(
-            reference.energies(rod, ours.look()), reference.energies(rod, theirs.look()), rtol=1e-9, atol=1e-14
-        )
+        np.testing.assert_allclose(reference.energies(rod, ours.look()), reference.energies(rod, theirs.look()),
+                                   rtol=1e-9, atol=1e-14)  # fmt: skip

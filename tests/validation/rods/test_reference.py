@@ -20,11 +20,8 @@ def bent(rng):
     """Twelve segments, stretched, sheared, bent and twisted by much, moving; natural curvature and six moduli."""
     n = 12
     rod = reference.rod(n, length=11.0, diameter=0.8)
-    rod = rod._replace(
-        moduli=rng.uniform(0.5, 2.0, 6),
-        rest=np.array([0.1, -0.2, 0.9, 0.3, -0.1, 0.2]),
-        inertia=np.array([0.3, 0.5, 0.7]),
-    )
+    rod = rod._replace(moduli=rng.uniform(0.5, 2.0, 6), rest=np.array([0.1, -0.2, 0.9, 0.3, -0.1, 0.2]),
+                       inertia=np.array([0.3, 0.5, 0.7]))  # fmt: skip
     y = reference.helix(n, rod.ds, 2.0, 0.7)
     y[:7] += rng.normal(0.0, 0.15, (7, n))
     y[7:] = rng.normal(0.0, 0.2, (6, n))

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy._tools import threads as thread_choice
@@ -64,9 +65,8 @@ FORK = """
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_runs_on_one_thread_with_a_warning_instead_of_hanging():
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(FORK)], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(FORK)], capture_output=True, text=True, timeout=60,
+                          check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "runs on one thread in this process: it was forked" in done.stderr
 
@@ -115,9 +115,8 @@ def seconds_of_processor(threads, **environment):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two processors"
-)
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+                    reason="needs two processors")  # fmt: skip
 def test_two_processes_on_two_cores_do_not_burn_each_others_time():
     """Four threads on two processors: whoever waits for a thread that has none must sleep, not spin.
 
@@ -143,8 +142,7 @@ def test_threads_are_chosen_in_one_place(monkeypatch):
     assert thread_choice.available_threads() == 4
     assert thread_choice.choose_threads(7) == 7
     for bad in (0, -1, 1.5, "two"):
-        with pytest.raises(mp.ParameterError, match="threads = "):
-            thread_choice.choose_threads(bad)
+        refuses(mp.ParameterError, "threads = ", thread_choice.choose_threads, bad)
 
 
 def test_a_long_run_takes_the_steps_it_was_asked_for():

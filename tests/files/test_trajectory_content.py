@@ -8,6 +8,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -39,25 +40,17 @@ def everything(word="J B A G O G A B J", **integrator):
     t.add_filaments([line + [0, 15, 0]], 1.0, 0.5, constrained=False, name="springs", capacity=10)
     sphere = mp.surfaces.Sphere(9.0)
     t.add_surface_points(sphere, sphere.sample(7, 1), mass=1.0, friction=0.5, name="walkers")
-    bodies = t.add_rigid_bodies(
-        rng.normal(0, 3, (3, 3)) - 20, unit(rng, 3), 1.0, (1.0, 1.5, 2.0), (0.4, 0.6), name="bodies"
-    )
+    bodies = t.add_rigid_bodies(rng.normal(0, 3, (3, 3)) - 20, unit(rng, 3), 1.0, (1.0, 1.5, 2.0), (0.4, 0.6),
+                                name="bodies")  # fmt: skip
     x, q = mp.rods.uniform(5, 2.0, curvature=[0.0, 0.05, 0.02])
-    t.add_rod(
-        x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod"
-    )
-    system = mp.System(t)
-    system.add_force(F.HarmonicBonds([beads.beads[:2], beads.beads[1:3]], 3.0, 2.0))
-    system.add_force(F.MembraneEdgeSprings(m, 0.3, 3.0))
+    t.add_rod(x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod")
+    system = system_with(t, F.HarmonicBonds([beads.beads[:2], beads.beads[1:3]], 3.0, 2.0),
+                         F.MembraneEdgeSprings(m, 0.3, 3.0))  # fmt: skip
     ends = [balls.beads[0], points.beads[0]]
     system.add_force(F.Links(bodies.sites([[0, 0, 1.0]])[:2], ends, 0.2, 3.0, name="ropes"))
     links = system.add_force(F.Links([], [], stiffness=1.0, length=2.0, name="bridges"))
-    system.add_jump(
-        mp.jumps.LinkBinding(
-            links, bodies.sites([[0, 1.0, 0]]), mp.Sites.beads(balls.beads), off_rate=1.0, on_rate=0.1,
-            name="binding", bound=[[0, 1], [2, 0]],
-        )
-    )  # fmt: skip
+    system.add_jump(mp.jumps.LinkBinding(links, bodies.sites([[0, 1.0, 0]]), mp.Sites.beads(balls.beads), off_rate=1.0,
+                                         on_rate=0.1, name="binding", bound=[[0, 1], [2, 0]]))  # fmt: skip
     made = mp.SplittingIntegrator(word, 0.002, kT=1.0, seed=5, **integrator)
     simulation = mp.Simulation(system, made, threads=1)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=6)
@@ -239,15 +232,13 @@ def push(x):
 def test_python_functions_are_given_again(tmp_path):
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(push, beads=beads, name="mine"))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.1), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.PythonForce(push, beads=beads, name="mine")),
+                               mp.VerletIntegrator(0.1), threads=1)  # fmt: skip
     recorded(simulation, tmp_path / "run.h5", velocities=True)
     simulation.step(2)
     simulation.close()
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
-        with pytest.raises(mp.ParameterError, match="mine"):
-            trajectory.system()
+        refuses(mp.ParameterError, "mine", trajectory.system)
         context = mp.Context(*trajectory.system({"mine": push}), threads=1)
         context.set_state(trajectory[-1].state())
         context.step(3)
@@ -260,17 +251,15 @@ def test_python_functions_are_given_again(tmp_path):
 def test_a_run_without_a_document_goes_on_and_its_file_says_why(tmp_path):
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(Secret(push, beads=beads, name="mine"))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.1), threads=1)
+    simulation = mp.Simulation(system_with(topology, Secret(push, beads=beads, name="mine")),
+                               mp.VerletIntegrator(0.1), threads=1)  # fmt: skip
     recorder = recorded(simulation, tmp_path / "run.h5")
     simulation.step(4)
     simulation.close()
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert [f.energies for f in trajectory] == [s.energies for s in recorder.states]
         for look in (lambda: trajectory.document, trajectory.system):
-            with pytest.raises(mp.ParameterError, match=r"holds no document .*RuntimeError: the key is not given away"):
-                look()
+            refuses(mp.ParameterError, r"holds no document .*RuntimeError: the key is not given away", look)
 
 
 # Frames as states ----------------------------------------------------------------------------------------------------
@@ -357,10 +346,8 @@ def test_a_state_without_velocities_is_said_to_have_none(tmp_path):
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         state = trajectory[0].state()
         assert not state.has("velocities")
-        with pytest.raises(mp.ParameterError, match="velocities"):
-            mp.Context(*trajectory.system(), threads=1).set_state(state)
-        with pytest.raises(mp.ParameterError, match="no column 'angular_momenta'"):
-            state.column("angular_momenta")
+        refuses(mp.ParameterError, "velocities", mp.Context(*trajectory.system(), threads=1).set_state, state)
+        refuses(mp.ParameterError, "no column 'angular_momenta'", state.column, "angular_momenta")
 
 
 def test_more_links_than_a_site_can_have_are_refused(run):
@@ -369,8 +356,7 @@ def test_more_links_than_a_site_can_have_are_refused(run):
     context = mp.Context(*mp.deserialize(mp.serialize(simulation)), threads=1)
     for wrong, why in (([[0, 0], [0, 1], [0, 2]], "more than"), ([[0, 9]], r"b has sites 0 to")):
         parts |= {"discrete": {}, "jumps": {"binding": {"links": np.array(wrong, np.int32)}}}
-        with pytest.raises(mp.TopologyError, match=why):
-            context.set_state(mp.State(2, 0.004, parts))
+        refuses(mp.TopologyError, why, context.set_state, mp.State(2, 0.004, parts))
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
@@ -488,9 +474,7 @@ def test_bonds_follow_beads_that_take_rows_of_others(tmp_path):
     topology = mp.Topology()
     line = np.column_stack([np.arange(3.0), np.zeros((3, 2))])
     topology.add_beads([[0.0, 9.0, 0.0]], mass=1.0)
-    actin = topology.add_filaments(
-        [line, line + [0, 2, 0]], 1.0, 0.5, constrained=False, name="actin", capacity=8
-    )
+    actin = topology.add_filaments([line, line + [0, 2, 0]], 1.0, 0.5, constrained=False, name="actin", capacity=8)
     simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.01), threads=1)
     reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1)
     simulation.reporters.append(reporter)
@@ -644,8 +628,7 @@ def test_files_with_other_links_are_not_appended_to(tmp_path):
     # Sites with the same main beads are other sites all the same.
     links.move(0, b=mp.Sites.weighted([[1, 2]], [[0.75, 0.25]]))
     simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, append=True))
-    with pytest.raises(mp.ParameterError, match="the links of Links are others"):
-        simulation.step(1)
+    refuses(mp.ParameterError, "the links of Links are others", simulation.step, 1)
 
 
 def test_going_back_with_other_links_begins_a_segment(tmp_path):
@@ -742,28 +725,24 @@ def endless(place):
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "look", "why"),
-    [
-        (without("parameters"), lambda t: t.document, "holds no document"),
-        (without("parameters/document"), lambda t: t.document, "holds no document"),
-        (without("parameters/arrays"), lambda t: t.document, "document is damaged"),
-        (without("parameters/arrays/0"), lambda t: t.system(), "must be the name of an array in the file"),
-        (replaced("parameters/document", "{}"), lambda t: t.document, "is not a medyanpy document"),
-        (replaced("parameters/document", "{["), lambda t: t.system(), "run.h5: document"),
-        (replaced("parameters/arrays/0", "text"), lambda t: t.document, "document"),
-        (endless("parameters/arrays/0"), lambda t: t.system(), "is larger than what the file has of it"),
-        (replaced("connectivity/bonds", np.zeros((3, 2))), lambda t: t[0].bonds, None),
-        (without("medyanpy/connectivity/bonds/value"), lambda t: t[0].bonds, "bonds"),
-        (without("medyanpy/energies/0/value"), lambda t: t[0].energies, "energy of HarmonicBonds"),
-    ],
-)
+@pytest.mark.parametrize(("change", "look", "why"), [
+    (without("parameters"), lambda t: t.document, "holds no document"),
+    (without("parameters/document"), lambda t: t.document, "holds no document"),
+    (without("parameters/arrays"), lambda t: t.document, "document is damaged"),
+    (without("parameters/arrays/0"), lambda t: t.system(), "must be the name of an array in the file"),
+    (replaced("parameters/document", "{}"), lambda t: t.document, "is not a medyanpy document"),
+    (replaced("parameters/document", "{["), lambda t: t.system(), "run.h5: document"),
+    (replaced("parameters/arrays/0", "text"), lambda t: t.document, "document"),
+    (endless("parameters/arrays/0"), lambda t: t.system(), "is larger than what the file has of it"),
+    (replaced("connectivity/bonds", np.zeros((3, 2))), lambda t: t[0].bonds, None),
+    (without("medyanpy/connectivity/bonds/value"), lambda t: t[0].bonds, "bonds"),
+    (without("medyanpy/energies/0/value"), lambda t: t[0].energies, "energy of HarmonicBonds"),
+])  # fmt: skip
 def test_what_is_missing_is_named_and_the_rest_is_read(run, tmp_path, change, look, why):
     path = damaged(run, tmp_path, change)
     with mp.Trajectory(path) as trajectory:
         if why is not None:
-            with pytest.raises(mp.ParameterError, match=why):
-                look(trajectory)
+            refuses(mp.ParameterError, why, look, trajectory)
         assert len(trajectory) == len(run[2].states)
         for frame, state in zip(trajectory, run[2].states, strict=True):
             np.testing.assert_array_equal(frame.positions, state.positions)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -22,12 +23,8 @@ PAIRS = {
     "Morse": (lambda a: FORCES.Morse(a, a, KT, 1.5, 10.0, cutoff=20.0, switch=16.0), 0.2),
     "EllipsoidRepulsion": (lambda a: FORCES.EllipsoidRepulsion(a, a, KT, [5.0, 5.0, 5.0]), 0.2),
     "CustomPair": (lambda a: FORCES.CustomPair(a, a, "e*(s/r)^12", cutoff=20.0, switch=16.0, e=KT, s=10.0), 0.2),
-    "CustomPair of beads": (
-        lambda a: FORCES.CustomPair(
-            a, a, "sqrt(e1*e2)*(s/r)^12", cutoff=20.0, switch=16.0, s=10.0, e=np.full(len(a), KT)
-        ),
-        0.2,
-    ),
+    "CustomPair of beads": (lambda a: FORCES.CustomPair(a, a, "sqrt(e1*e2)*(s/r)^12", cutoff=20.0, switch=16.0, s=10.0,
+                                                        e=np.full(len(a), KT)), 0.2),
     "TabulatedPair": (lambda a: FORCES.TabulatedPair(a, a, TABLE, KT * (10.0 / TABLE) ** 12, switch=20.0), 2.2),
     "below its table": (lambda a: FORCES.TabulatedPair(a, a, TABLE, KT * (10.0 / TABLE) ** 12, switch=20.0), 0.2),
     "SoftSphere": (lambda a: FORCES.SoftSphere(a, a, 10.0, 10.0), None),
@@ -107,8 +104,7 @@ def test_the_tolerance_is_what_help_promises():
     """0.01 kT over the shortest edge, however large the forces are at the start."""
     topology, report = proteins(60), None
     edges = topology.membranes[0].mesh.edge_lengths.min()
-    system = mp.System(topology)
-    system.add_force(mp.forces.WCA(topology["proteins"], topology["proteins"], KT, 30.0))
+    system = system_with(topology, mp.forces.WCA(topology["proteins"], topology["proteins"], KT, 30.0))
     with pytest.warns(mp.OverlapWarning):
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, kT=KT), threads=1)
     report = simulation.minimize_energy()
@@ -147,10 +143,8 @@ def on_a_membrane(topology, x):
     return topology.add_intriangle_points(cell, len(x), mass=1e-9, friction=1e-5, seed=1)
 
 
-KINDS = {
-    "beads": free, "balls": lambda t, x: t.add_balls(x, radius=5.0, mass=1e-9, friction=1e-5), "filaments": nodes,
-    "bodies": bodies, "surface points": on_a_sphere, "points": on_a_membrane,
-}  # fmt: skip
+KINDS = {"beads": free, "balls": lambda t, x: t.add_balls(x, radius=5.0, mass=1e-9, friction=1e-5), "filaments": nodes,
+         "bodies": bodies, "surface points": on_a_sphere, "points": on_a_membrane}  # fmt: skip
 
 
 @pytest.mark.parametrize("box", [None, (80.0, 80.0, 80.0)])
@@ -188,16 +182,14 @@ def test_soft_and_separate_starts_say_nothing():
 def test_excluded_pairs_and_other_groups_do_not_overlap():
     topology = mp.Topology()
     one, other = (topology.add_beads([[0.0, 0, 0], [0.1, 0, 0]], mass=1e-9) for _ in range(2))
-    system = mp.System(topology)
-    system.add_force(FORCES.WCA(one, one, KT, 10.0, exclusions=[[0, 1]]))
+    system = system_with(topology, FORCES.WCA(one, one, KT, 10.0, exclusions=[[0, 1]]))
     apart = topology.add_beads([[50.0, 0, 0]], mass=1e-9)
     system.add_force(FORCES.WCA(other, apart, KT, 10.0, name="other"))
     mp.Context(system, mp.VerletIntegrator(1e-9))
 
 
 def test_a_pair_across_the_sides_of_a_box_overlaps():
-    simulation, said = simulation_of(
-        lambda t: free(t, np.array([[0.1, 5.0, 5.0], [49.9, 5.0, 5.0]])), PAIRS["WCA"][0], box=(50.0, 50.0, 50.0)
-    )
+    simulation, said = simulation_of(lambda t: free(t, np.array([[0.1, 5.0, 5.0], [49.9, 5.0, 5.0]])), PAIRS["WCA"][0],
+                                     box=(50.0, 50.0, 50.0))  # fmt: skip
     assert "are 0.2 nm apart" in said[0]
     assert simulation.minimize_energy().converged

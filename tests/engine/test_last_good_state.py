@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -13,14 +14,10 @@ def chain(timestep=0.01, n=40, threads=1, extra=(), seed=1):
     beads = topology.add_beads(x, mass=1.0, friction=0.1)
     system = mp.System(topology)
     trap = system.add_force(mp.forces.HarmonicTrap(beads, 0.01, [0.0, 0, 0]))
-    bonds = system.add_force(
-        mp.forces.HarmonicBonds(np.column_stack([beads.beads[:-1], beads.beads[1:]]), 100.0, 1.0)
-    )
+    bonds = system.add_force(mp.forces.HarmonicBonds(np.column_stack([beads.beads[:-1], beads.beads[1:]]), 100.0, 1.0))
     for force in extra:
         system.add_force(force)
-    simulation = mp.Simulation(
-        system, mp.SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed), threads=threads
-    )
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=seed), threads=threads)
     # The watch would stop a run that blows up long before it overflows, which is what these tests are about.
     simulation.context.runaway = None
     return simulation, bonds, trap
@@ -209,9 +206,8 @@ def test_a_state_that_is_not_finite_is_not_good():
     def make():
         topology = mp.Topology()
         bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField(bead, [1.0, 0.0, 0.0]))
-        system.add_force(mp.forces.HarmonicTrap(bead, 1e-9, [0.0, 0.0, 0.0]))
+        system = system_with(topology, mp.forces.UniformField(bead, [1.0, 0.0, 0.0]),
+                             mp.forces.HarmonicTrap(bead, 1e-9, [0.0, 0.0, 0.0]))  # fmt: skip
         context = mp.Context(system, mp.SplittingIntegrator("ABA", 1.0), threads=1)
         context.set_velocities([[6e307, 0.0, 0.0]])
         return context
@@ -251,10 +247,9 @@ def test_the_strongest_force_is_named_where_all_overflow_at_once():
     """Everything on the bead is infinite in the step that fails; one step before, only one force was large."""
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap([0, 1], 1e-3, [0.0, 0, 0], name="weak"))
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1e5, 1.0, name="stiff"))
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1e-3, 1.0, name="weak too"))
+    system = system_with(topology, mp.forces.HarmonicTrap([0, 1], 1e-3, [0.0, 0, 0], name="weak"),
+                         mp.forces.HarmonicBonds([[0, 1]], 1e5, 1.0, name="stiff"),
+                         mp.forces.HarmonicBonds([[0, 1]], 1e-3, 1.0, name="weak too"))  # fmt: skip
     simulation = mp.Simulation(system, mp.VerletIntegrator(1.0), threads=1)
     simulation.context.runaway = None
     assert blow_up(simulation).force == "stiff"
@@ -272,8 +267,7 @@ def test_a_failing_minimisation_goes_back_to_where_forces_could_be_computed():
     simulation, _, _ = chain(extra=[mp.forces.PythonForce(fails)])
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=2)
     before = everything(simulation.context)
-    with pytest.raises(mp.SimulationError, match="force PythonForce"):
-        simulation.minimize_energy()
+    refuses(mp.SimulationError, "force PythonForce", simulation.minimize_energy)
     *tried, failed = calls
     after = everything(simulation.context)
     assert (after.positions != before.positions).any(), "it had begun"
@@ -296,14 +290,12 @@ def test_forces_of_the_positions_that_failed_are_not_used_again():
     def make():
         topology = mp.Topology()
         bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0], group=1))
-        system.add_force(mp.forces.PythonForce(fails_once, group=0))
+        system = system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0], group=1),
+                             mp.forces.PythonForce(fails_once, group=0))  # fmt: skip
         return mp.Context(system, mp.SplittingIntegrator("B0 B1 A B1 B0", 0.1), threads=1)
 
     context = make()
-    with pytest.raises(mp.SimulationError, match="step 0, force PythonForce"):
-        context.step(1)
+    refuses(mp.SimulationError, "step 0, force PythonForce", context.step, 1)
     broken[0] = False
     reference = make()
     for c in (context, reference):
@@ -326,7 +318,6 @@ def test_a_number_that_cannot_be_bound_leaves_all_as_it_was():
     context.step(3)
     before = everything(context)
     force.set(stiffness=13.0)
-    with pytest.raises(mp.ParameterError, match="not thirteen"):
-        context.step(1)
+    refuses(mp.ParameterError, "not thirteen", context.step, 1)
     force.set(stiffness=2.0)
     assert_same(everything(context), before)

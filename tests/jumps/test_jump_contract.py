@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses
 from pairs_of_jumps import JUMPS, PAIRS, STEPS, advance, built, together
 
 import medyanpy as mp
@@ -64,10 +65,9 @@ def case_of(load_sharing=0.5, partners=1, pool=None, rates=None, every=1, cls=mp
         apart = np.zeros((copies, 1, 3))
         apart[:, 0, 1] = 1000.0 * np.arange(copies)
         sides = (mp.Sites.anchors((x[None] + apart).reshape(-1, 3)) for x in (A, B))
-        system.add_jump(
-            cls(links, *sides, off_rate=K_OFF, on_rate=K_ON, load_sharing=load_sharing, partners=partners, rates=rates,
-                pool=None if pool is None else pool * copies, every=every, name="binding", **more)
-        )  # fmt: skip
+        system.add_jump(cls(links, *sides, off_rate=K_OFF, on_rate=K_ON, load_sharing=load_sharing, partners=partners,
+                            rates=rates, pool=None if pool is None else pool * copies, every=every, name="binding",
+                            **more))  # fmt: skip
         return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
 
     def states(state):
@@ -122,15 +122,13 @@ def test_balance_is_between_rates_energies_and_weights(what, factor):
     wrong = off(factor, what)
     if what == "weights":
         wrong = case_of(wrong={"weights": np.ones(len(wrong.energies))})
-    with pytest.raises(AssertionError, match="the rates do not balance"):
-        check_balance(wrong)
+    refuses(AssertionError, "the rates do not balance", check_balance, wrong)
 
 
 @pytest.mark.slow
 def test_rates_that_are_wrong_by_a_tenth_are_seen():
     """All of them: at rest it would not be."""
-    with pytest.raises(AssertionError, match=r"chi-square|events per copy"):
-        check_time(off(1.1, "rates"), 12_000)
+    refuses(AssertionError, r"chi-square|events per copy", check_time, off(1.1, "rates"), 12_000)
 
 
 @pytest.mark.slow
@@ -142,8 +140,7 @@ def test_a_state_of_the_start_that_is_not_is_seen():
 
 @pytest.mark.slow
 def test_too_few_copies_are_refused():
-    with pytest.raises(AssertionError, match="counts"):
-        check_time(case_of(), 5000, sees=0.01)
+    refuses(AssertionError, "counts", check_time, case_of(), 5000, sees=0.01)
 
 
 @pytest.mark.slow
@@ -157,14 +154,12 @@ def test_books_that_are_not_kept_are_seen(monkeypatch):
     check_books(case_of())
     monkeypatch.setattr(context, "WorkMeter", Forgotten)
     # What nobody books looks like an error of the timestep: of a jump that is driven it is not chemical.
-    with pytest.raises(AssertionError, match="are booked"):
-        check_books(case_of(rates=CASES["flat window"]["rates"]))
+    refuses(AssertionError, "are booked", check_books, case_of(rates=CASES["flat window"]["rates"]))
 
 
 @pytest.mark.slow
 def test_energies_of_states_that_are_others_are_seen():
-    with pytest.raises(AssertionError, match="events tell of"):
-        check_books(off(1.01, "energies"))
+    refuses(AssertionError, "events tell of", check_books, off(1.01, "energies"))
 
 
 @pytest.mark.slow
@@ -188,16 +183,14 @@ def test_events_that_are_lost_or_misdated_are_seen(how, text, monkeypatch):
         return [e._replace(time=e.time + 0.3) for e in events]
 
     monkeypatch.setattr(jumping.Listener, "heard", changed)
-    with pytest.raises(AssertionError, match=text):
-        check_books(case_of())
+    refuses(AssertionError, text, check_books, case_of())
 
 
 @pytest.mark.slow
 def test_balanced_events_have_a_way_back():
     driven = case_of(rates=mp.jumps.FlatWindow(9.5, 10.2, force=1.0))
     pretending = JumpCase("x", driven.make, driven.states, driven.rates, driven.energies)
-    with pytest.raises(AssertionError, match=r"has no way back|are booked|are missing|states of"):
-        check_books(pretending)
+    refuses(AssertionError, r"has no way back|are booked|are missing|states of", check_books, pretending)
 
 
 @pytest.mark.slow
@@ -211,8 +204,7 @@ def test_state_that_is_not_kept_is_seen(lost, text, monkeypatch):
         jumping.Jumping, "arrays", lambda self: {k: a for k, a in arrays(self).items() if not k.endswith(f", {lost}")}
     )
     monkeypatch.setattr(jumping.Jumping, "check", lambda self, given: None)
-    with pytest.raises(AssertionError, match=text):
-        check_bits(case_of())
+    refuses(AssertionError, text, check_bits, case_of())
 
 
 @pytest.mark.slow
@@ -222,8 +214,7 @@ def test_other_random_numbers_for_other_threads_are_seen():
     def make(copies, seed, threads, timestep):
         return case.make(copies, seed + threads, threads, timestep)
 
-    with pytest.raises(AssertionError, match="threads: other"):
-        check_bits(JumpCase("x", make, case.states, case.rates, case.energies))
+    refuses(AssertionError, "threads: other", check_bits, JumpCase("x", make, case.states, case.rates, case.energies))
 
 
 # Beside each other ----------------------------------------------------------------------------------------------------

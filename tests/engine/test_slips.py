@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 
@@ -157,8 +158,7 @@ def test_filaments_are_added_with_the_arguments_of_their_material(material, dire
     again = material.arguments([nodes + 100.0], relaxation_time=1e-6, closed=closed, directors=directors)
     assert handle.add(**again).tolist() == [1]
     np.testing.assert_array_equal(handle.mass[:4], handle.mass[4:])
-    with pytest.raises(mp.ParameterError, match=r"closed = .*, but those of"):
-        handle.add(**{**again, "closed": not closed})
+    refuses(mp.ParameterError, r"closed = .*, but those of", handle.add, **{**again, "closed": not closed})
 
 
 def test_water_and_bodies_are_added_with_the_arguments_of_their_presets():

@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.core.letters import LETTERS
@@ -14,8 +15,7 @@ def network(n=40, word="JBAOABJ", seed=1, threads=1, dt=0.02, rates=None, width=
     rng = np.random.default_rng(2)
     topology = mp.Topology()
     beads = topology.add_beads(rng.normal(0.0, width, (n, 3)), mass=1.0, friction=1.0, name="beads")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
     links = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))
     for force in extra:
         system.add_force(force)
@@ -44,16 +44,14 @@ def same(one, other, links):
 def without_jumps(word, n=30):
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(1).normal(size=(n, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator(word, 0.1, kT=1.0, seed=4), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator(word, 0.1, kT=1.0, seed=4), threads=1)  # fmt: skip
     context.step(20)
     return context.get_state(positions=True, velocities=True)
 
 
-@pytest.mark.parametrize(
-    ("word", "plain"), [("JBAOABJ", "BAOAB"), ("JOBABOJ", "OBABO"), ("BAJOJAB", "BAOAB"), ("JDJ", "D")]
-)
+@pytest.mark.parametrize(("word", "plain"),
+                         [("JBAOABJ", "BAOAB"), ("JOBABOJ", "OBABO"), ("BAJOJAB", "BAOAB"), ("JDJ", "D")])  # fmt: skip
 def test_without_jumps_a_word_with_j_gives_the_bits_of_the_word_without(word, plain):
     one, other = without_jumps(word), without_jumps(plain)
     assert np.array_equal(one.positions, other.positions)
@@ -363,8 +361,7 @@ def sites_of_every_kind(word="JBAGOGABJ", timestep=0.01, threads=1, **numbers):
     chains = topology.add_filaments([chain, chain + [0.0, -3.0, 0.0]], node_mass=1.0, node_friction=0.5)
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=2.0, vertex_friction=1.0)
     points = topology.add_intriangle_points(vesicle, 8, mass=1.0, friction=1.0, seed=2)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap([beads, bodies, chains, vesicle], 0.3, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap([beads, bodies, chains, vesicle], 0.3, [0.0, 0.0, 0.0]))
     links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=2.0))
     sites = mp.Sites.beads(beads) + bodies.sites(rng.normal(size=(4, 3))) + mp.Sites.beads(points)
     sites = sites + chains.sites([0, 0, 1, 1], [0, 2, 1, 3], 0.3)
@@ -423,8 +420,7 @@ def test_states_of_other_jumps_are_refused_and_change_nothing():
     other.step(30)
     before = look(other)
     refusal = r"set_state: other of the jump LinkBinding is int32 of shape \(80,\) in the state"
-    with pytest.raises(mp.TopologyError, match=refusal):
-        other.context.set_state(look(simulation))
+    refuses(mp.TopologyError, refusal, other.context.set_state, look(simulation))
     pool, pooled = network(pool=3)
     assert len(look(simulation).links(links)) > 3
     with pytest.raises(mp.ParameterError, match="LinkBinding: the links that are said to be bound cannot be"):
@@ -453,12 +449,8 @@ def pairs_that_drift_apart(steps, bound, **rates):
     system = mp.System(topology)
     links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=10.0))
     pairs = np.repeat(np.arange(N_PAIRS), 2).reshape(-1, 2) if bound else ()
-    system.add_jump(
-        mp.jumps.LinkBinding(
-            links, mp.Sites.beads(beads), mp.Sites.anchors(apart), bound=pairs, load_sharing=SHARING, reach=10.0,
-            **rates,
-        )
-    )
+    system.add_jump(mp.jumps.LinkBinding(links, mp.Sites.beads(beads), mp.Sites.anchors(apart), bound=pairs,
+                                         load_sharing=SHARING, reach=10.0, **rates))  # fmt: skip
     integrator = mp.SplittingIntegrator("JBAOABJ", UNTIL / steps, kT=1.0, seed=steps)
     simulation = mp.Simulation(system, integrator, threads=1)
     simulation.context.set_velocities(np.tile([SPEED, 0.0, 0.0], (N_PAIRS, 1)))

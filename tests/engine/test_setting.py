@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -18,10 +19,7 @@ def beads(n=1, friction=2.0, mass=1.0):
 
 
 def running(handle, integrator, *forces):
-    system = mp.System(handle.topology)
-    for force in forces:
-        system.add_force(force)
-    return mp.Context(system, integrator, threads=1)
+    return mp.Context(system_with(handle.topology, *forces), integrator, threads=1)
 
 
 # Everything that keeps something made of timestep or temperature, for each letter ---------------------------------
@@ -35,9 +33,8 @@ def everything_with_velocities():
     nodes = 5.0 * np.arange(6)[:, None] * [1.0, 0.0, 0.0]
     topology.add_filament(nodes + 40.0, node_mass=rng.uniform(1, 2, 6), node_friction=rng.uniform(0, 2, 6))
     topology.add_filament(nodes + 50.0, node_mass=1.0, node_friction=(0.5, 1.5))
-    topology.add_filament(
-        nodes + 60.0, node_mass=1.0, node_friction=0.4, directors="parallel", director_mass=3.0, director_friction=4.0
-    )
+    topology.add_filament(nodes + 60.0, node_mass=1.0, node_friction=0.4, directors="parallel", director_mass=3.0,
+                          director_friction=4.0)  # fmt: skip
     a = rng.normal(size=(6, 6))
     x, q = rng.normal(size=(3, 3)) + 80.0, rng.normal(size=(3, 4))
     q /= np.linalg.norm(q, axis=1)[:, None]
@@ -47,8 +44,7 @@ def everything_with_velocities():
     topology.add_rod(along + 90.0, frame, 4.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0], friction=1.0)
     on_sphere = [[7.0, 0.0, 0.0], [0.0, 7.0, 0.0]]
     topology.add_surface_points(mp.surfaces.Sphere(7.0), on_sphere, mass=1.0, friction=0.3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 2.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, 2.0))
     return system
 
 
@@ -58,11 +54,9 @@ def everything_without_velocities():
     plain = topology.add_beads(rng.normal(size=(20, 3)), mass=1.0, friction=rng.uniform(1, 2, 20))
     a = rng.normal(size=(6, 6))
     q = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
-    topology.add_rigid_bodies(
-        rng.normal(size=(4, 3)), q, mass=1.0, inertia=[1.0, 1.0, 1.0], friction=a @ a.T + np.eye(6)
-    )
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(plain, 0.3, [0.0, 0.0, 0.0]))
+    topology.add_rigid_bodies(rng.normal(size=(4, 3)), q, mass=1.0, inertia=[1.0, 1.0, 1.0],
+                              friction=a @ a.T + np.eye(6))  # fmt: skip
+    system = system_with(topology, mp.forces.HarmonicTrap(plain, 0.3, [0.0, 0.0, 0.0]))
     return system
 
 
@@ -296,24 +290,20 @@ def test_documents_and_copies_have_the_numbers_as_they_are(monkeypatch):
 # Refusals and warnings --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"timestep": 0.0}, r"timestep = 0.0 but must be finite and > 0"),
-        ({"timestep": np.nan, "kT": 2.0}, r"timestep = nan"),
-        ({"kT": 2.0, "timestep": -1.0}, r"timestep = -1.0"),
-        ({"temperature": "warm", "timestep": 0.2}, r"temperature = 'warm' but must be a number"),
-        ({"kT": -1.0}, r"kT = -1.0"),
-        ({"kT": 1.0, "temperature": 300.0}, r"not both"),
-        ({"seed": 2}, r"set has no argument 'seed'.*set\(\*, timestep=None, temperature=None, kT=None\)"),
-        ({"temprature": 2}, r"did you mean 'temperature'"),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "message"), [
+    ({"timestep": 0.0}, r"timestep = 0.0 but must be finite and > 0"),
+    ({"timestep": np.nan, "kT": 2.0}, r"timestep = nan"),
+    ({"kT": 2.0, "timestep": -1.0}, r"timestep = -1.0"),
+    ({"temperature": "warm", "timestep": 0.2}, r"temperature = 'warm' but must be a number"),
+    ({"kT": -1.0}, r"kT = -1.0"),
+    ({"kT": 1.0, "temperature": 300.0}, r"not both"),
+    ({"seed": 2}, r"set has no argument 'seed'.*set\(\*, timestep=None, temperature=None, kT=None\)"),
+    ({"temprature": 2}, r"did you mean 'temperature'"),
+])  # fmt: skip
 def test_what_is_refused_changes_nothing(numbers, message):
     integrator = mp.BAGOGABIntegrator(0.1, kT=1.0)
     context = running(beads(), integrator)
-    with pytest.raises(mp.ParameterError, match=message):
-        integrator.set(**numbers)
+    refuses(mp.ParameterError, message, integrator.set, **numbers)
     assert (integrator.timestep, integrator.kT, integrator.version) == (0.1, 1.0, 0)
     context.step(1)
     assert context.time == 0.1
@@ -322,8 +312,7 @@ def test_what_is_refused_changes_nothing(numbers, message):
 def test_a_word_without_noise_has_no_temperature_to_set():
     integrator = mp.VerletIntegrator(0.1)
     for change in (lambda: integrator.set(kT=1.0), lambda: setattr(integrator, "temperature", 300.0)):
-        with pytest.raises(mp.ParameterError, match=r"the word 'B A G A B' has no O"):
-            change()
+        refuses(mp.ParameterError, r"the word 'B A G A B' has no O", change)
 
 
 def test_timesteps_that_are_too_long_are_warned_of_when_they_are_set():

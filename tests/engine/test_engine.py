@@ -23,18 +23,15 @@ def simulation():
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0, vertex_friction=0.4)
     topology.add_intriangle_points(vesicle, 9, mass=0.7, friction=0.2, seed=3)
     line = np.column_stack([30 + np.arange(5.0), np.zeros((5, 2))])
-    topology.add_filament(
-        line, 1.0, 0.5, directors="parallel", director_mass=0.1, director_friction=0.05, name="twistable"
-    )
+    topology.add_filament(line, 1.0, 0.5, directors="parallel", director_mass=0.1, director_friction=0.05,
+                          name="twistable")  # fmt: skip
     torus = mp.surfaces.Torus(9.0, 2.0)
     topology.add_surface_points(torus, torus.sample(7, 1), mass=1.0, friction=0.5)
     turns = rng.normal(size=(3, 4))
     turns /= np.linalg.norm(turns, axis=1)[:, None]
     topology.add_rigid_bodies(rng.normal(0, 3, (3, 3)) - 20, turns, 1.0, (1.0, 1.5, 2.0), (0.4, 0.6))
     x, q = mp.rods.uniform(5, 2.0, curvature=[0.0, 0.05, 0.02])
-    rod = topology.add_rod(
-        x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3
-    )
+    rod = topology.add_rod(x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3)
     system = mp.System(topology)
     for force in (
         mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0, 0]),

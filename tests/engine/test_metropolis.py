@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._kernels.core import numerics
@@ -21,17 +22,14 @@ def look(context):
 # Words ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("word", "spaced", "fractions"),
-    [
-        ("M(BAB)O", "M(B A B) O", [0.5, 1, 0.5, 1]),
-        ("m ( bagab ) o", "M(B A G A B) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
-        ("J M(BAGAB) O J", "J M(B A G A B) O J", [0.5, 0.5, 0.5, 1, 0.5, 0.5, 1, 0.5]),
-        ("OM(ABA)O", "O M(A B A) O", [0.5, 0.5, 1, 0.5, 0.5]),
-        ("M(AGA) M(B) O", "M(A G A) M(B) O", [0.5, 1, 0.5, 1, 1]),
-        ("M(B1 B0 A B0 B1) O", "M(B1 B0 A B0 B1) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
-    ],
-)
+@pytest.mark.parametrize(("word", "spaced", "fractions"), [
+    ("M(BAB)O", "M(B A B) O", [0.5, 1, 0.5, 1]),
+    ("m ( bagab ) o", "M(B A G A B) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
+    ("J M(BAGAB) O J", "J M(B A G A B) O J", [0.5, 0.5, 0.5, 1, 0.5, 0.5, 1, 0.5]),
+    ("OM(ABA)O", "O M(A B A) O", [0.5, 0.5, 1, 0.5, 0.5]),
+    ("M(AGA) M(B) O", "M(A G A) M(B) O", [0.5, 1, 0.5, 1, 1]),
+    ("M(B1 B0 A B0 B1) O", "M(B1 B0 A B0 B1) O", [0.5, 0.5, 1, 0.5, 0.5, 1]),
+])  # fmt: skip
 def test_words_are_read_and_written(word, spaced, fractions):
     integrator = mp.SplittingIntegrator(word, 0.1, kT=1.0)
     assert integrator.word == spaced
@@ -42,36 +40,31 @@ def test_words_are_read_and_written(word, spaced, fractions):
     assert " ".join(integrator.blocks) in spaced
 
 
-@pytest.mark.parametrize(
-    ("word", "problem"),
-    [
-        ("M(BAOAB)", r"O \(friction and noise\) cannot be taken back, .* put it outside"),
-        ("M(JBABJ) O", r"J \(jumps: what happens at once\) cannot be taken back"),
-        ("M(BA) O", r"the block is not a palindrome: letter 1 is B, but letter 1 from the end is A"),
-        ("M(BAGAB)", r"accepted or rejected by the temperature, and no O, .* 'M\(B A G A B\) O'"),
-        ("B M(AGA) B O", r"B \(kick by the forces\) stands beside M\( \)"),
-        ("M(BAB) A O", r"A \(flight of the beads\) stands beside M\( \)"),
-        ("M(BAB O", "the block is not closed"),
-        ("BAB) O", "this closes a block that was not opened"),
-        ("M(BM(A)B) O", "a block M\\( \\) stands in another one"),
-        ("M() BAOAB", "the block has no letters"),
-        ("MBAB O", "M stands before letters in parentheses"),
-        ("M(BXB) O", "'X' is not a letter of a word: A, B .* G, J and O are"),
-        ("M(BAB) D", "D moves beads without velocities"),
-        ("M(BAB) D O", "D moves beads without velocities"),
-        ("M(ABA B1) O", "mixes kicks by all forces"),
-        ("M(AGA) O", "the word has no B"),
-    ],
-)
+@pytest.mark.parametrize(("word", "problem"), [
+    ("M(BAOAB)", r"O \(friction and noise\) cannot be taken back, .* put it outside"),
+    ("M(JBABJ) O", r"J \(jumps: what happens at once\) cannot be taken back"),
+    ("M(BA) O", r"the block is not a palindrome: letter 1 is B, but letter 1 from the end is A"),
+    ("M(BAGAB)", r"accepted or rejected by the temperature, and no O, .* 'M\(B A G A B\) O'"),
+    ("B M(AGA) B O", r"B \(kick by the forces\) stands beside M\( \)"),
+    ("M(BAB) A O", r"A \(flight of the beads\) stands beside M\( \)"),
+    ("M(BAB O", "the block is not closed"),
+    ("BAB) O", "this closes a block that was not opened"),
+    ("M(BM(A)B) O", "a block M\\( \\) stands in another one"),
+    ("M() BAOAB", "the block has no letters"),
+    ("MBAB O", "M stands before letters in parentheses"),
+    ("M(BXB) O", "'X' is not a letter of a word: A, B .* G, J and O are"),
+    ("M(BAB) D", "D moves beads without velocities"),
+    ("M(BAB) D O", "D moves beads without velocities"),
+    ("M(ABA B1) O", "mixes kicks by all forces"),
+    ("M(AGA) O", "the word has no B"),
+])  # fmt: skip
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_words_that_are_refused(word, problem, symmetric):
-    with pytest.raises(mp.ParameterError, match=problem):
-        mp.SplittingIntegrator(word, 0.1, kT=1.0, symmetric=symmetric)
+    refuses(mp.ParameterError, problem, mp.SplittingIntegrator, word, 0.1, kT=1.0, symmetric=symmetric)
 
 
 def test_a_word_with_a_block_needs_a_temperature():
-    with pytest.raises(mp.ParameterError, match=r"needs temperature= .* or kT="):
-        mp.SplittingIntegrator("M(BAB) O", 0.1)
+    refuses(mp.ParameterError, r"needs temperature= .* or kT=", mp.SplittingIntegrator, "M(BAB) O", 0.1)
 
 
 def test_of_order_four_each_block_is_composed():
@@ -101,12 +94,11 @@ def everything(word, timestep, threads=1, seed=7):
     walkers = topology.add_surface_points(sphere, [[4.0, 0, 0], [0, 4.0, 0]], 1.0)
     pendulum = topology.add_beads([[2.0, 0, 0]], mass=1.0)
     topology.constrain("x^2 + y^2 + z^2 - L^2", pendulum.beads, L=2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
-    system.add_force(mp.forces.HarmonicTrap([beads, points], 2.0, [0.3, 0.0, 0.5]))
-    system.add_force(mp.forces.FilamentBending(filament, 5.0, group=1))
-    system.add_force(mp.forces.Links(bodies.sites([[0.5, -0.3, 0.2]]), beads.beads, 3.0, 1.0))
-    system.add_force(mp.forces.UniformField([walkers, pendulum], [0.0, 1.0, -2.0]))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 20.0),
+                         mp.forces.HarmonicTrap([beads, points], 2.0, [0.3, 0.0, 0.5]),
+                         mp.forces.FilamentBending(filament, 5.0, group=1),
+                         mp.forces.Links(bodies.sites([[0.5, -0.3, 0.2]]), beads.beads, 3.0, 1.0),
+                         mp.forces.UniformField([walkers, pendulum], [0.0, 1.0, -2.0]))  # fmt: skip
     integrator = mp.SplittingIntegrator(word, timestep, kT=1.0, seed=seed, symmetric=False)
     return system, mp.Context(system, integrator, threads=threads)
 
@@ -181,9 +173,8 @@ def test_a_rejected_block_goes_back_the_way_it_came():
 def one_bead(function, word="M(BAB) O", timestep=0.5, **options):
     topology = mp.Topology()
     bead = topology.add_beads([[0.3, 0.2, 0.1]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonForce(function, beads=bead, **options))
-    simulation = mp.Simulation(system, mp.SplittingIntegrator(word, timestep, kT=1.0, seed=3), threads=1)
+    simulation = mp.Simulation(system_with(topology, mp.forces.PythonForce(function, beads=bead, **options)),
+                               mp.SplittingIntegrator(word, timestep, kT=1.0, seed=3), threads=1)  # fmt: skip
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=2)
     return simulation
 
@@ -193,13 +184,11 @@ def test_places_without_an_energy_are_never_entered():
     and of functions in Python."""
     topology = mp.Topology()
     bead = topology.add_beads([[0.3, 0.2, 0.1]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(bead, "-log(1 - x^2 - y^2 - z^2)"))
+    system = system_with(topology, mp.forces.ExternalField(bead, "-log(1 - x^2 - y^2 - z^2)"))
     for word in ("OBABO", "M(BAB) O"):
         simulation = mp.Simulation(system, mp.SplittingIntegrator(word, 0.5, kT=1.0, seed=3), threads=1)
         if "M" not in word:
-            with pytest.raises(mp.SimulationError, match="no longer a finite number"):
-                simulation.step(500)
+            refuses(mp.SimulationError, "no longer a finite number", simulation.step, 500)
     simulation.step(500)
     state = look(simulation)
     assert (state.positions**2).sum() < 1.0
@@ -209,8 +198,7 @@ def test_places_without_an_energy_are_never_entered():
         outside = (x**2).sum() > 1.0
         return (np.nan if outside else 0.5 * float((x**2).sum())), (np.full_like(x, np.nan) if outside else -x)
 
-    with pytest.raises(mp.SimulationError, match="the energy returned = nan but must be finite"):
-        one_bead(well, "OBABO").step(500)
+    refuses(mp.SimulationError, "the energy returned = nan but must be finite", one_bead(well, "OBABO").step, 500)
     simulation = one_bead(well)
     for _ in range(40):
         simulation.step(10)
@@ -239,11 +227,9 @@ def test_a_start_without_an_energy_ends_the_run():
         one_bead(lambda x: (0.0, np.full_like(x, np.inf))).step(1)
     topology = mp.Topology()
     beads = topology.add_beads([[1e200, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("M(BAB) O", 0.1, kT=1.0), threads=1)
-    with pytest.raises(mp.SimulationError, match="no longer a finite number"):
-        context.step(1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator("M(BAB) O", 0.1, kT=1.0), threads=1)  # fmt: skip
+    refuses(mp.SimulationError, "no longer a finite number", context.step, 1)
 
 
 def test_an_exception_of_a_python_force_ends_the_run_at_the_last_good_state():
@@ -271,9 +257,8 @@ def test_blocks_of_which_none_is_accepted_are_warned_of():
     """Once; and not where some are, or where there are few."""
     topology = mp.Topology()
     beads = topology.add_beads([[30.0, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
-    context = mp.Context(system, mp.SplittingIntegrator("M(ABA) O", 1.9, kT=1e-3, seed=1), threads=1)
+    context = mp.Context(system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0])),
+                         mp.SplittingIntegrator("M(ABA) O", 1.9, kT=1e-3, seed=1), threads=1)  # fmt: skip
     context.step(99)
     with pytest.warns(mp.TimestepWarning, match=r"none of 100 blocks M\(A B A\) in a row was accepted"):
         context.step(1)
@@ -293,8 +278,7 @@ def test_a_bead_that_jumps_off_its_surface_is_a_rejection():
     walkers = topology.add_surface_points(mp.surfaces.Sphere(1.0), [[1.0, 0, 0]], 1.0, friction=1.0)
     system = mp.System(topology)
     plain = mp.Context(system, mp.SplittingIntegrator("OBABO", 1.0, kT=1.0, seed=3), threads=1)
-    with pytest.raises(mp.SimulationError, match="does not come back to its surface"):
-        plain.step(1000)
+    refuses(mp.SimulationError, "does not come back to its surface", plain.step, 1000)
     context = mp.Context(system, mp.SplittingIntegrator("M(BAB) O", 1.0, kT=1.0, seed=3), threads=1)
     context.step(1000)
     state = look(context)
@@ -380,8 +364,7 @@ def test_forces_whose_energy_does_not_tell_their_work_are_refused():
     context = mp.Context(system, mp.SplittingIntegrator("M(BAB) O", 0.01, kT=1.0), threads=1)
     context.step(2)
     load.set(couple=[0.0, 0.1, 0.0])
-    with pytest.raises(mp.ParameterError, match=r"RodLoad: its energy does not tell .* M\(B A B\) accepts by energies"):
-        context.step(1)
+    refuses(mp.ParameterError, r"RodLoad: its energy does not tell .* M\(B A B\) accepts by energies", context.step, 1)
     load.set(couple=[0.0, 0.0, 0.0])
     context.step(1)
 
@@ -415,8 +398,7 @@ def test_numbers_that_are_set_between_steps_count():
 def test_positions_are_those_of_particles_also_with_implicit_kicks():
     topology = mp.Topology()
     bead = topology.add_beads([[1.0, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
     kick = mp.kicks.ZhangSkeel(0.3)
     for word, same in (("M(BAB) O", True), ("OBABO", False)):
         context = mp.Context(system, mp.SplittingIntegrator(word, 1.0, kT=1.0, kick=kick), threads=1)
@@ -435,8 +417,7 @@ def vesicle(word="J M(BAGAB) O J", threads=1, timestep=0.1, report_work=True, li
     beads = topology.add_beads(rng.normal(0.0, 2.0, (6, 3)), mass=1.0, friction=0.4)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=2.0, vertex_friction=0.5)
     points = topology.add_intriangle_points(membrane, 10, mass=1.0, friction=0.3, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0))
     trap = system.add_force(mp.forces.HarmonicTrap([beads, points], 0.5, [1.0, 0.0, 0.0]))
     if links:
         bonds = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))
@@ -489,8 +470,7 @@ def test_a_checkpoint_of_a_word_with_j_goes_on_without_it(tmp_path):
     other, _ = vesicle("M(BAGAB) O", links=False)
     other.load_checkpoint(tmp_path / "c")
     plain, _ = vesicle("BAGOGAB", links=False)
-    with pytest.raises(mp.ParameterError, match="word"):
-        plain.load_checkpoint(tmp_path / "c")
+    refuses(mp.ParameterError, "word", plain.load_checkpoint, tmp_path / "c")
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -551,5 +531,4 @@ def test_the_acceptance_is_reported():
     with pytest.raises(mp.ParameterError, match="the word of its run has no block"):
         assert look(plain).acceptance
     plain.reporters.append(mp.reporters.StateDataReporter(io.StringIO(), 5, acceptance=True))
-    with pytest.raises(mp.ParameterError, match=r"acceptance is asked for, but the word .* has no block M\( \)"):
-        plain.step(5)
+    refuses(mp.ParameterError, r"acceptance is asked for, but the word .* has no block M\( \)", plain.step, 5)

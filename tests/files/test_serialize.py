@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 
 
 def _contract():
     """The cases of the contract: every force of the package, on untidy data."""
-    path = Path(__file__).parent / "forces" / "test_contract.py"
+    path = Path(__file__).parents[1] / "forces" / "test_contract.py"
     spec = importlib.util.spec_from_file_location("contract_of_forces", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -39,9 +40,7 @@ BUILDERS = {case.name: case.build for case in _contract()} | {"a function": pyth
 
 
 def system_of(topology, *forces):
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
+    system = system_with(topology, *forces)
     return system
 
 
@@ -103,14 +102,12 @@ def everything():
     points = topology.add_intriangle_points(ball, 300, mass=0.5, friction=0.7, seed=5, name="Proteïne")
     other = topology.add_membrane(mesh.translated([30.0, 0.0, 0.0]), vertex_mass=2.0, vertex_friction=0.2)
     balls = topology.add_balls(rng.normal(0.0, 8.0, (5, 3)), rng.uniform(3.0, 6.0, 5), mass=1.0, friction=0.1)
-    system = system_of(
-        topology,
-        mp.forces.HarmonicBonds([[0, 1], [3, 2]], 1.0, [0.5, 1.0 / 3.0]),
-        mp.forces.MembraneEdgeSprings(other, stiffness=1),
-        mp.forces.HarmonicBonds([[1, 2]], 1.0, 0.0, group=3),
-        mp.forces.UniformField([points, loose], [0.0, 0.0, -0.1]),
-        mp.forces.SoftSphere(balls, [ball, other], 1.0, 4.0, exclusions=np.zeros((0, 2), int)),
-    )
+    system = system_of(topology, mp.forces.HarmonicBonds([[0, 1], [3, 2]], 1.0, [0.5, 1.0 / 3.0]),
+                       mp.forces.MembraneEdgeSprings(other, stiffness=1),
+                       mp.forces.HarmonicBonds([[1, 2]], 1.0, 0.0, group=3),
+                       mp.forces.UniformField([points, loose], [0.0, 0.0, -0.1]),
+                       mp.forces.SoftSphere(balls, [ball, other], 1.0, 4.0,
+                                            exclusions=np.zeros((0, 2), int)))  # fmt: skip
     return system, points
 
 
@@ -146,9 +143,8 @@ def test_places_drawn_at_random_are_places_that_can_be_given():
     membrane = topology.add_membrane(Unlucky(mesh.vertices, mesh.faces), vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 3, mass=1.0)
     assert (points.barycentric >= 0.0).all()
-    again = topology.add_intriangle_points(
-        membrane, triangles=points.triangles, barycentric=points.barycentric, mass=1.0
-    )
+    again = topology.add_intriangle_points(membrane, triangles=points.triangles, barycentric=points.barycentric,
+                                           mass=1.0)  # fmt: skip
     assert again._weights.tobytes() == points._weights.tobytes()
 
 
@@ -378,15 +374,12 @@ def test_functions_are_named_and_must_be_given():
     system = system_of(topology, force, mp.forces.PythonForce(lambda x: (0.0, 0 * x)))
     text = mp.serialize(system)
     assert f'{{"function": "{__name__}:pull"}}' in text
-    with pytest.raises(mp.ParameterError, match=r"'pull' calls a Python function .*functions=\{'pull': ...\}"):
-        mp.deserialize(text)
-    with pytest.raises(mp.ParameterError, match=r"forces\[1\].*'PythonForce' calls"):
-        mp.deserialize(text, functions={"pull": pull})
+    refuses(mp.ParameterError, r"'pull' calls a Python function .*functions=\{'pull': ...\}", mp.deserialize, text)
+    refuses(mp.ParameterError, r"forces\[1\].*'PythonForce' calls", mp.deserialize, text, functions={"pull": pull})
     both = {"pull": pull, "PythonForce": pull}
     with pytest.raises(mp.ParameterError, match=r"functions names 'push'; .*'PythonForce', 'pull'"):
         mp.deserialize(text, functions={**both, "push": pull})
-    with pytest.raises(mp.ParameterError, match="dict of callables"):
-        mp.deserialize(text, functions={"pull": "os.system"})
+    refuses(mp.ParameterError, "dict of callables", mp.deserialize, text, functions={"pull": "os.system"})
     again = mp.deserialize(text, functions=both)
     assert again.forces[1].function is pull
 
@@ -442,8 +435,7 @@ def test_arrays_of_all_kinds_come_back():
         (object(), "held is a object"),
         ([{1: 2}], r"held\[0\] is a dict"),
     ]:
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.serialize(Holder(value))
+        refuses(mp.ParameterError, message, mp.serialize, Holder(value))
 
 
 def test_a_document_can_be_written_by_hand():
@@ -475,9 +467,8 @@ def test_a_document_can_be_written_by_hand():
     cell = again.add_membrane(system.topology.membranes[0].mesh, vertex_mass=1, vertex_friction=2, name="cell")
     again.add_intriangle_points(cell, 7, mass=2.5, friction=0.5, seed=3)
     again.add_balls([[0, 0, 20]], radius=1.5, mass=1, friction=3)
-    other = system_of(
-        again, mp.forces.MembraneEdgeSprings(cell, 2), mp.forces.HarmonicBonds([[0, 11]], 1, 3.0, name="my bonds")
-    )
+    other = system_of(again, mp.forces.MembraneEdgeSprings(cell, 2),
+                      mp.forces.HarmonicBonds([[0, 11]], 1, 3.0, name="my bonds"))  # fmt: skip
     twin = mp.Simulation(other, mp.BAGOGABIntegrator(0.01, kT=1))
     twin.step(3)
     a, b = (s.context.get_state(positions=True, velocities=True) for s in (simulation, twin))
@@ -492,17 +483,13 @@ def small():
     topology = mp.Topology()
     mesh = mp.TriangleMesh([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
     cell = topology.add_membrane(mesh, vertex_mass=1.0)
-    points = topology.add_intriangle_points(
-        cell, triangles=[1], barycentric=[[0.5, 0.25, 0.25]], mass=1.0, name="points"
-    )
+    points = topology.add_intriangle_points(cell, triangles=[1], barycentric=[[0.5, 0.25, 0.25]], mass=1.0,
+                                            name="points")  # fmt: skip
     balls = topology.add_balls([[0.0, 0, 20]], 1.5, mass=1.0)
-    system = system_of(
-        topology,
-        mp.forces.MembraneArea(cell, 1.0, per_triangle=True),
-        mp.forces.SoftSphere([points, balls], cell, 1.0, 2.0, exclusions=[[0, 5]]),
-        mp.forces.Links(mp.Sites.beads(balls), mp.Sites.anchors([[0.0, 0, 1]]), 1.0),
-        mp.forces.PythonForce(pull),
-    )
+    system = system_of(topology, mp.forces.MembraneArea(cell, 1.0, per_triangle=True),
+                       mp.forces.SoftSphere([points, balls], cell, 1.0, 2.0, exclusions=[[0, 5]]),
+                       mp.forces.Links(mp.Sites.beads(balls), mp.Sites.anchors([[0.0, 0, 1]]), 1.0),
+                       mp.forces.PythonForce(pull))  # fmt: skip
     return mp.serialize((system, mp.SplittingIntegrator("BAOGOAB", 0.1, kT=1.0)))
 
 
@@ -565,32 +552,29 @@ def test_whatever_is_wrong_with_a_document_is_one_of_our_errors(stride):
 P, T, M = mp.ParameterError, mp.TopologyError, mp.MeshError
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "error", "message"),
-    [
-        ('"version": 2', '"version": 3', P, r"version 3 of the format, written by .*reads version 2 alone: inst"),
-        ('"version": 2', '"version": 1', P, r"version 1 of the format, written by .*reads version 2 alone: write"),
-        ('"version": 2', '"version": "2"', P, "version must be a whole number from 1 to 2, not '2'"),
-        ('"medyanpy document"', '"something"', P, "not a medyanpy document: .* not 'something'"),
-        ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
-        ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),
-        ('"mass": 1.0', '"mass": -1.0', P, r"objects\[1\]: .*mass = -1.0 but"),
-        ("[0, 1, 3]", "[0, 1, 7]", M, r"(?s)arguments\.mesh: .*vertex that does not exist"),
-        ("[0.5, 0.25, 0.25]", "[0.5, 0.25, 0.26]", T, r"objects\[1\]: .*point 0 lies outside"),
-        ('"handle": "points"', '"handle": "pints"', P, r"group_a\[0\]\.handle = 'pints', but no .*'points'"),
-        ('"per_triangle"', '"per_corner"', P, r"forces\[0\]: MembraneArea has no argument 'per_corner'"),
-        ('"fixed": false', '"fixed": "no"', P, r"objects\[0\]\.arguments\.fixed must be true or false, not 'no'"),
-        ('"one_sided": false', '"one_sided": 0', P, r"forces\[2\]\.arguments\.one_sided must be true or false, not 0"),
-        ('"name": "points"', '"name": 3', P, r"objects\[1\]\.arguments\.name must be a string, not 3"),
-        ('"seed": 0', '"seed": NaN', P, "NaN is not a finite number"),
-        ('"seed": 0', '"seed": 1e999', P, "1e999 is not a finite number"),
-        ('"seed": 0', '"seed": 0, "seed": 1', P, "the key 'seed' occurs twice"),
-        ('"seed": 0', '"seed": 0,', P, "not JSON"),
-        ('"name": "SoftSphere"', '"name": "MembraneArea"', P, "two forces have the name 'MembraneArea'"),
-        ('"shape": [1, 3], "values": [[0.0, 0.0, 20.0]]', '"shape": [3], "values": [[0.0, 0.0, 20.0]]', P,
-         r"shape must be \[1, 3\]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "error", "message"), [
+    ('"version": 2', '"version": 3', P, r"version 3 of the format, written by .*reads version 2 alone: inst"),
+    ('"version": 2', '"version": 1', P, r"version 1 of the format, written by .*reads version 2 alone: write"),
+    ('"version": 2', '"version": "2"', P, "version must be a whole number from 1 to 2, not '2'"),
+    ('"medyanpy document"', '"something"', P, "not a medyanpy document: .* not 'something'"),
+    ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
+    ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),
+    ('"mass": 1.0', '"mass": -1.0', P, r"objects\[1\]: .*mass = -1.0 but"),
+    ("[0, 1, 3]", "[0, 1, 7]", M, r"(?s)arguments\.mesh: .*vertex that does not exist"),
+    ("[0.5, 0.25, 0.25]", "[0.5, 0.25, 0.26]", T, r"objects\[1\]: .*point 0 lies outside"),
+    ('"handle": "points"', '"handle": "pints"', P, r"group_a\[0\]\.handle = 'pints', but no .*'points'"),
+    ('"per_triangle"', '"per_corner"', P, r"forces\[0\]: MembraneArea has no argument 'per_corner'"),
+    ('"fixed": false', '"fixed": "no"', P, r"objects\[0\]\.arguments\.fixed must be true or false, not 'no'"),
+    ('"one_sided": false', '"one_sided": 0', P, r"forces\[2\]\.arguments\.one_sided must be true or false, not 0"),
+    ('"name": "points"', '"name": 3', P, r"objects\[1\]\.arguments\.name must be a string, not 3"),
+    ('"seed": 0', '"seed": NaN', P, "NaN is not a finite number"),
+    ('"seed": 0', '"seed": 1e999', P, "1e999 is not a finite number"),
+    ('"seed": 0', '"seed": 0, "seed": 1', P, "the key 'seed' occurs twice"),
+    ('"seed": 0', '"seed": 0,', P, "not JSON"),
+    ('"name": "SoftSphere"', '"name": "MembraneArea"', P, "two forces have the name 'MembraneArea'"),
+    ('"shape": [1, 3], "values": [[0.0, 0.0, 20.0]]', '"shape": [3], "values": [[0.0, 0.0, 20.0]]', P,
+     r"shape must be \[1, 3\]"),
+])  # fmt: skip
 def test_errors_say_where_and_why(old, new, error, message):
     text = small()
     assert old in text
@@ -601,30 +585,23 @@ def test_errors_say_where_and_why(old, new, error, message):
 
 def test_what_is_no_document(tmp_path):
     for text in ("{", "{}", "[]\n", "{" * 100_000, '{"format": {}}'):
-        with pytest.raises(mp.ParameterError, match=r"is not a (medyanpy )?document"):
-            mp.deserialize(text)
+        refuses(mp.ParameterError, r"is not a (medyanpy )?document", mp.deserialize, text)
     (tmp_path / "binary").write_bytes(bytes(range(256)))
-    with pytest.raises(mp.ParameterError, match="binary is not a document"):
-        mp.deserialize(tmp_path / "binary")
-    with pytest.raises(mp.ParameterError, match="nowhere does not exist"):
-        mp.deserialize(str(tmp_path / "nowhere"))
-    with pytest.raises(mp.ParameterError, match="is not a document"):
-        mp.deserialize(tmp_path)
-    with pytest.raises(mp.ParameterError, match="not int"):
-        mp.deserialize(3)
+    refuses(mp.ParameterError, "binary is not a document", mp.deserialize, tmp_path / "binary")
+    refuses(mp.ParameterError, "nowhere does not exist", mp.deserialize, str(tmp_path / "nowhere"))
+    refuses(mp.ParameterError, "is not a document", mp.deserialize, tmp_path)
+    refuses(mp.ParameterError, "not int", mp.deserialize, 3)
 
 
 def test_what_cannot_be_written():
     system, points = everything()
     for what, message in [(points, "is part of a topology"), (3, "not int"), (np.zeros(3), "not ndarray")]:
-        with pytest.raises(mp.ParameterError, match=message):
-            mp.serialize(what)
+        refuses(mp.ParameterError, message, mp.serialize, what)
     with pytest.raises(mp.TopologyError, match="belongs to another topology"):
         mp.serialize(mp.forces.UniformField([points, everything()[1]], [0.0, 0, 1]))
     # Names are unique unless somebody sees to it that they are not.
     points._complete(name="loose ends")
-    with pytest.raises(mp.TopologyError, match="two objects have the name 'loose ends'"):
-        mp.serialize(system)
+    refuses(mp.TopologyError, "two objects have the name 'loose ends'", mp.serialize, system)
 
 
 def test_a_document_is_replaced_in_one_move(tmp_path, monkeypatch):
@@ -636,8 +613,7 @@ def test_a_document_is_replaced_in_one_move(tmp_path, monkeypatch):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no space"):
-        mp.serialize(mp.VerletIntegrator(0.2), path)
+    refuses(OSError, "no space", mp.serialize, mp.VerletIntegrator(0.2), path)
     assert path.read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
@@ -646,10 +622,8 @@ def test_running_things_are_not_pickled():
     system, _ = everything()
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0))
     for use in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match=r"a Simulation cannot be pickled or copied: save_checkpoint.*resume"):
-            use(simulation)
-        with pytest.raises(TypeError, match=r"a Context cannot be pickled or copied: .*save_checkpoint.*resume"):
-            use(simulation.context)
+        refuses(TypeError, r"a Simulation cannot be pickled or copied: save_checkpoint.*resume", use, simulation)
+        refuses(TypeError, r"a Context cannot be pickled or copied: .*save_checkpoint.*resume", use, simulation.context)
 
 
 def test_help_still_shows_the_arguments():
@@ -658,8 +632,7 @@ def test_help_still_shows_the_arguments():
     assert str(inspect.signature(mp.forces.UniformField)) == (
         "(beads: Beads, force: Numbers, *, name: str | None = None, group: int = 0)"
     )
-    with pytest.raises(TypeError, match=r"VerletIntegrator needs the argument 'timestep'"):
-        mp.VerletIntegrator()
+    refuses(TypeError, r"VerletIntegrator needs the argument 'timestep'", mp.VerletIntegrator)
 
 
 class TaggedKind(mp.beads.BeadsKind):
@@ -687,7 +660,6 @@ def test_kinds_of_beads_of_other_packages_are_carried():
         assert type(again) is Tagged
         assert (again.name, len(again), again.tag.tolist()) == ("mine", 2, [0.5, 1.5])
         assert (again.mass == handle.mass).all()
-    with pytest.raises(mp.TopologyError, match="kind must be a class of beads, not 3"):
-        topology.add(3, [[0.0, 0, 0]], mass=1.0)
+    refuses(mp.TopologyError, "kind must be a class of beads, not 3", topology.add, 3, [[0.0, 0, 0]], mass=1.0)
     with pytest.raises(mp.ParameterError, match=r"is not a kind of bead that this process knows.* import elsewhere"):
         mp.deserialize(text.replace(f"{Tagged.__module__}:Tagged", "elsewhere:Tagged"))

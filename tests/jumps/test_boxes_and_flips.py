@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_mean
@@ -23,16 +24,13 @@ def everything(threads=1, seed=3, tension=0.2, friction=1.0, word="JBAGOGABJ", f
     lattice = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0), [1.5], indexing="ij"), -1).reshape(-1, 3)
     above = 1.7 * (lattice * [1.0, 1.0, 0.0]) + [-3.0, -2.8, 1.5] + rng.normal(0.0, 0.05, lattice.shape)
     beads = topology.add_beads(above, mass=1.0, friction=friction, name="beads")
-    chain = topology.add_filament(
-        np.arange(6)[:, None] * [0.9, 0.1, 0.0] + [2.0, 0.0, 4.0], node_mass=1.0, node_friction=friction, name="chain"
-    )
-    system = mp.System(topology, box=(*mesh.box[:2], None))
-    system.add_force(mp.forces.MembraneBending(sheet, 5.0))
-    system.add_force(mp.forces.MembraneTether(sheet, 80.0, 1.0, l_min=0.4, l_max=1.7))
-    system.add_force(mp.forces.MembraneFoldRepulsion(sheet, 20.0))
-    system.add_force(mp.forces.PointCurvature(points, 5.0, 0.1, 0.2))
-    system.add_force(mp.forces.SoftSphere(points, points, 10.0, 0.6))
-    system.add_force(mp.forces.SoftSphere(beads, beads, 20.0, 1.5))
+    chain = topology.add_filament(np.arange(6)[:, None] * [0.9, 0.1, 0.0] + [2.0, 0.0, 4.0], node_mass=1.0,
+                                  node_friction=friction, name="chain")  # fmt: skip
+    system = system_with(topology, mp.forces.MembraneBending(sheet, 5.0),
+                         mp.forces.MembraneTether(sheet, 80.0, 1.0, l_min=0.4, l_max=1.7),
+                         mp.forces.MembraneFoldRepulsion(sheet, 20.0), mp.forces.PointCurvature(points, 5.0, 0.1, 0.2),
+                         mp.forces.SoftSphere(points, points, 10.0, 0.6), mp.forces.SoftSphere(beads, beads, 20.0, 1.5),
+                         box=(*mesh.box[:2], None))  # fmt: skip
     ends = [[int(b), int(sheet.beads[v])] for b, v in zip(beads.beads, (60, 3, 17, 40), strict=False)]
     system.add_force(mp.forces.HarmonicBonds(ends, 0.5, 2.0))
     system.add_force(mp.forces.FilamentBending(chain, 5.0))
@@ -95,8 +93,7 @@ def test_a_state_that_cannot_be_taken_over_changes_nothing(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(mp.Context, "set_velocities", fails)
-        with pytest.raises(RuntimeError, match="no velocities"):
-            one.context.set_state(state)
+        refuses(RuntimeError, "no velocities", one.context.set_state, state)
     same(one, twin)
     for simulation in (one, twin):
         simulation.step(60)
@@ -263,8 +260,7 @@ def heavy_ball(seed=3):
     mesh = mp.TriangleMesh(x, faces, box=(SIDE, SIDE, None))
     ball = topology.add_membrane(mesh, vertex_mass=1e12, vertex_friction=1.0, name="ball")
     topology.add_intriangle_points(ball, POINTS, mass=1.0, friction=2.0, seed=1)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneTension(ball, SURFACE_TENSION))
+    system = system_with(topology, mp.forces.MembraneTension(ball, SURFACE_TENSION), box=mesh.box)
     system.add_jump(mp.jumps.EdgeFlips(ball, 4.0, min_angle=0.1))
     system.add_jump(mp.jumps.BoxArea(tension=FRAME_TENSION, rate=6.0, step=0.6))
     context = mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 0.4, kT=KT, seed=seed), threads=1)
