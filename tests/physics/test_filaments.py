@@ -518,8 +518,8 @@ def test_filaments_come_back_to_the_bit(way):
     assert mp.serialize(again) == mp.serialize(system)
     for a, b in zip(again.topology.handles[1:], system.topology.handles[1:], strict=True):
         assert isinstance(a, mp.topology.Filaments)
-        assert (a.name, a.closed, a.constrained, a.tolerance,
-                a.n_filaments) == (b.name, b.closed, b.constrained, b.tolerance, b.n_filaments)  # fmt: skip
+        assert (a.name, a.closed, a.constrained, a.kind.tolerance, a.kind.n_chains) == (
+            b.name, b.closed, b.constrained, b.kind.tolerance, b.kind.n_chains)  # fmt: skip
         for key in ("positions", "mass", "friction", "starts", "link_lengths", "fixed_nodes"):
             assert getattr(a, key).tobytes() == getattr(b, key).tobytes(), key
 

@@ -1,7 +1,7 @@
 """Links that bind and let go: equilibrium of sets of links, waiting times, heat, and a network that links itself.
 
 False alarms: 1e-6 for each statistical check (see medyanpy.testing); what each would see stands with it. Rates against
-the master equation in time are in tests/jumps/test_jump_contract.py, bits and files in tests/jumps/test_jumps.py. kT = 1.
+the master equation in time are in tests/jumps/test_jump_contract.py, bits and files in test_jumps.py there. kT = 1.
 """
 
 import itertools
