@@ -21,7 +21,8 @@ DIALECT = re.compile(
     r"|borne?\b|dies\b|asleep\b|anew\b|(?:go|goes|going|went) on\b)",
     re.I,
 )
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+TESTS = Path(__file__).resolve().parent
+DOCS = TESTS.parent / "docs"
 #: Occurrences that are left, by folder or module of the package and page of the documentation: numbers may only shrink.
 LEFT = {"docs/births.md": 1, "docs/documents.md": 1, "topology.py": 1}  # a key of documents
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -69,3 +70,66 @@ def test_dialect_is_found():
     source = 'def f(x):\n    """Whoever goes on anew."""\n    raise ValueError(f"{x} is no number; there is no x")\n'
     assert dialect(source) == ["Whoever", "goes on", "anew", "is no "]
     assert dialect('kind = "born"\ny = "It is no longer there: in the drawing on top."') == []
+
+
+# Sentences ------------------------------------------------------------------------------------------------------------
+
+#: Words and semicolons of a sentence, and items of a list in it, at most.
+WORDS, SEMICOLONS, ITEMS = 40, 1, 6
+# Code, formulas and targets of links count as one word or none.
+FORMULA = re.compile(r"``.+?``|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|:[a-z:]+:X", re.S)
+LINK = re.compile(r"\]\([^)\n]*\)")
+END = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*\[]*[A-Z0-9])")
+LIST = re.compile(r"(?:[^,;:.()]{1,40}, ){%d,}(?:and|or) " % ITEMS)
+# Blocks that are not sentences: code, tables, headings, lists of parameters.
+APART = re.compile(r"^(```|:::).*?^\1\s*$|<!--.*?-->|^ *(>>>|\.\. math::|=====).*?(?:\n\s*\n|\Z)|^ *\|.*?$|^#.*?$", re.S | re.M)
+BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=[\w, ]+ : )|\n *-{3,}\n|\n(?=[^\n]*\n *-{3,}\n)")
+
+
+def overlong(text: str) -> list[str]:
+    """Sentences with too many words, semicolons or items."""
+    found = []
+    for block in BREAK.split(LINK.sub("]", FORMULA.sub("X", APART.sub("\n\n", text)))):
+        for sentence in END.split(" ".join(block.split())):
+            words = sum(any(c.isalnum() for c in word) for word in sentence.split())
+            if words > WORDS or sentence.count(";") > SEMICOLONS or LIST.search(sentence):
+                found.append(sentence)
+    return found
+
+
+def docstrings(source: str) -> list[str]:
+    return [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, DOCUMENTED)]
+
+
+def test_sentences_are_short():
+    found = {}
+    for path in DOCS.rglob("*.md"):
+        if "reference" not in path.parts:
+            found[str(path.relative_to(DOCS))] = overlong(path.read_text(encoding="utf-8"))
+    for path in PACKAGE.rglob("*.py"):
+        texts = docstrings(path.read_text(encoding="utf-8"))
+        found[str(path.relative_to(PACKAGE))] = [sentence for text in texts for sentence in overlong(text)]
+    assert {name: sentences for name, sentences in found.items() if sentences} == {}
+
+
+def test_overlong_sentences_are_found():
+    short = "one, two, three, four, five and six; " + "word " * 32
+    assert overlong(short + "end. Another `;;;` one, $a; b; c$.") == []
+    assert len(overlong(short + "and more of it. Short.")) == 1
+    assert len(overlong("a; b; c")) == 1
+    assert len(overlong("It takes one, two, three, four, five, six, or seven.")) == 1
+    assert overlong("n : int\n    " + "word " * 30 + "\nm : int\n    " + "word " * 30) == []
+
+
+# Names of tests -------------------------------------------------------------------------------------------------------
+
+
+def test_names_of_tests_speak_plainly():
+    found, n = [], 0
+    for path in TESTS.rglob("*.py"):
+        for name in re.findall(r"^def test_(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            words, n = name.replace("_", " ").capitalize(), n + 1
+            if FRAGMENT.match(words) or DIALECT.search(words):
+                found.append(f"{path.relative_to(TESTS)}: test_{name}")
+    assert found == []
+    assert n > 2000

@@ -22,11 +22,12 @@ SOURCE = Path(__file__).resolve().parents[1] / "medyanpy"
 
 # From the bottom up; a module may import from layers below its own and from its own subpackage.
 LAYERS = [{"_kernels"}, {"core.__init__", "errors", "units", "_version"}, {"_tools"},
-          {"core.columns", "core.flows", "rigid"}, {"core.kinds", "core.letters", "kicks", "presets"}, {"mesh"}, {"surfaces"},
-          {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"rods", "topology"}, {"core.triangulation"},
-          {"core.layout"}, {"forces", "hydrodynamics"}, {"jumps"}, {"integrators", "system", "state"}, {"engine"},
-          {"context"}, {"files"}, {"reporters"}, {"simulation"}, {"mdanalysis", "ovito", "runs", "testing"},
-          {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"}, {"__main__"}, {"__init__"}]  # fmt: skip
+          {"core.columns", "core.flows", "rigid"}, {"core.kinds", "core.letters", "kicks", "presets"},
+          {"mesh"}, {"surfaces"}, {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"rods", "topology"},
+          {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics"}, {"jumps"},
+          {"integrators", "system", "state"}, {"engine"}, {"context"}, {"files"}, {"reporters"}, {"simulation"},
+          {"mdanalysis", "ovito", "runs", "testing"}, {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"},
+          {"__main__"}, {"__init__"}]  # fmt: skip
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
 
