@@ -313,7 +313,7 @@ def refused(match, error, build):
     refuses(error, match, build)
 
 
-def test_what_makes_no_sense_in_a_box_is_refused():
+def test_features_undefined_in_a_box_are_refused():
     refused("at any distance", ParameterError, lambda: fluid((10.0, 10.0, 10.0), cutoff=None))
     refused(r"must be >= 5, twice", ParameterError, lambda: fluid((4.9, 10.0, 10.0), n=8))
     system, _, _ = patch(points=0)
@@ -442,7 +442,7 @@ def test_tables_of_what_there_is_not(tmp_path):
     refused("the system has none", ParameterError, lambda: row(mp.System(topology), box=True))
 
 
-def test_a_trajectory_goes_on_in_its_box_and_in_no_other(tmp_path):
+def test_trajectory_continues_in_its_box_and_in_no_other(tmp_path):
     def simulation(box):
         return mp.Simulation(fluid(box).system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=3), threads=1)
 

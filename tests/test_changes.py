@@ -527,7 +527,7 @@ def forces_on(handle):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("handle", [h.name for h in installation._scene().topology.handles if removable(h)])
-def test_forces_that_lose_all_they_act_on_go_on_from_a_checkpoint(handle, tmp_path):
+def test_forces_without_beads_resume_from_a_checkpoint(handle, tmp_path):
     names = forces_on(handle)
     scene = installation._scene()
     system = mp.System(scene.topology)

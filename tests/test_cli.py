@@ -101,7 +101,7 @@ def test_the_table_is_aligned_and_says_by_which_criterion(small):
     assert any(line.startswith("speed") and "steps/s" in line for line in lines)
 
 
-def test_the_checkpoint_of_the_demo_goes_on(small):
+def test_checkpoint_of_the_demo_resumes(small):
     out, _ = small
     mesh, _ = demo._load(None)
     system, _ = demo._build(mesh, 50, 1)
@@ -232,7 +232,7 @@ def test_no_demo_ends_with_0_where_its_table_says_check(which, capsys, monkeypat
     assert main(["demo", which]) == 0
 
 
-def test_of_few_samples_nothing_is_said():
+def test_few_samples_give_no_estimate():
     """Their own spread says too little: of five, seven in a thousand would be five standard errors away by chance."""
     samples = np.random.default_rng(1).normal(size=20)
     assert report.mean_line("mean", samples, 0.0).verdict == "OK"
@@ -530,7 +530,7 @@ def watched(force, pressure, shift=1.0, radius=1.0, n=400):
     return watch
 
 
-def test_what_a_tether_is_compared_with():
+def test_references_of_tethers():
     """σ = p R_c/2 with R_c = 1/H, f = 2πκ/R, and the radius at which the energy of a tube of this mesh under this
     pressure is least: right numbers are OK, and each that is off by more is not."""
     kappa, tube = tether_demo.BENDING_MODULUS, tether_demo.TUBE
@@ -609,7 +609,7 @@ def test_a_small_demo_of_elastic_rods_writes_everything(tmp_path):
     assert mp.Simulation.resume(out / "run.checkpoint", reporters=False).current_step == 20
 
 
-def test_what_is_computed_without_noise_is_near():
+def test_noise_free_results_are_near():
     assert near_line("a", 1.01, 1.0, 0.02).verdict == "OK"
     assert near_line("a", 1.03, 1.0, 0.02).verdict == "CHECK"
 

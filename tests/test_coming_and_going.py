@@ -78,7 +78,7 @@ def of(kind):
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("kind", ALL)
-def test_others_go_on_with_the_same_bits(kind, word):
+def test_other_beads_keep_their_bits(kind, word):
     """While beads of one kind come, go and come again, and rows are taken, given back and made."""
     alone, edited = simulation_of(ALL, word), simulation_of(ALL, word, threads=2)
     others = [h.name for h in alone.topology.handles if h.name not in of(kind)]
@@ -93,7 +93,7 @@ def test_others_go_on_with_the_same_bits(kind, word):
     assert edited.current_step == 22
 
 
-def test_points_come_and_go_on_one_membrane_without_a_bit_on_another():
+def test_points_added_on_one_membrane_change_no_bit_on_another():
     """What they push on vertices is added up on a grid, which is that of their membrane."""
 
     def make(threads):
@@ -128,7 +128,7 @@ def test_points_come_and_go_on_one_membrane_without_a_bit_on_another():
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_what_stays_of_a_handle_goes_on_with_the_same_bits(kind):
+def test_remaining_beads_of_a_handle_keep_their_bits(kind):
     """Where nothing of the handle acts on anything else of it: without its force."""
 
     def make(threads):
@@ -162,7 +162,7 @@ def test_what_stays_of_a_handle_goes_on_with_the_same_bits(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_what_is_there_is_as_if_it_had_been_made_so(kind):
+def test_existing_beads_equal_new_ones(kind):
     """After beads have come and gone energies and forces are those of a simulation made at once, from the same state;
     so is what follows, to what constraints are put right by."""
     edited = simulation_of(ALL)
@@ -191,7 +191,7 @@ def test_what_is_there_is_as_if_it_had_been_made_so(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_restarts_go_on_with_the_same_bits(kind, tmp_path):
+def test_restarts_have_the_same_bits(kind, tmp_path):
     """From a checkpoint alone, and one loaded into a copy; rows, ids and what is asleep are in documents."""
     simulation = simulation_of(ALL)
     simulation.step(4)
@@ -287,7 +287,7 @@ def test_a_bead_that_takes_a_row_has_noise_of_its_own():
     assert (runs[2**32][1] != runs[2**40][1]).all()
 
 
-def test_edits_of_a_topology_that_nobody_uses():
+def test_edits_of_an_unused_topology():
     topology = mp.Topology()
     balls = topology.add_balls(np.arange(9.0).reshape(3, 3), [1.0, 2.0, 3.0], mass=1.0)
     force = forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0])
@@ -556,7 +556,7 @@ def everything_of(simulation):
     (lambda t: t["rod"].reserve(2), mp.ParameterError, r"rod\.reserve: capacity = 2"),
     (lambda t: t["beads"].reserve(2**31), mp.ParameterError, r"beads\.reserve: capacity"),
 ])  # fmt: skip
-def test_what_cannot_come_or_go(wrong, error, text):
+def test_refusals_of_creation_and_removal(wrong, error, text):
     """In the middle of an edit that has done other things: all of it is taken back."""
     simulation, twin = simulation_of(ALL), simulation_of(ALL)
     for one in (simulation, twin):

@@ -196,7 +196,7 @@ def test_ctrl_c(here, capsys, monkeypatch, interruptible):
     assert "interrupted" in said(capsys, 130, "run", "cell.py", "--until", 100)
 
 
-def test_what_a_script_says_beside_make(here, capsys):
+def test_names_beside_make_in_a_script(here, capsys):
     """Functions of Python forces, what lies beside it; and it is not run as a program."""
     (here / "beside.py").write_text("def pull(x):\n    return 0.5 * float((x**2).sum()), -x\n")
     above = "from beside import pull\n\nfunctions = {'pull': pull}"
@@ -239,7 +239,7 @@ def test_a_run_that_fails(here, capsys):
     (["info", "scratch"], "holds no run.checkpoint"),
     (["info", "newer.json"], "has version 99 of the format"),
 ])  # fmt: skip
-def test_what_cannot_be_used(here, capsys, words, message):
+def test_refusals_of_unusable_input(here, capsys, words, message):
     (here / "none.py").write_text("x = 1\n")
     (here / "broken.py").write_text("def make(:\n")
     (here / "needs.py").write_text("import no_such_module\n")
@@ -273,7 +273,7 @@ def test_info_for_programs(capsys):
     assert re.search(r"^ovito +(\d+\.|not installed) ?.*viewers", out, re.M)
 
 
-def test_what_is_in_files(here, capsys):
+def test_content_of_files(here, capsys):
     said(capsys, 0, "run", "vesicle.json", "--until", 60, "--dir", "b", "--trajectory", 20, "--checkpoint", 30)
     h5 = json.loads(said(capsys, 0, "info", "b/run.h5", "--json"))
     assert (h5["kind"], h5["frames"], h5["steps"], h5["beads"]) == ("trajectory", 3, [20, 60], 3)

@@ -342,7 +342,7 @@ def crowd(constrained):
     return look(context), chains, walkers, free
 
 
-def test_what_is_not_connected_is_untouched_to_the_bit():
+def test_unconnected_beads_keep_their_bits():
     plain, chains, walkers, free = crowd(False)
     tied, *_ = crowd(True)
     held = np.zeros(len(plain[0]), bool)
@@ -405,7 +405,7 @@ def test_multipliers_are_the_forces_that_keep_constraints(build):
 
 
 @every_system
-def test_documents_copies_and_checkpoints_go_on_with_the_same_bits(build, tmp_path):
+def test_documents_copies_and_checkpoints_resume_with_the_same_bits(build, tmp_path):
     topology = mp.Topology()
     build(topology, 1e-10)
     system = mp.System(topology)
@@ -812,7 +812,7 @@ def test_kinds_and_jumps_of_others_are_refused():
         mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0))
 
 
-def test_a_run_that_cannot_go_on_names_constraint_bead_and_row():
+def test_failed_run_names_constraint_bead_and_row():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0], [0.0, 3.0, 0], [0.0, 4.0, 0]], 1.0)
     topology.constrain(DISTANCE, [[1, 2]], d=1.0, name="stick")
@@ -847,7 +847,7 @@ def test_another_sheet_with_a_gradient_turned_round_is_refused(height):
     refuses(mp.SimulationError, "another sheet was reached", context.step, 1)
 
 
-def test_what_has_another_integrator_or_potential_is_refused():
+def test_other_integrators_and_potentials_are_refused():
     topology = mp.Topology()
     chain = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]], 1.0, 1.0)
     beads = topology.add_beads([[1.0, 2.0, 0.0], [5.0, 0, 0], [6.0, 0, 0]], 1.0, 1.0)

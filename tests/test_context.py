@@ -61,7 +61,7 @@ def test_mass_and_friction_follow_their_beads(scene):
     np.testing.assert_allclose(c1[places], np.exp(-0.1 * mass[::-1] / mass), rtol=1e-15)
 
 
-def test_what_was_not_asked_for_says_so(scene):
+def test_parts_not_asked_for_are_named(scene):
     context = mp.Context(mp.System(scene[0]), mp.VerletIntegrator(0.1), threads=1)
     state = context.get_state()
     for name, keyword in (
@@ -255,7 +255,7 @@ ICOSAHEDRON = mp.TriangleMesh.icosphere(1.0, 0)
     (lambda t: t.add_membrane(ICOSAHEDRON, -1.0), mp.ParameterError, "vertex_mass = -1.0"),
     (lambda t: t.add_beads([[0, 0, 0]], 1.0, name="cell"), mp.TopologyError, "'cell' is in use"),
 ])  # fmt: skip
-def test_what_cannot_be_added(build, error, message):
+def test_refusals_when_beads_are_added(build, error, message):
     topology = mp.Topology()
     topology.add_membrane(ICOSAHEDRON, vertex_mass=1.0, name="cell")
     refuses(error, message, build, topology)
@@ -324,7 +324,7 @@ def test_bonds_that_cannot_be():
         mp.Context(system, mp.VerletIntegrator(0.1))
 
 
-def test_what_a_context_refuses():
+def test_refusals_of_a_context():
     _, system, _ = spring_system()
     refuses(mp.TopologyError, "no beads", mp.Context, mp.System(mp.Topology()), mp.VerletIntegrator(0.1))
     refuses(mp.ParameterError, "must be a System", mp.Context, mp.Topology(), mp.VerletIntegrator(0.1))

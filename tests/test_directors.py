@@ -126,7 +126,7 @@ BETWEEN_PLACES = {
 
 
 @pytest.mark.parametrize("case", BETWEEN_PLACES)
-def test_what_acts_between_places_refuses_them(case):
+def test_forces_between_places_refuse_them(case):
     system, handle = system_of()
 
     def use():

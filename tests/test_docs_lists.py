@@ -141,7 +141,7 @@ def test_the_reference_has_what_is_public(module):
     assert documented == public
 
 
-def test_what_additions_cost():
+def test_cost_of_additions():
     """The lines of the examples, as the page on architecture counts them."""
     fence = re.compile(r"(?:<!-- ([^>]*) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
 

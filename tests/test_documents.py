@@ -296,7 +296,7 @@ def test_the_readme_has_exactly_the_two_set_up_commands_on_its_first_screen():
     assert commands[-1][0] < 25
 
 
-def test_how_to_cite_names_this_version():
+def test_citation_names_this_version():
     assert f"version: {mp.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
     assert f"Version {mp.__version__}," in page

@@ -118,7 +118,7 @@ ALL = list(KINDS)
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("new", ALL)
-def test_what_was_there_goes_on_with_the_same_bits(new, word):
+def test_existing_beads_keep_their_bits(new, word):
     """Whatever is added, which shifts places in memory; before the first step, in the middle, and twice."""
     names = [h.name for h in simulation_of(ALL).topology.handles]
     alone, edited = simulation_of(ALL, word), simulation_of(ALL, word, threads=2)
@@ -140,7 +140,7 @@ def test_what_was_there_goes_on_with_the_same_bits(new, word):
 
 
 @pytest.mark.parametrize("new", ALL)
-def test_what_is_new_is_as_if_it_had_been_there(new):
+def test_new_beads_are_as_if_present_before(new):
     """Energies, forces and what follows are those of a simulation made at once, from the same state."""
     edited = simulation_of(ALL)
     edited.step(9)
@@ -209,7 +209,7 @@ def test_velocities_of_what_is_new_are_thermal():
     check_variance("rods", float((v**2).sum()), 5 * len(v), 1.0, sees=0.12)
 
 
-def test_links_events_and_work_go_on():
+def test_links_events_and_work_resume():
     """What a jump has bound stays bound, who listens hears on, and the books close over the edit."""
 
     def run(edit, tmp=None):
@@ -259,7 +259,7 @@ def test_links_events_and_work_go_on():
     assert not any(o.recording for o in edited.context._schedule.jumping.operations)
 
 
-def test_time_goes_on_where_steps_have_changed_and_coefficients_are_kept():
+def test_time_continues_where_steps_have_changed_and_coefficients_are_kept():
     """Those of friction may have been computed elsewhere, where last bits differ: a checkpoint holds them."""
     simulation = simulation_of(["beads", "filaments"])
     simulation.step(5)

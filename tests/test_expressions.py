@@ -152,7 +152,7 @@ def test_choices_are_what_openmm_makes_of_them():
     same(evaluate("cos(pi)", x), -np.ones(7))
 
 
-def test_what_has_no_derivative_has_that_of_the_branch_taken():
+def test_kinks_have_the_derivative_of_the_branch_taken():
     x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     columns = [x, np.ones(5), np.zeros(5)]
 
@@ -172,7 +172,7 @@ def test_what_has_no_derivative_has_that_of_the_branch_taken():
         assert graph.value_of(graph.derivative(u, 0)) == 0.0
 
 
-def test_what_is_not_chosen_may_be_no_number():
+def test_unselected_branches_may_be_nan():
     """Nor infinite: a Hertzian contact has finite derivatives where nothing touches, and where it begins to."""
     x = np.array([-1.0, 0.0, 4.0])
     for text in ("max(x, 0)^2.5", "select(step(x), x^2.5, 0)", "select(step(x), x^(10/4), x - x)"):
@@ -191,7 +191,7 @@ def test_what_is_not_chosen_may_be_no_number():
                                   "atanh(x - 2)", "min(sqrt(x), 3)", "max(3, sqrt(x))", "step(sqrt(x))", "abs(log(x))",
                                   "select(sqrt(x), 1, 2)", "select(1 - sqrt(x), 1, x)", "floor(sqrt(x))",
                                   "atan2(sqrt(x), 1)", "tanh(sqrt(x))", "erf(sqrt(x))"])  # fmt: skip
-def test_what_is_no_number_stays_none_and_ends_a_run(text):
+def test_nan_stays_nan_and_ends_a_run(text):
     topology = mp.Topology()
     beads = topology.add_beads([[2.0, 0.0, 0.0], [-0.5, 0.0, 0.0]], mass=1.0)
     system = system_with(topology, mp.forces.ExternalField(beads, f"{text} + x", name="pole"))
@@ -270,7 +270,7 @@ def test_names_behind_semicolons_are_what_they_are_given():
     ("x*r; r = (y", "the parenthesis at column 10 is not closed"),
     ("x*r; r = y +", "ends where a number or a name should follow"),
 ])  # fmt: skip
-def test_what_is_refused_says_what_and_where(text, message):
+def test_refusals_say_what_and_where(text, message):
     graph = Graph()
     refuses(mp.ParameterError, message, parse, "test", text, graph, {"depth": graph.number(2.0)}, polynomial=False)
 
@@ -456,7 +456,7 @@ JUMPS = ["step(r)", "floor(r)", "ceil(2*r)", "3*step(r)*floor(r) + 1", "select(s
 
 
 @pytest.mark.parametrize("text", JUMPS)
-def test_what_is_constant_but_for_jumps_is_refused_as_such(text):
+def test_energies_constant_but_for_jumps_are_refused(text):
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [1, 0, 0]], mass=1.0)
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)

@@ -127,7 +127,7 @@ def test_the_list(capsys):
     (["--only", "002_top", "--structure", "nowhere.pdb"], "no file nowhere.pdb"),
     (["--only", "002_top", "--threads", "0"], "threads"),
 ])  # fmt: skip
-def test_what_cannot_be_is_refused_before_anything_is_written(arguments, message, tmp_path, capsys):
+def test_refusals_come_before_anything_is_written(arguments, message, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["--quick", "--out", str(out), *arguments]) == 2
     said = capsys.readouterr()
@@ -193,7 +193,7 @@ def test_a_number_that_differs_for_a_known_reason_says_so(tmp_path, made_up, cap
     assert [n["says"] for n in summary["figures"][0]["numbers"]] == ["in these words; a misprint", "in these words"]
 
 
-def test_what_cannot_be_made_here_is_left_out_and_counted(tmp_path, made_up, capsys):
+def test_figures_that_cannot_be_made_are_counted(tmp_path, made_up, capsys):
     def without(work):
         raise plates.LeftOut("needs a file")
 

@@ -100,7 +100,7 @@ def test_refused(make, error, text):
     refuses(error, text, make, scene()[1])
 
 
-def test_of_another_topology():
+def test_handles_of_another_topology():
     topology, _ = scene()
     _, other = scene()
     system = mp.System(topology)

@@ -80,9 +80,11 @@ WORDS, SEMICOLONS, ITEMS = 40, 1, 6
 FORMULA = re.compile(r"``.+?``|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|:[a-z:]+:X", re.S)
 LINK = re.compile(r"\]\([^)\n]*\)")
 END = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*\[]*[A-Z0-9])")
-LIST = re.compile(r"(?:[^,;:.()]{1,40}, ){%d,}(?:and|or) " % ITEMS)
+LIST = re.compile(rf"(?:[^,;:.()]{{1,40}}, ){{{ITEMS},}}(?:and|or) ")
 # Blocks that are not sentences: code, tables, headings, lists of parameters.
-APART = re.compile(r"^(```|:::).*?^\1\s*$|<!--.*?-->|^ *(>>>|\.\. math::|=====).*?(?:\n\s*\n|\Z)|^ *\|.*?$|^#.*?$", re.S | re.M)
+APART = re.compile(
+    r"^(```|:::).*?^\1\s*$|<!--.*?-->|^ *(>>>|\.\. math::|=====).*?(?:\n\s*\n|\Z)|^ *\|.*?$|^#.*?$", re.S | re.M
+)
 BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=[\w, ]+ : )|\n *-{3,}\n|\n(?=[^\n]*\n *-{3,}\n)")
 
 

@@ -44,7 +44,7 @@ def rules(text):
     return [(rule, text[start:end], new) for rule, start, end, new, _, _ in mutants.places(text)]
 
 
-def test_what_is_changed_in_python():
+def test_mutants_of_python_files():
     assert rules(TOY) == [
         ("bound", "<", "<="),
         ("bound", ">", ">="),
@@ -57,7 +57,7 @@ def test_what_is_changed_in_python():
     ]
 
 
-def test_what_is_changed_in_cython():
+def test_mutants_of_cython_files():
     """Neither casts nor declarations are compared or subtracted."""
     text = (
         "cdef struct Task:\n"
@@ -89,7 +89,7 @@ def test_they_know_where_they_are():
     ]  # fmt: skip
 
 
-def test_the_same_seed_gives_the_same_mutants():
+def test_equal_seeds_give_equal_mutants():
     one, two, other = (list(islice(mutants.generated(seed), 20)) for seed in (1, 1, 2))
     assert one == two
     assert one != other
@@ -159,13 +159,13 @@ def test_mutants_of_a_toy_are_caught(toy):
     assert found == {("drop", 2): "caught", ("sign", 2): "caught", ("bound", 3): "survived", ("drop", 4): "caught"}
 
 
-def test_what_does_not_end_is_not_caught(toy):
+def test_endless_mutants_are_not_caught(toy):
     """Whether it is a fault or work, its time does not tell: it is listed."""
     toy.write_text("def f(x):\n    while True:\n        pass\n")
     assert mutants.judge(["tests/test_toy.py"], toy.parent, toy.parents[1], 3) == ("survived", "in this time")
 
 
-def test_what_cannot_be_imported_is_caught(toy):
+def test_modules_that_cannot_be_imported_are_caught(toy):
     toy.write_text("1 / 0\n")
     assert mutants.judge(["tests/test_toy.py"], toy.parent, toy.parents[1], 60)[0] == "caught"
 

@@ -138,7 +138,7 @@ def test_arrays_that_are_handed_out_are_read_only_or_copies():
     assert found > 60
 
 
-def test_what_a_context_hands_out_is_in_topology_order():
+def test_results_of_a_context_are_in_topology_order():
     """Here beads follow points in the topology, and come before them in the arrays that kernels work on."""
     simulation = build()
     context, topology = simulation.context, simulation.topology

@@ -52,7 +52,7 @@ def test_every_python_that_wheels_are_built_for_is_classified(project):
     assert project["requires-python"] == f">=3.{min(pythons, key=int)}"
 
 
-def test_who_cites_it_cites_this_version():
+def test_citation_file_names_this_version():
     text = (CHECKOUT / "CITATION.cff").read_text()
     assert re.search(rf"^version: {re.escape(mp.__version__)}$", text, re.MULTILINE)
 

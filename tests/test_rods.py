@@ -516,7 +516,7 @@ def test_rods_come_back_to_the_bit(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_was_set_comes_back(way):
+def test_values_set_are_read_back(way):
     system = everything()
     n = len(system.forces[0].rod.links)
     system.forces[0].set(shear=(2.0, 3.0), rest_curvature=np.ones((n, 3)))

@@ -65,7 +65,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "word"), CASES)
-def test_rows_asleep_take_no_part_in_anything(kind, word):
+def test_inactive_rows_take_no_part_in_anything(kind, word):
     """Of every kind of bead and every force, by every letter: the same bits with rows asleep in between, wherever
     these are. Sums over all beads are added up in another order, and may differ in last bits."""
     looks = []
@@ -223,7 +223,7 @@ def test_a_python_force_is_handed_the_living():
     assert np.isnan(np.delete(state.torques, np.r_[bodies.rows, topology["rod"].rows], axis=0)).all()
 
 
-def test_what_is_set_ignores_rows_asleep():
+def test_setting_values_ignores_inactive_rows():
     topology = everybody(12)
     context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(0.01, kT=1.0, seed=1))
     context.step(3)
@@ -250,7 +250,7 @@ def test_what_is_set_ignores_rows_asleep():
     refuses(mp.TopologyError, r"set_positions: positions\[1, 2\] = nan", context.set_positions, bad)
 
 
-def test_minimisation_and_derivatives_leave_rows_asleep_out():
+def test_minimisation_and_derivatives_leave_out_inactive_rows():
     found = []
     for capacity in (None, 8):
         topology = mp.Topology()
@@ -290,7 +290,7 @@ def test_room_that_cannot_be(wrong, text):
     assert topology.n_beads == n
 
 
-def test_terms_on_rows_asleep_are_refused():
+def test_terms_on_inactive_rows_are_refused():
     topology = everybody(12)
     row = topology["beads"].capacity - 1
     for force in (
@@ -306,7 +306,7 @@ def test_terms_on_rows_asleep_are_refused():
             mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))
 
 
-def test_nobody_has_no_temperature():
+def test_no_beads_have_no_temperature():
     """Also where momentum is kept, of which degrees of freedom are taken off."""
     topology = mp.Topology()
     topology.add_beads(np.empty((0, 3)), mass=1.0, capacity=4)

@@ -235,7 +235,7 @@ def test_a_run_killed_before_its_files_were_closed_is_closed(monkeypatch, tmp_pa
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").iterdir()} == before
 
 
-def test_what_was_not_reported_when_the_checkpoint_was_written_is_reported(tmp_path):
+def test_reports_pending_at_a_checkpoint_are_made(tmp_path):
     """The step is reached, and a row is missing."""
     simulation = make(tmp_path)
     table = simulation.reporters[1]
@@ -395,7 +395,7 @@ def test_numbers_outside_their_domain(tmp_path, options, message):
     assert left(tmp_path) == {}
 
 
-def test_what_would_not_come_back_is_said_when_the_run_starts(tmp_path):
+def test_run_warns_of_reporters_that_cannot_resume(tmp_path):
     class Mine(mp.reporters.Reporter):
         def report(self, simulation, state):
             pass

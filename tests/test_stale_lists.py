@@ -199,7 +199,7 @@ def looked_at(context):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_listed_follows_what_changes(change):
+def test_lists_follow_changes(change):
     # A sheet that closes through the sides of the box would have to go with them.
     simulation = scene(through=change != "box around beads")
     simulation.step(3)

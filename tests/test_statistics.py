@@ -80,7 +80,7 @@ def test_honest_samples_pass(rng, law, n):
         check_mean(law, draw(), 0.0)
 
 
-def test_what_a_mean_would_see(rng):
+def test_effect_that_a_mean_detects(rng):
     """8 standard errors of a large sample, more of a small one whose spread is not known well."""
     x = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
     rng.shuffle(x)

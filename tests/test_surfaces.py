@@ -139,7 +139,7 @@ def test_powers_as_written_elsewhere():
     assert S.Polynomial("-x^2 + +y").value([[3.0, 1.0, 0.0]]) == -8.0
 
 
-def test_what_is_common_is_computed_once():
+def test_common_terms_are_computed_once():
     """The seed's surface: value and gradient in fewer than 30 instructions."""
     assert len(S.Polynomial(BERNOULLI, a=1.0, r=1 / 6).evaluator.instructions) < 30
     graph = expressions.Graph()

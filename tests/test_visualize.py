@@ -75,7 +75,7 @@ def test_the_users_backend_is_left_alone(simulation):
     assert ("matplotlib.pyplot" in sys.modules) == imported
 
 
-def test_what_is_behind_the_membrane_is_not_seen():
+def test_beads_behind_the_membrane_are_hidden():
     """One point in front, one behind, seen from +x."""
     mesh = mp.TriangleMesh.icosphere(100.0, 3)
     center = mesh.vertices[mesh.faces].mean(axis=1)
@@ -191,7 +191,7 @@ def test_surfaces_are_drawn_with_what_is_in_front_of_them():
     [mp.surfaces.Plane(), mp.surfaces.Cylinder(1.0), mp.surfaces.Gyroid(3.0), mp.surfaces.Polynomial("x*y - z")],
     ids=lambda s: type(s).__name__,
 )
-def test_of_surfaces_without_bounds_the_part_around_the_points_is_drawn(surface):
+def test_unbounded_surfaces_are_drawn_around_the_points(surface):
     pytest.importorskip("skimage")
     x = surface.sample(30, seed=1, box=[[-2.0] * 3, [2.0] * 3])
     image = pixels(draw(on_a_surface(surface, x), size=SIZE, view=(50, 20)))
@@ -502,7 +502,7 @@ def test_depth_decides_what_is_seen_not_the_order():
         assert seen[0, 0] == -1
 
 
-def test_what_cannot_be_drawn():
+def test_refusals_of_drawing():
     refuses(mp.ParameterError, "cannot draw int", draw, 3)
     refuses(mp.ParameterError, "size", draw, mp.TriangleMesh.icosphere(1.0, 0), size=(10, 10))
     with pytest.raises(mp.ParameterError, match="point_radius"):

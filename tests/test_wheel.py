@@ -77,7 +77,7 @@ def test_nothing_is_there_that_should_not_be(installed, built):
             }, path  # fmt: skip
 
 
-def test_what_third_parties_compile_against_is_there(installed):
+def test_headers_for_third_parties_are_installed(installed):
     """An interface file for each kernel that offers something, the marker of types, and headers named by no other."""
     core = ("program", "parallel", "box", "vec3", "neighbors", "philox", "elementary")
     for name in (*(f"core/{name}" for name in core), "forces/radial", "beads/points", "jumps/jump"):

@@ -65,7 +65,7 @@ def test_beads_that_are_not_always_there(n, rng):
     assert np.isnan(found.error[~there]).all()
 
 
-def test_nobody_at_both_ends_of_a_lag():
+def test_no_bead_at_both_ends_of_a_lag():
     x = np.full((6, 1, 3), np.nan)
     x[[0, 4], 0] = [[1.0, 2.0, 3.0], [1.0, 5.0, 7.0]]
     found = analysis.mean_square_displacement(x, lags=range(6), interval=1.0)
@@ -82,7 +82,7 @@ class Look:
 
 
 @pytest.mark.parametrize("gap", [False, True])
-def test_who_takes_the_row_of_another_is_another(gap, rng):
+def test_bead_that_reuses_a_row_is_a_new_bead(gap, rng):
     """From one frame to the next, and with nobody in between."""
     m, n = 20, 4
     x = paths(rng, m, n)

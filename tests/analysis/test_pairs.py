@@ -219,7 +219,7 @@ def test_contacts_are_all_pairs(rng):
         assert one.total == found.total[2]
 
 
-def test_contacts_with_nobody(rng):
+def test_contacts_with_no_beads(rng):
     x = places(rng, 2, 5)
     x[:, 3:] = np.nan
     found = analysis.contact_counts(x, [0, 1, 2], [3, 4], cutoff=1e9)
@@ -374,7 +374,7 @@ def test_clusters_are_those_of_union_and_find(cutoff, n_links, rng):
     assert sizes.largest.error == pytest.approx(np.std(largest, ddof=1) / 2.0, abs=1e-12)
 
 
-def test_clusters_of_one_frame_of_nobody_and_of_a_bead():
+def test_clusters_of_one_frame_of_no_beads_and_of_one():
     nobody = np.full((3, 3), np.nan)
     found = analysis.clusters(nobody, cutoff=1.0)
     assert (found.labels.tolist(), found.sizes.tolist()) == ([-1, -1, -1], [])

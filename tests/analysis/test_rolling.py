@@ -257,7 +257,7 @@ def test_a_path_over_a_saddle_goes_straight_on():
     assert found.value[1] == pytest.approx(0.0, abs=1e-20)
 
 
-def test_from_a_vertex_and_to_one_and_no_hop_at_all():
+def test_hops_from_and_to_a_vertex_and_no_hop():
     """Places at corners and on sides of triangles, in any of the triangles there, on a flat fan."""
     mesh, _ = fan(6, 0.0)
     on = [(f, w) for f in range(6) for w in ([1.0, 0.0, 0.0], [0.0, 0.3, 0.7], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5])]
@@ -302,7 +302,7 @@ def test_diffusion_on_a_sphere_is_that_of_a_plane_at_all_lags():
     assert space < 0.7 * moved.value[2]
 
 
-def test_what_is_missing_of_a_hop_between_frames_far_apart(rng):
+def test_error_of_hops_between_distant_frames(rng):
     """⟨v²⟩ = 4Dτ (1 - KDτ/3): hops on a sphere, of lengths that are quantiles of the heat kernel."""
     radius, n = 10.0, 400
     mesh = mp.TriangleMesh.icosphere(radius, 4)
@@ -453,7 +453,7 @@ def test_in_space_what_rides_on_a_sphere_that_turns_goes_round_a_circle():
 # Who is there, and where it is from ----------------------------------------------------------------------------------
 
 
-def test_who_comes_and_goes(rng):
+def test_beads_that_are_added_and_removed(rng):
     mesh = mp.TriangleMesh.flat_sheet(8, 8, 1.0, periodic=True)
     context, sheet, points = placed(mesh, 5)
     states = flown(context, sheet, points, rng, 16, 0.6)
@@ -480,7 +480,7 @@ def test_who_comes_and_goes(rng):
     expect_same(along(frames, handle_of(mesh, 5), range(16), reach=2.6), wanted, 1e-12)
 
 
-def test_from_trajectories_with_boxes_and_flips(tmp_path):
+def test_export_of_trajectories_with_boxes_and_flips(tmp_path):
     """Vertices and points in a run of a fluid patch whose box changes."""
     mesh = mp.TriangleMesh.flat_sheet(8, 8, 1.0, periodic=True)
     topology = mp.Topology()

@@ -145,7 +145,7 @@ def test_a_spring_that_turns_steadily():
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_what_constraints_carry(closed):
+def test_forces_of_constraints(closed):
     """A stiff polygon that turns about its centre: the tension of its links is all that holds it, whether links are of
     a ring or of a rod of two nodes."""
     n, m, rate = (6, 1.5, 0.7) if closed else (2, 1.5, 0.7)

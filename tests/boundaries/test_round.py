@@ -110,7 +110,7 @@ def test_the_middle_has_no_direction_and_no_force():
 
 
 @pytest.mark.parametrize("name", WALLS)
-def test_what_is_in_front_stays_there_and_keeps_its_energy(name):
+def test_hidden_layers_keep_order_and_energy(name):
     """Fast balls for a hundred collisions: the energy is off by what falls as the square of the timestep."""
     wall, rng = WALLS[name], np.random.default_rng(3)
     x = rng.uniform(-4.0, 6.0, (4000, 3))
@@ -146,11 +146,11 @@ def test_what_is_in_front_stays_there_and_keeps_its_energy(name):
     (lambda: WALLS["cell"].distance([1.0, 2.0, 3.0]), "Sphere.distance: positions"),
     (lambda: WALLS["rod"].normals([[1.0, 2.0]]), "Capsule.normals: positions"),
 ])  # fmt: skip
-def test_what_is_refused(make, message):
+def test_refusals(make, message):
     refuses(ParameterError, message, make)
 
 
-def test_what_is_offered_for_planes_alone_says_so():
+def test_functions_for_planes_alone_say_so():
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[1.0, 1.0, 1.0])
     with pytest.raises(ParameterError, match=r"how far an ellipsoid is from Sphere.*only from a plane: give radius="):

@@ -68,7 +68,7 @@ def test_a_blow_up_leaves_the_state_before_the_step_that_failed(threads):
 
 
 @pytest.mark.unstable
-def test_a_smaller_timestep_goes_on_from_the_last_good_state():
+def test_smaller_timestep_resumes_from_the_last_good_state():
     def refuses_long_bonds(x):
         if (np.linalg.norm(np.diff(x, axis=0), axis=1) > 3.0).any():
             raise ValueError("a bond is three times its length")

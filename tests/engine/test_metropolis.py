@@ -67,7 +67,7 @@ def test_a_word_with_a_block_needs_a_temperature():
     refuses(mp.ParameterError, r"needs temperature= .* or kT=", mp.SplittingIntegrator, "M(BAB) O", 0.1)
 
 
-def test_of_order_four_each_block_is_composed():
+def test_each_block_of_order_four_is_composed():
     integrator = mp.SplittingIntegrator("O M(BAB) O J", 0.1, kT=1.0, order=4)
     assert [letter.kind for letter in integrator.letters] == [*"OBABBABBABOJ"]
     assert {letter.block for letter in integrator.letters if letter.kind in "AB"} == {0}
@@ -462,7 +462,7 @@ def test_a_rejected_block_does_no_work():
     assert 10 < none < 90
 
 
-def test_a_checkpoint_of_a_word_with_j_goes_on_without_it(tmp_path):
+def test_checkpoint_of_a_word_with_j_resumes_without_it(tmp_path):
     """Where there are no jumps."""
     simulation, _ = vesicle("J M(BAGAB) O J", links=False)
     simulation.step(5)

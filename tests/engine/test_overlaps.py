@@ -165,7 +165,7 @@ def test_random_starts_of_every_kind_end_relaxed(kind, name, box):
     simulation.step(20)
 
 
-def test_what_does_not_relax_names_bead_force_value_and_bound():
+def test_failed_relaxation_names_bead_force_value_and_bound():
     """Charges that attract each other without bound."""
     simulation, _ = simulation_of(two(0.05), lambda a: FORCES.Coulomb(a, [1.0, -1.0]))
     said = r"a force of \S+ pN is left on bead [01] of 'beads' \(strongest there: Coulomb\), above the tolerance of"

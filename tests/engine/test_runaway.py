@@ -85,7 +85,7 @@ def test_speeds_after_the_last_letter_count():
 
 @pytest.mark.unstable
 @pytest.mark.parametrize("word", ["BAOAB", "BAB"])
-def test_the_same_whatever_the_threads_copies_and_cuts(word, tmp_path):
+def test_results_do_not_depend_on_threads_copies_and_cuts(word, tmp_path):
     first = fails(chain(word))
     threads = fails(chain(word, threads=3))
     cut = chain(word)
@@ -146,7 +146,7 @@ def test_energy_that_forces_give_ends_no_run(word, kT):
     assert context.runaway == FACTOR
 
 
-def test_fast_beads_of_the_user_go_on_and_count_as_the_start():
+def test_fast_beads_of_the_user_continue_and_count_as_the_start():
     context = chain(timestep=0.01, friction=0.01)
     v = np.zeros((12, 3))
     v[:, 1] = 500.0

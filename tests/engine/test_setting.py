@@ -123,7 +123,7 @@ def test_after_a_change_steps_are_those_of_an_integrator_made_with_the_new_numbe
 
 
 @pytest.mark.parametrize("word", SCENES)
-def test_a_run_with_changes_goes_on_from_a_checkpoint_with_the_same_bits(word, tmp_path):
+def test_run_with_changes_resumes_with_the_same_bits(word, tmp_path):
     """Also where it was taken between the change and the first step with it; and time goes on with the same bits."""
     scene, options = SCENES[word]
     simulation = mp.Simulation(scene(), mp.SplittingIntegrator(word, 2e-3, kT=1.0, seed=3, **options), threads=1)
@@ -300,7 +300,7 @@ def test_documents_and_copies_have_the_numbers_as_they_are(monkeypatch):
     ({"seed": 2}, r"set has no argument 'seed'.*set\(\*, timestep=None, temperature=None, kT=None\)"),
     ({"temprature": 2}, r"did you mean 'temperature'"),
 ])  # fmt: skip
-def test_what_is_refused_changes_nothing(numbers, message):
+def test_refusals_change_nothing(numbers, message):
     integrator = mp.BAGOGABIntegrator(0.1, kT=1.0)
     context = running(beads(), integrator)
     refuses(mp.ParameterError, message, integrator.set, **numbers)

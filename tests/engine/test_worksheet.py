@@ -445,7 +445,7 @@ def test_the_worksheet_of_several_forces_and_groups():
     assert "∞" in str(sheet)
 
 
-def test_what_is_wrong_stands_at_the_end():
+def test_errors_stand_at_the_end():
     topology, bonds, _ = chain(friction=1.0)
     with pytest.warns(mp.TimestepWarning):
         simulation = of(topology, bonds, integrator=mp.BAGOGABIntegrator(0.6, kT=1.0))

@@ -153,7 +153,7 @@ def reference():
 
 @pytest.mark.parametrize("place", ["threads", "process", "threads, folder", "processes, folder", "killed",
                                    "killed, folder"])  # fmt: skip
-def test_the_same_bits_everywhere(reference, tmp_path, place):
+def test_bits_are_equal_everywhere(reference, tmp_path, place):
     assert (reference.states != np.arange(3)).any()
     assert np.shape(reference.observed) == (12, 3, 2)
     executor = ThreadPoolExecutor(3) if "threads" in place else 1 if place == "process" else 2
@@ -171,7 +171,7 @@ def test_the_same_bits_everywhere(reference, tmp_path, place):
         assert all((walker / "run.csv").exists() for walker in found.directories)
 
 
-def test_going_on(reference, tmp_path):
+def test_resuming(reference, tmp_path):
     """After time is up; with more exchanges; after a line was cut; and a walker that is a cycle ahead."""
     options = {"seed": 5, "observe": runs.kinetic, "directory": tmp_path / "x"}
     nothing = swapped(runs.linked, SPRINGS, n_exchanges=12, walltime=1e-9, **options)
@@ -274,7 +274,7 @@ def test_no_canonical_distribution(make, message):
     refuses(ParameterError, message, swapped, make, [{"trap.stiffness": 1.0}, {"trap.stiffness": 2.0}])
 
 
-def test_a_walker_that_cannot_go_on():
+def test_walker_that_cannot_move():
     with pytest.raises(SimulationError, match="walker 1 in state 1, before exchange 0: SimulationError") as caught:
         swapped(runs.fails_later)
     assert "Traceback" in caught.value.__notes__[0]

@@ -315,7 +315,7 @@ def twirled(seed):
     [(quiet, "barostat: Quiet does not tell what it weighs states by"), (sheared, "flows, and keeps no canonical"),
      (twirled, r"motor \(RodLoad\) does work that its energy does not tell")],
 )  # fmt: skip
-def test_what_has_no_known_distribution_is_refused_by_name(make, message):
+def test_unknown_distributions_are_refused_by_name(make, message):
     with pytest.raises((ParameterError, SimulationError), match=message):
         mp.ensemble.replica_exchange(make, ladder=[{"kT": 1.0}, {"kT": 2.0}], every=1, n_exchanges=3,
                                      executor=ThreadPoolExecutor(1))  # fmt: skip

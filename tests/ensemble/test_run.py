@@ -166,7 +166,7 @@ def children(process):
     return [int(child) for child in found]
 
 
-def test_what_killed_workers_were_writing_is_removed(reference, tmp_path):
+def test_partial_files_of_killed_workers_are_removed(reference, tmp_path):
     """By who writes the same after them."""
     again(tmp_path / "sweep", executor=1)
     folder = next((tmp_path / "sweep").iterdir())
@@ -199,7 +199,7 @@ def test_the_parent_is_killed(reference, tmp_path):
     runs.same_folders(table, reference)
 
 
-def test_calling_again_runs_nothing_anew(reference, tmp_path):
+def test_repeated_call_runs_nothing_again(reference, tmp_path):
     """More steps, replicas and parameters are added to what is there."""
     folder = tmp_path / "sweep"
     with ThreadPoolExecutor(2) as executor:
@@ -220,7 +220,7 @@ def test_calling_again_runs_nothing_anew(reference, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_another_analysis_is_done_anew(tmp_path):
+def test_another_analysis_is_done_again(tmp_path):
     options = {"until": 100, "directory": tmp_path / "x", "executor": ThreadPoolExecutor(1), "seed": 1}
     first = mp.ensemble.run(runs.bead, analyse=lambda s: s.current_step, **options)
     assert first["result"].tolist() == [100]
@@ -272,7 +272,7 @@ def test_time_is_up(tmp_path):
 
 
 @pytest.mark.parametrize("in_folders", [False, True])
-def test_those_that_raise_are_rows_and_the_others_go_on(tmp_path, in_folders):
+def test_failed_runs_are_rows_and_the_others_continue(tmp_path, in_folders):
     kinds = ["while it is made", "healthy", "runs away", "no simulation", "leaves"]
     table = mp.ensemble.run(runs.others_go_on, parameters=[{"kind": kind} for kind in kinds], until=50, executor=1,
                             directory=tmp_path / "x" if in_folders else None, analyse=runs.analyse)  # fmt: skip
@@ -317,7 +317,7 @@ def test_a_replica_that_kills_its_worker_is_told_and_the_others_are_done():
     assert all("its worker ended" in error for error in table["error"][:2])
 
 
-def test_an_executor_that_dies():
+def test_executor_whose_workers_end():
     executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     with pytest.raises(ExecutorError, match=r"the executor has ended or was shut down.*call again"):
         mp.ensemble.run(runs.kills_its_worker, parameters=[{"deadly": True}], until=20, executor=executor)

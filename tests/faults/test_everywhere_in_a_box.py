@@ -516,7 +516,7 @@ def test_places_of_boxes_of_their_own():
         assert (found[k, :, 1] == x[5 - k, :, 1] - x[k, :, 1]).all()
 
 
-def test_what_is_joined_is_next_to_each_other():
+def test_joined_beads_are_neighbours():
     """A ring, a chain and a bead, each bead at an image of its own."""
     rng = np.random.default_rng(4)
     angle = 2.0 * np.pi * np.arange(20) / 20

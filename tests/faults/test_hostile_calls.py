@@ -77,7 +77,7 @@ def test_switches_are_true_or_false(scene, argument):
         assert len(str(caught.value)) < 300
 
 
-def test_what_is_as_good_as_true_or_false_is_taken(scene):
+def test_equivalents_of_true_and_false_are_accepted(scene):
     for yes, no in ((True, False), (np.True_, np.False_), (1, 0)):
         assert F.Links([0], [1], 1.0, one_sided=yes).one_sided is True
         assert F.Links([0], [1], 1.0, one_sided=no).one_sided is False

@@ -116,7 +116,7 @@ def test_a_state_that_none_can_be_is_refused_and_changes_nothing(checkpoint, tmp
     assert {key: a.tobytes() for key, a in there.context._dynamical_arrays().items()} == before
 
 
-def test_what_is_measured_may_not_be_there_yet(checkpoint, tmp_path):
+def test_measurements_may_be_missing_at_first(checkpoint, tmp_path):
     """Kinetic energies after O are nan until there was one."""
     path = tmp_path / "c"
     made = simulation()
@@ -376,7 +376,7 @@ WHO = [
 
 
 @pytest.mark.parametrize(("name", "change", "message"), WHO)
-def test_who_is_there_is_said_once_and_rightly(name, change, message, tmp_path):
+def test_living_beads_are_stored_once(name, change, message, tmp_path):
     made, path = edited(), tmp_path / "c"
     made.save_checkpoint(path)
     before = made.context.get_state(positions=True, velocities=True)

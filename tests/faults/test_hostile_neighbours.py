@@ -203,7 +203,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("call", [1, 2, 5])
-def test_what_a_function_does_at_its_first_call_is_not_lost(mistake, call):
+def test_errors_of_the_first_call_of_a_function_are_raised(mistake, call):
     """The step does not go by; when the mistake is gone, it is taken."""
     calls = []
 
@@ -268,7 +268,7 @@ def test_shapes_are_not_believed_before_what_is_stored_is_seen(tmp_path, claim):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
 
 
-def test_what_a_crash_has_not_stored_is_no_claim(tmp_path):
+def test_frames_not_stored_before_a_crash_are_not_counted(tmp_path):
     """Frames behind the last step, and thousands of frames that gzip makes almost nothing of."""
     path = written(tmp_path)
     with h5py.File(path, "r+") as file:

@@ -167,7 +167,7 @@ def test_any_value_anywhere_is_read_or_refused(folder, k):
 
 @pytest.mark.parametrize("name", ["Writes", "WRITES", "os:remove", "builtins:open", "Reporter", "HarmonicTrap",
                                   "pathlib:Path", "_Child"])  # fmt: skip
-def test_only_classes_that_are_there_and_go_on_are_called(folder, name):
+def test_only_existing_classes_that_resume_are_called(folder, name):
     CALLED.clear()
     name = f"{Writes.__module__}:Writes" if name == "WRITES" else name
     arguments = {"path": "letter.txt", "interval": 1}

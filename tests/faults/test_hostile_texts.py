@@ -104,7 +104,7 @@ def test_operators_bind_as_in_python():
     ("x*nan", "'nan' at column 3 .* is unknown"),
     ("ˣ - 𝑥", "'ˣ - 𝑥' does not depend on x, y or z"),
 ])  # fmt: skip
-def test_what_is_wrong_is_said_briefly_and_with_its_place(text, message):
+def test_errors_are_short_and_name_the_place(text, message):
     with pytest.raises(mp.ParameterError, match=message) as caught:
         field(text)
     assert len(str(caught.value)) < 500

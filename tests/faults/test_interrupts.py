@@ -179,7 +179,7 @@ def test_a_signal_while_the_watch_looks(handlers, monkeypatch):
     assert (ends[0] == ends[1]).all()
 
 
-def test_handlers_that_do_not_raise_let_the_run_go_on(handlers):
+def test_handlers_that_do_not_raise_let_the_run_continue(handlers):
     arrived = []
     signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
     simulation, reporter = make(), Interrupted(signal.SIGINT, 5)
@@ -226,7 +226,7 @@ def test_other_threads_install_no_handlers(handlers):
     assert reporter.handlers == [handlers[1]] * 3
 
 
-def test_by_default_sigterm_ends_the_process_after_the_reports(tmp_path):
+def test_sigterm_ends_the_process_after_the_reports(tmp_path):
     code, _ = run(
         """
         import subprocess, sys
@@ -250,7 +250,7 @@ def test_by_default_sigterm_ends_the_process_after_the_reports(tmp_path):
     assert frames(tmp_path / "run.h5") == [1, 2, 3, 4]
 
 
-def test_what_is_noted_is_delivered_once(handlers):
+def test_notes_are_delivered_once(handlers):
     with Interrupts() as interrupts:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)

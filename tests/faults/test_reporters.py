@@ -69,7 +69,7 @@ def test_a_state_that_could_not_be_had_is_asked_for_again(monkeypatch):
     assert reporter.seen == [2, 4]
 
 
-def test_who_was_taken_off_the_list_or_was_not_on_it_owes_nothing():
+def test_removed_reporters_owe_no_report():
     simulation, broken, late = make(), Broken(1, {3}), Broken(1, set())
     simulation.reporters.append(broken)
     refuses(ValueError, "broken", simulation.step, 10)

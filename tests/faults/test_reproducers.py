@@ -63,14 +63,14 @@ REPRODUCERS = {
     "expressions_raw": [
         "test_hostile_texts.py::test_thousands_of_terms_work",
         "test_hostile_texts.py::test_surfaces_of_many_terms_need_no_special_form",
-        "test_hostile_texts.py::test_what_is_wrong_is_said_briefly_and_with_its_place",
+        "test_hostile_texts.py::test_errors_are_short_and_name_the_place",
         "test_hostile_texts.py::test_ten_megabytes_are_refused_at_once",
     ],
     "field_in_a_box_that_changes": ["test_changes.py::test_fields_that_do_not_repeat_with_the_box_are_warned_of"],
     "field_of_a_container_at_its_centre": [
         "test_expressions.py::test_a_factor_of_0_beside_an_infinite_derivative_is_0",
     ],
-    "first_call_swallowed": ["test_hostile_neighbours.py::test_what_a_function_does_at_its_first_call_is_not_lost"],
+    "first_call_swallowed": ["test_hostile_neighbours.py::test_errors_of_the_first_call_of_a_function_are_raised"],
     "full_disk": [
         "test_full_disk.py::test_frames_wait_in_memory_until_there_is_room",
         "test_full_disk.py::test_closing_on_a_full_disk_can_be_done_again",
@@ -92,8 +92,8 @@ REPRODUCERS = {
         "test_hostile_files.py::test_documents_do_not_make_more_points_than_they_are_worth",
         "test_hostile_files.py::test_documents_of_nothing_take_no_memory",
         "test_hostile_files.py::test_meshes_of_nothing_take_no_memory",
-        "test_hostile_texts.py::test_what_is_wrong_is_said_briefly_and_with_its_place",
-        "test_reproducers.py::test_what_a_document_names_is_not_run",
+        "test_hostile_texts.py::test_errors_are_short_and_name_the_place",
+        "test_reproducers.py::test_names_in_a_document_are_not_run",
     ],
     "hostile_checkpoint": [
         "test_hostile_files.py::test_members_are_read_only_as_they_lie_there",
@@ -111,11 +111,11 @@ REPRODUCERS = {
     ],
     "kill_mixed": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
     "kill_mixed_drive": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
-    "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
+    "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_kill_while_a_run_resumes"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
     "lanczos_tolerance_soft_modes": ["test_steps.py::test_no_motion_has_another_temperature"],
     "last_constraint_taken_away": ["test_changes.py::test_everything_follows"],
-    "last_rod_removed": ["test_changes.py::test_forces_that_lose_all_they_act_on_go_on_from_a_checkpoint"],
+    "last_rod_removed": ["test_changes.py::test_forces_without_beads_resume_from_a_checkpoint"],
     "link_longer_than_half_the_box": [
         "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused",
     ],
@@ -663,7 +663,7 @@ def test_calls_with_anything_are_errors_of_ours():
     {"type": "ExternalField", "arguments": {"beads": [0], "energy": "__import__('os').abort()"}},
     {"type": "os:abort", "arguments": {}},
 ])  # fmt: skip
-def test_what_a_document_names_is_not_run(content, tmp_path, monkeypatch):
+def test_names_in_a_document_are_not_run(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(mp.ParameterError):
         mp.deserialize(json.dumps({"format": "medyanpy document", "version": 2, "content": content}))

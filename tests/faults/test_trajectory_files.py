@@ -143,7 +143,7 @@ def test_a_kill_while_a_file_is_created(tmp_path, place):
 
 
 @pytest.mark.parametrize("place", PLACES[1:])
-def test_a_kill_while_a_run_goes_on(tmp_path, place):
+def test_kill_while_a_run_resumes(tmp_path, place):
     """The frames of before are there: the new run, at its start, has not yet dropped them, or it has."""
     path = tmp_path / "run.h5"
     with make(path) as simulation:
@@ -547,7 +547,7 @@ def test_flushing_from_another_thread(tmp_path):
     assert frames(path) == list(range(1, 402))
 
 
-def test_a_file_that_another_program_wrote_anew_is_refused_if_it_cannot_grow(tmp_path):
+def test_file_rewritten_by_another_program_is_refused_if_it_cannot_grow(tmp_path):
     path, fixed = tmp_path / "run.h5", tmp_path / "fixed.h5"
     with make(path) as simulation:
         simulation.step(2)
@@ -587,7 +587,7 @@ def dead_process():
     return child.pid
 
 
-def test_what_dead_writers_left_is_removed_and_nothing_else(tmp_path):
+def test_leftovers_of_dead_writers_alone_are_removed(tmp_path):
     dead = dead_process()
     mine = [".run.h5.{}.tmp", ".run.cp.{}.tmp", ".all-120.cp.{}.tmp"]
     others = [f".run.h5.{os.getppid()}.tmp", f".run.h5x.{dead}.tmp", ".run.h5.word.tmp", f"run.h5.{dead}.tmp", "a.tmp"]

@@ -84,7 +84,7 @@ def saves(tmp_path):
     ]  # fmt: skip
 
 
-def test_what_is_no_file_is_not_replaced(saves, tmp_path):
+def test_folders_and_devices_are_not_replaced(saves, tmp_path):
     """The superuser's rename took devices away from the machine."""
     os.mkfifo(tmp_path / "pipe.ply")
     (tmp_path / "folder.ply").mkdir()
@@ -98,7 +98,7 @@ def test_what_is_no_file_is_not_replaced(saves, tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"pipe.ply", "folder.ply", "link.ply"}
 
 
-def test_what_is_written_in_one_move_follows_links(saves, tmp_path):
+def test_atomic_writes_follow_links(saves, tmp_path):
     target, link = tmp_path / "scratch" / "a.ply", tmp_path / "a.ply"
     target.parent.mkdir()
     link.symlink_to(target)

@@ -162,7 +162,7 @@ def test_systems_keep_order_and_names_of_forces():
         assert again.force_names[-1] == "HarmonicBonds"
 
 
-def test_what_belongs_together_stays_together():
+def test_connected_beads_stay_together():
     """One topology in all parts of a pickle or copy; handles are those of the copy."""
     system, points = everything()
     for both in (pickle.loads(pickle.dumps((points, system))), copy.deepcopy((points, system))):
@@ -583,7 +583,7 @@ def test_errors_say_where_and_why(old, new, error, message):
     assert type(caught.value) is error
 
 
-def test_what_is_no_document(tmp_path):
+def test_refusals_of_other_documents(tmp_path):
     for text in ("{", "{}", "[]\n", "{" * 100_000, '{"format": {}}'):
         refuses(mp.ParameterError, r"is not a (medyanpy )?document", mp.deserialize, text)
     (tmp_path / "binary").write_bytes(bytes(range(256)))
@@ -593,7 +593,7 @@ def test_what_is_no_document(tmp_path):
     refuses(mp.ParameterError, "not int", mp.deserialize, 3)
 
 
-def test_what_cannot_be_written():
+def test_refusals_of_writing():
     system, points = everything()
     for what, message in [(points, "is part of a topology"), (3, "not int"), (np.zeros(3), "not ndarray")]:
         refuses(mp.ParameterError, message, mp.serialize, what)

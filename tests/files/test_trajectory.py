@@ -76,7 +76,7 @@ def test_many_frames_at_once(run):
         refuses(mp.ParameterError, "'colour' is none of positions", trajectory.read, "colour")
 
 
-def test_what_was_not_written_is_said_so(run):
+def test_unwritten_data_is_named(run):
     with Trajectory(run[0]) as trajectory, pytest.raises(mp.ParameterError, match=r"no velocities.*not asked to"):
         trajectory[0].velocities  # noqa: B018
 
@@ -90,7 +90,7 @@ def test_a_closed_trajectory_says_so(run):
         frame.positions  # noqa: B018
 
 
-def test_what_is_no_trajectory_is_refused(tmp_path, run):
+def test_other_files_than_trajectories_are_refused(tmp_path, run):
     refuses(mp.ParameterError, "does not exist", Trajectory, tmp_path / "nowhere.h5")
     text = tmp_path / "text.h5"
     text.write_text("hello")

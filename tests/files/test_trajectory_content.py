@@ -248,7 +248,7 @@ def test_python_functions_are_given_again(tmp_path):
         ).all()
 
 
-def test_a_run_without_a_document_goes_on_and_its_file_says_why(tmp_path):
+def test_run_without_a_document_resumes_and_its_file_says_why(tmp_path):
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0.0, 0.0]], mass=1.0)
     simulation = mp.Simulation(system_with(topology, Secret(push, beads=beads, name="mine")),
@@ -553,7 +553,7 @@ def test_links_that_change_before_the_first_frame_need_no_segment(tmp_path):
 
 
 @pytest.mark.parametrize("step", [4, 6, 8])
-def test_runs_whose_links_changed_go_on_with_the_same_files(tmp_path, step):
+def test_runs_whose_links_changed_resume_with_the_same_files(tmp_path, step):
     def go(simulation, links, until):
         while simulation.current_step < until:
             if simulation.current_step == 4 and len(links) == 2:
@@ -582,7 +582,7 @@ def test_runs_whose_links_changed_go_on_with_the_same_files(tmp_path, step):
         assert contents(tmp_path / "whole" / name) == contents(tmp_path / "resumed" / name)
 
 
-def test_a_run_of_everything_goes_on_with_the_same_file(tmp_path):
+def test_run_of_everything_resumes_with_the_same_file(tmp_path):
     for name in ("whole", "resumed"):
         (tmp_path / name).mkdir()
     simulation = everything()
@@ -738,7 +738,7 @@ def endless(place):
     (without("medyanpy/connectivity/bonds/value"), lambda t: t[0].bonds, "bonds"),
     (without("medyanpy/energies/0/value"), lambda t: t[0].energies, "energy of HarmonicBonds"),
 ])  # fmt: skip
-def test_what_is_missing_is_named_and_the_rest_is_read(run, tmp_path, change, look, why):
+def test_missing_parts_are_named_and_the_rest_is_read(run, tmp_path, change, look, why):
     path = damaged(run, tmp_path, change)
     with mp.Trajectory(path) as trajectory:
         if why is not None:

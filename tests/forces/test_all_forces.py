@@ -134,7 +134,7 @@ NOBODY = {
 
 
 @pytest.mark.parametrize("name", NOBODY)
-def test_a_force_on_nobody_is_none(name):
+def test_force_on_no_beads_is_zero(name):
     topology, handles = scene()
     force = NOBODY[name](handles)
     context = context_of(topology, force)

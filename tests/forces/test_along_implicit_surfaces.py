@@ -575,7 +575,7 @@ def test_handles_with_the_same_surface():
     assert mixed + parts == pytest.approx(two.potential_energy, rel=0.01)
 
 
-def test_rows_asleep_and_no_beads():
+def test_inactive_rows_and_no_beads():
     x = S.Torus(2.0, 0.5).sample(50, seed=1)
     topology = mp.Topology()
     walkers = topology.add_surface_points(S.Torus(2.0, 0.5), x, mass=1.0, capacity=80)

@@ -305,7 +305,7 @@ def scene_of_errors():
 
 
 @pytest.mark.parametrize("kind", ["beads", "membrane"])
-def test_what_lives_on_no_surface_is_refused(kind):
+def test_beads_off_surfaces_are_refused(kind):
     topology, h = scene_of_errors()
     with pytest.raises(mp.errors.TopologyError, match=r"SoftSphere: group_b: .* lives on no surface.*along_surface"):
         mp.forces.SoftSphere(h["points 1"], h[kind], 1.0, 1.0, along_surface=True)
@@ -362,7 +362,7 @@ def test_flips_are_followed():
     np.testing.assert_allclose(state.forces, expected.forces, atol=1e-12)
 
 
-def test_rows_asleep_take_no_part():
+def test_inactive_rows_take_no_part():
     mesh = mp.TriangleMesh.icosphere(3.0, 1)
     triangles, weights = mesh.sample(20, np.random.default_rng(2))
     states = [

@@ -186,7 +186,7 @@ def test_energy_is_conserved(kind, rng):
     assert 3.0 < error[0] / error[1] < 5.0
 
 
-def test_a_context_that_saw_the_changes_goes_on_like_a_new_one(rng):
+def test_context_after_changes_steps_like_a_new_one(rng):
     """And what is added last comes last, whatever happened before: the same bits, on any number of threads."""
     p = np.stack([rng.choice(N, 4, replace=False) for _ in range(40)])
     force = DirectionLinks(*p[:25].T, 2.0, 1.0)
@@ -237,7 +237,7 @@ def test_a_copy_by_way_of_a_document():
     (lambda f: f.add([0], [1], [2], -1.0), mp.ParameterError, "stiffness = -1.0 but must be finite and >= 0"),
     (lambda f: f.add([0], [1], [2], 1.0, 3.2), mp.ParameterError, "angle = 3.2 but must be .* <= π"),
 ])  # fmt: skip
-def test_what_is_refused_changes_nothing(act, error, text):
+def test_refusals_change_nothing(act, error, text):
     angles = AngleLinks([0, 1, 2], [3, 4, 5], [6, 7, 8], 1.0, 1.0)
     context = context_of(X, angles)
     angles.remove(1)

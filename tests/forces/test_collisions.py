@@ -357,7 +357,7 @@ def test_a_point_inside_a_triangle_is_pushed_against_its_normal():
     np.testing.assert_allclose(state.forces[:3, 2], 6.0 * np.array([4.0, 2.0, 3.0]) / 9.0, atol=1e-14)
 
 
-def test_what_has_no_direction_exerts_no_force():
+def test_bonds_without_direction_exert_no_force():
     """Points in one place, a point on a link, links that end in one point, on one line, or have no length."""
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [0.0, 0, 0], [32.0, 0, 0]], mass=1.0)
@@ -424,7 +424,7 @@ def listed(context):
     return set(out)
 
 
-def test_lists_hold_who_is_near_and_nobody_else():
+def test_lists_hold_near_beads_alone():
     context, h = heap_context(n=30)
     everything = everything_in(h)
     seen = 0

@@ -44,7 +44,7 @@ def test_it_is_the_force_that_it_writes(text, numbers, other):
 
 
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 1023, 1024, 1025, 3000])
-def test_what_a_bond_gets_depends_on_it_alone(n):
+def test_force_of_a_bond_depends_on_it_alone(n):
     """Not on how many there are, how many share its vector, or threads."""
     rng = np.random.default_rng(n)
     x = rng.uniform(0.1, 9.0, (2 * n, 3))
@@ -130,7 +130,7 @@ def test_sympy_expressions_are_texts():
     ([0, 1], "r", {}, mp.TopologyError, "CustomBonds: pairs"),
     ([[0, 99]], "r", {}, mp.TopologyError, r"term 0 names beads \[0, 99\]"),
 ])  # fmt: skip
-def test_what_is_refused(pairs, text, numbers, error, message):
+def test_refusals(pairs, text, numbers, error, message):
     refuses(error, message, lambda: look(X, CustomBonds(pairs, text, **numbers)))
 
 

@@ -588,7 +588,7 @@ def test_checkpoints_and_documents(tmp_path):
     assert mp.serialize(again) == mp.serialize(simulation)
 
 
-def test_lists_are_made_anew_when_they_must():
+def test_lists_are_rebuilt_when_they_must():
     simulation = cell(0.004, word="BAOAB", skin=0.6)
     operation = simulation.context._schedule.bound_forces["EllipsoidCollisions"]
     simulation.step(400)

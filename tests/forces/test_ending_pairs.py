@@ -355,7 +355,7 @@ def test_longest_timesteps_are_those_of_the_well():
     (lambda b: CustomPair(b, b, "1/(r - 2)", cutoff=2.0), "not a number at the cutoff, 2 nm"),
     (lambda b: CustomPair(b, b, "cutoff*r", cutoff=2.0), "cutoff"),
 ])  # fmt: skip
-def test_what_is_refused(make, message):
+def test_refusals(make, message):
     topology, beads = beads_at([[0.0, 0, 0], [1.0, 0, 0], [0, 2.0, 0]])
     refuses(ParameterError, message, lambda: look(topology, make(beads)))
 

@@ -88,7 +88,7 @@ def test_it_is_the_force_that_it_writes():
 
 
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 2047, 2048, 2049, 6150])
-def test_what_a_bead_gets_depends_on_it_alone(n):
+def test_force_on_a_bead_depends_on_it_alone(n):
     """Not on how many there are, how many share its vector, or threads; and energies are sums."""
     x = np.random.default_rng(n).uniform(0.1, 2.0, (n, 3))
     depth = np.linspace(1.0, 2.0, n)
@@ -158,7 +158,7 @@ def test_a_pendulum_has_the_period_of_its_elliptic_integral():
     ("x/(1 - 1)", {}, "is zero and divides"),
     (3.0, {}, "ExternalField: energy must be text or a SymPy expression, not 3.0"),
 ])  # fmt: skip
-def test_what_is_refused(text, numbers, message):
+def test_refusals(text, numbers, message):
     refuses(mp.ParameterError, message, ExternalField, [0, 1], text, **numbers)
 
 

@@ -293,7 +293,7 @@ def test_other_handles_are_refused(kind):
     refuses(TopologyError, rf"{kind.__name__}: filaments must be the handle of filaments, not Beads", kind, beads, 1.0)
 
 
-def test_what_constraints_exclude_is_refused():
+def test_refusals_of_kinds_excluded_by_constraints():
     refuses(TopologyError, "constrained to their lengths", FilamentStretching, chains([4])[1], 1.0)
     refuses(TopologyError, "not constrained", FixmanPotential, chains([4], constrained=False)[1], kT=1.0)
 

@@ -314,7 +314,7 @@ def test_higher_derivatives_have_their_digits(bend, twist):
     np.testing.assert_allclose(out[context.layout.rank].ravel(), slope, rtol=0.0, atol=allowed * np.abs(slope).max())
 
 
-def test_what_has_no_twist_has_no_derivatives():
+def test_filaments_without_twist_have_no_derivatives():
     """A joint that is folded back; a director along its link."""
     along = np.array([1.0, 0.0, 0.0])
     topology, filament = one([[0.0, 0.0, 0.0], along, 0.0 * along], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -383,7 +383,7 @@ def test_light_directors_leave_the_metric_of_plain_filaments():
 # Refusals ---------------------------------------------------------------------------------------------------
 
 
-def test_what_has_no_directors_is_refused():
+def test_filaments_without_directors_are_refused():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], mass=1.0)
     plain = topology.add_filament(np.arange(4)[:, None] * [1.0, 0.0, 0.0], 1.0, name="actin")

@@ -149,7 +149,7 @@ def begin(seed, threads=1):
     return handles, links, context_of(system, threads)
 
 
-def test_a_context_that_saw_the_changes_goes_on_like_a_new_one():
+def test_context_after_changes_steps_like_a_new_one():
     handles, links, context = begin(1)
     change(links, context, handles, 2)
     state = context.get_state(positions=True, velocities=True)
@@ -312,7 +312,7 @@ def other_handle(n=1):
     (lambda li: li.add([1.5], [2]), mp.TopologyError, "Links: a: Sites.beads: beads must hold integers"),
 ])  # fmt: skip
 @pytest.mark.parametrize("known_by", ["handle", "context"])
-def test_what_is_refused_changes_nothing(act, error, text, known_by):
+def test_refusals_change_nothing(act, error, text, known_by):
     topology = mp.Topology()
     beads = topology.add_beads(X, mass=1.0)
     system = mp.System(topology)

@@ -458,5 +458,5 @@ def test_stiffness_of_a_tension():
 @pytest.mark.parametrize("force", [
     lambda m: mp.forces.MembraneArea(m, 3.0), lambda m: mp.forces.MembraneVolume(m, 3.0),
 ])  # fmt: skip
-def test_what_couples_every_vertex_to_every_other_offers_none(force):
+def test_forces_that_couple_all_vertices_offer_no_pattern(force):
     refuses(mp.ParameterError, "offers no second derivatives", matrices, CLOSED, force)

@@ -180,7 +180,7 @@ def test_points_have_the_density_of_the_field(law, fixed):
 
 
 @BOTH
-def test_rows_asleep_and_flips(law):
+def test_inactive_rows_and_flips(law):
     mesh = lumpy()
     context, membrane, points, values = scene(law, mesh, 25)
     roomy, *_ = scene(law, mesh, 25, capacity=60)
@@ -222,7 +222,7 @@ def test_bad_input():
     (lambda t, w: 1 / 0, "ZeroDivisionError"),
     (lambda t, w: w.__setitem__(0, 0.0), "read-only"),
 ])  # fmt: skip
-def test_what_a_function_does_wrong(function, says):
+def test_errors_of_functions(function, says):
     topology = mp.Topology()
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)
     points = topology.add_intriangle_points(cell, 4, mass=1.0)

@@ -79,7 +79,7 @@ def test_with_one_modulus_the_energy_of_a_closed_membrane_is_that_of_its_genus(m
     assert (forces == 0.0).all()
 
 
-def test_of_an_open_membrane_the_border_has_the_rest():
+def test_border_of_an_open_membrane_has_the_rest():
     """Gauss and Bonnet: 2π - Σ (π - angles) over the border of a patch, whatever it is like inside."""
     mesh = untidy(mp.TriangleMesh.flat_sheet(7, 9, 4.0))
     x = mesh.vertices
@@ -381,7 +381,7 @@ def test_walls_that_are_round(inside):
         assert np.sum(forces * way) == pytest.approx(by_differences, rel=1e-6, abs=1e-6 * np.abs(forces).sum())
 
 
-def test_balls_asleep_are_nowhere():
+def test_inactive_balls_are_nowhere():
     topology = mp.Topology()
     balls = topology.add_balls([[0.0, 0, 14.0], [0.0, 0, -14.0]], 3.0, mass=1.0, capacity=4)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 2), vertex_mass=1.0)
@@ -468,7 +468,7 @@ def test_lines_and_areas_across_the_seam_are_as_stiff_as_elsewhere():
         assert np.ptp(squared[squared > 0.0].round(9)) < 3.0 * np.median(squared[squared > 0.0])
 
 
-def test_what_a_sheet_adheres_to_in_a_box():
+def test_adhesion_of_a_sheet_in_a_box():
     ball = mp.surfaces.Sphere(10.0, (60.0, 60.0, 12.0))
     system, sheet = sheet_in_a_box(lambda m: F.MembraneAdhesion(m, ball, 0.2, 2.0), height=None)
     # Across the corners of the box as in its middle.

@@ -186,7 +186,7 @@ def all_of_them():
      "bead 4 is a column of triple 1 and of triple 2"),
     (lambda: OrthonormalFramePenalty([[0, 1]], 1.0), TopologyError, "triples"),
 ])  # fmt: skip
-def test_what_is_refused(make, error, message):
+def test_refusals(make, error, message):
     refuses(error, message, make)
 
 

@@ -135,7 +135,7 @@ def test_curvature_between_vertices_is_second_order():
     assert (np.array(worst[1:]) < 0.3 * np.array(worst[:-1])).all()
 
 
-def test_what_is_linear_on_a_flat_mesh_is_met():
+def test_linear_functions_on_a_flat_mesh_are_exact():
     mesh = mp.TriangleMesh.flat_sheet(6, 7, 1.0)
     rng = np.random.default_rng(5)
     plane = rng.normal(0.0, 0.2, mesh.vertices.shape) * [1.0, 1.0, 0.0]
@@ -148,7 +148,7 @@ def test_what_is_linear_on_a_flat_mesh_is_met():
 
 
 @pytest.mark.parametrize("mesh", [lumpy(), bumpy_sheet()], ids=["closed", "with borders"])
-def test_energy_and_its_gradient_go_on_over_edges(mesh):
+def test_energy_and_gradient_are_continuous_over_edges(mesh):
     """At a place on an edge, by the weights of either triangle: energies are the same, and so are the slopes along the
     edge and, laid flat, across it."""
     rng = np.random.default_rng(6)
@@ -362,7 +362,7 @@ def test_flips_one_after_another(mesh):
     assert abs(after.potential_energy - before.potential_energy - gained) < 1e-12 * size
 
 
-def test_rows_asleep():
+def test_inactive_rows():
     places = {"n": 25}
     context, *_ = scene(lumpy(), **places)
     roomy, *_ = scene(lumpy(), capacity=60, **places)

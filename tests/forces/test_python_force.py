@@ -126,7 +126,7 @@ def test_an_exception_arrives_with_its_traceback_and_the_step():
     (lambda x: (1.0, np.where(x == x[5, 1], np.inf, x)), r"mine: the forces returned\[5, 1\] = inf but must"),
     (lambda x: (1.0, x * 1j), "mine: the forces returned must be real, not complex"),
 ])  # fmt: skip
-def test_what_the_function_returns_is_checked(returned, message):
+def test_results_of_functions_are_checked(returned, message):
     context = make_context(PythonForce(returned, name="mine"))
     # In the message itself: of what a log keeps, the cause is above or gone.
     raised = f"Python code called from the step raised ParameterError: {message}"
@@ -261,7 +261,7 @@ def test_the_second_form_without_oriented_beads():
     np.testing.assert_array_equal(state.forces, -K * state.positions)
 
 
-def test_what_is_refused():
+def test_refusals():
     refuses(mp.ParameterError, "PythonForce: function must be callable, not 3", PythonForce, 3)
     refuses(mp.ParameterError, "'k' cannot be set; nothing can", PythonForce(trap).set, k=1.0)
     assert repr(PythonForce(trap)) == "PythonForce(trap)"

@@ -44,7 +44,7 @@ def look(context):
     (1.0, -1.0, 0.0),
     (2.0, -5.5 * np.exp(-4.5), -27.0 * np.exp(-4.5)),
 ])  # fmt: skip
-def test_by_hand(rho, energy, force):
+def test_derivation_by_hand(rho, energy, force):
     """Within what is taken off at 4 r_e; positive forces push apart."""
     state = look(pair(rho * DISTANCE))
     assert state.potential_energy == pytest.approx(DEPTH * energy, abs=4.1e-9 * DEPTH)

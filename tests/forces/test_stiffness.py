@@ -276,7 +276,7 @@ def test_others(make):
 
 
 @pytest.mark.parametrize("n", [12, 26, 40])
-def test_of_many_beads_neighborhoods_are_as_good_as_all(n):
+def test_neighborhoods_of_many_beads_are_as_good_as_all(n):
     """A crystal of touching spheres: from 16 384 beads on samples are looked at, and see the same coordination."""
     topology = mp.Topology()
     lattice = np.stack(np.meshgrid(*[np.arange(n)] * 3), axis=-1).reshape(-1, 3)

@@ -234,7 +234,7 @@ def test_brownian_beads_follow_the_fluid():
         assert drift == pytest.approx(500.0, rel=1e-3)
 
 
-def test_nobody_is_left():
+def test_no_beads_are_left():
     for integrator in (mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0), mp.BrownianIntegrator(0.02, kT=1.0)):
         topology = mp.Topology()
         topology.add_beads([[0, 0, 0]], mass=1.0, friction=1.0)
@@ -356,7 +356,7 @@ class Reservoir(mp.jumps.Jump):
     update = bind
 
 
-def test_who_is_born_and_dies_is_refused():
+def test_kinds_without_creation_and_removal_are_refused():
     topology = mp.Topology()
     beads = topology.add_beads([[0, 0, 0]], mass=1.0, friction=1.0, capacity=5)
     system = mp.System(topology)

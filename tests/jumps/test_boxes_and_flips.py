@@ -54,7 +54,7 @@ def same(one, other):
     assert np.array_equal(a.intriangle.triangles, b.intriangle.triangles)
 
 
-def test_the_same_bits_on_any_threads_in_any_pieces_and_after_restarts(tmp_path):
+def test_bits_on_any_threads_in_any_pieces_and_after_restarts(tmp_path):
     reference = everything()
     reference.step(300)
     state = reference.context.get_state()

@@ -173,7 +173,7 @@ def test_energies_weigh_triangulations():
 
 @pytest.mark.filterwarnings("ignore:.*nothing keeps triangles:medyanpy.errors.MeshQualityWarning")
 @pytest.mark.filterwarnings("ignore:.*turned inside out:medyanpy.errors.MeshQualityWarning")
-def test_what_a_tether_forbids_never_is():
+def test_lengths_forbidden_by_a_tether_never_occur():
     """The others that flips lead to are weighed with it; bending is in it too, by the whole energy of a context."""
     mesh = ball(6)
     ends = {"l_min": 0.2, "l_c1": 0.9, "l_c0": 1.2, "l_max": 2.2}

@@ -384,7 +384,7 @@ def test_contract(mesh, force):
 
 
 @pytest.mark.parametrize("force", ["difference", "dihedral difference", "volume", "phases", "Gaussian", "adhesion"])
-def test_gains_add_up_where_nobody_asks_for_the_energy_in_between(force):
+def test_gains_add_up_without_energies_in_between(force):
     """As a jump goes on: each gain is found from what the flips before have left, without a look at all triangles."""
     system, sheet = built(rough(MESHES["closed"]), points=0, mass=1.0, forces=lambda sheet: [FORCES[force](sheet)])
     context = context_of(system)
@@ -720,7 +720,7 @@ def refused(context, sheet, edges, kind, text):
     assert same(before, look(context))
 
 
-def test_what_cannot_be_flipped_is_refused_and_changes_nothing():
+def test_refused_flips_change_nothing():
     mesh = rough(MESHES["with borders"])
     system, sheet = built(mesh)
     context = context_of(system)

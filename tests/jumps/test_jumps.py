@@ -174,7 +174,7 @@ def test_events_have_times_in_their_order_and_within_their_steps(tmp_path):
         np.testing.assert_allclose(chemical, sign * np.log(1.5), rtol=0.0, atol=1e-10)
 
 
-def test_event_files_go_on_after_a_restart(tmp_path):
+def test_event_files_continue_after_a_restart(tmp_path):
     def start():
         simulation, _ = network()
         simulation.reporters.append(mp.reporters.EventReporter(tmp_path / "e.csv", 10))

@@ -330,7 +330,7 @@ def test_constraints_hold_as_the_tolerance_says(tolerance, twistable):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_added_before_o_is_normal(case):
+def test_noise_added_before_o_is_normal(case):
     """The tangent space is orthogonal to it in the metric of the masses; what was there stays."""
     bundle = Bundle(*CASES[case], word="BAO")
     bundle.context.set_velocities(bundle.v)
@@ -547,7 +547,7 @@ def run_of(counts, twistable, closed):
 
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("twistable", [False, True])
-def test_how_many_filaments_there_are_changes_no_bit_of_any(twistable, closed):
+def test_number_of_filaments_changes_no_bit_of_any(twistable, closed):
     """From none in company to more than two vectors full, so that every number is left over once; their lengths are no
     multiples of what a vector holds, and the fast ones take more turns of Newton's method."""
     kernel = constraints_twistable if twistable else constraints

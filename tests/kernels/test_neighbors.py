@@ -146,7 +146,7 @@ def test_rows_in_a_box_are_those_of_brute_force(box, balls):
     assert sum(map(len, rows.values())) > 50
 
 
-def test_pairs_of_nobody():
+def test_pairs_of_no_beads():
     assert near_pairs(np.empty((0, 3)), 1.0).shape == (0, 2)
     refuses(ValueError, "row 1 is not finite", near_pairs, np.array([[0.0, 0, 0], [np.nan, 0, 0]]), 1.0)
 

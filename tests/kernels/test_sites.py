@@ -314,7 +314,7 @@ def test_sites_cannot_be_changed():
     (lambda: mp.Sites.from_arrays([0, 0, 1], [1], [0.5], [[0, 0, 0]]), mp.ParameterError, "of site 1 sum to 0.5"),
     (lambda: mp.Sites.from_arrays([0, 0, 1], [1], [1.0], []), mp.ParameterError, r"must have shape \(1, 3\)"),
 ])  # fmt: skip
-def test_what_is_refused(make, error, text):
+def test_refusals(make, error, text):
     refuses(error, text, make)
 
 

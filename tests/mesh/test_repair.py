@@ -88,7 +88,7 @@ def test_nothing_left_is_an_error():
     (np.full((3, 3), np.nan), [[0, 1, 2]], "3 vertices have coordinates that are not finite"),
     (np.eye(3), [[0, 1]], r"faces have shape \(1, 2\)"),
 ])  # fmt: skip
-def test_what_no_rule_can_mend_is_still_refused(vertices, faces, message):
+def test_defects_without_repair_are_refused(vertices, faces, message):
     refuses(MeshError, message, TriangleMesh.repair, vertices, faces)
 
 

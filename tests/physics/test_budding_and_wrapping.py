@@ -247,7 +247,7 @@ def test_among_caps_the_limit_is_eight(form):
     assert off[1] < 0.4 * off[0]
 
 
-def test_what_caps_do_not_see():
+def test_points_outside_of_caps():
     """At 7ξ a flat domain is stable among caps, and unstable: its bulge bends less, and not at all at the border."""
     assert Caps(12).push(0.1, 7.0) < 0.0
     assert growth(12, 7.0) < -20.0
@@ -512,7 +512,7 @@ class Wrapped:
         return Wrapped(np.radians(degrees), reach)
 
 
-def test_what_a_sphere_asks_for_without_meshes():
+def test_spheres_without_meshes_ask_for_their_arguments():
     """2κ/a² where half is wrapped, as the range goes to zero. With a range contact has a rim, which is worth having:
     less is needed to wrap the lower half, more for the upper. What contact costs is the strength at rest."""
     far, near = (Wrapped.at(90, reach) for reach in (0.05, 0.025))
@@ -616,7 +616,7 @@ def test_a_sphere_is_wrapped_beyond_two_kappa_over_a_squared(form):
 
 
 @pytest.mark.long
-def test_half_wrapped_spheres_go_on_or_back():
+def test_half_wrapped_spheres_wrap_or_unwrap():
     """At 3κ/a² up to what lies at 120° at rest, at 1.2κ/a² back to 60°, bent as much as there."""
     for strength, degrees in ((3.0, 120), (1.2, 60)):
         run, rest = Sphere(90, 0.05, strength, 10, friction=1.0), Wrapped.at(degrees, 0.05)

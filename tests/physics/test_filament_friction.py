@@ -107,7 +107,7 @@ def test_the_two_ways_of_saying_it_and_what_is_refused():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_checkpoint_goes_on_with_the_same_bits(threads, tmp_path):
+def test_checkpoint_resumes_with_the_same_bits(threads, tmp_path):
     def make():
         topology = mp.Topology()
         topology.add_filament(np.cumsum(np.random.default_rng(1).normal(size=(3000, 3)), 0), 1.0, (0.5, 1.0))

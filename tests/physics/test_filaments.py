@@ -472,7 +472,7 @@ def test_bad_filaments(case):
     assert topology.handles == ()
 
 
-def test_what_may_be_held():
+def test_kinds_that_constraints_can_hold():
     """Slack between fixed nodes, fixed nodes of different filaments, links in a straight line with one end free."""
     topology = mp.Topology()
     topology.add_filament(BENT, 1.0, fixed_nodes=[0, -1])
@@ -660,7 +660,7 @@ def test_a_flight_too_far_is_refused(n, threads):
     assert violations(look(context), [handle])[0] < 1e-10
 
 
-def test_what_is_said_depends_on_no_thread():
+def test_messages_do_not_depend_on_threads():
     """Of several filaments that fail, the one with the lowest bead is named, with its own residual."""
     messages = set()
     for threads, among in ((1, True), (2, True), (3, True), (4, True), (1, False)):

@@ -299,7 +299,7 @@ def points_in_a_field(timestep, order):
     (pairs_in_traps, {"soft": True}, (1.0, 3.0), (0.0, 0.3)),
     (points_in_a_field, {}, (0.85, 1.15), (0.0, 0.4)),
 ])  # fmt: skip
-def test_what_order_four_gains(make, options, slope, gain):
+def test_gain_of_order_four(make, options, slope, gain):
     """At timesteps of 0.06 and 0.03, against order 2 at a third of that, which costs the same: errors per pair or point
     in traps, with soft contacts, and at edges; the figures are those of docs/kicks.md."""
     rms = []

@@ -757,7 +757,7 @@ def test_diffusion_along_and_across(word):
 
 @pytest.mark.parametrize("word", ["BAOAB", "D", "ABA"])
 @pytest.mark.parametrize("tensor", [False, True])
-def test_what_is_held_does_not_move(word, tensor):
+def test_held_beads_do_not_move(word, tensor):
     """Under forces, loads and noise: a pinned node turns and keeps its place, a clamped one both, to the bit."""
     n, l = 6, 1.0
     root = np.random.default_rng(2).normal(size=(6, 6))

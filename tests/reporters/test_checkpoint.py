@@ -37,7 +37,7 @@ def content(simulation):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_going_on_gives_the_same_bits_on_any_number_of_threads(tmp_path, threads):
+def test_resuming_gives_the_same_bits_on_any_number_of_threads(tmp_path, threads):
     through = make(threads=1)
     through.context.set_velocities_to_temperature(300.0, seed=5)
     through.reporters.append(mp.reporters.CheckpointReporter(tmp_path / "c", 10))
@@ -142,7 +142,7 @@ def forge(path, change, drop=(), replace=()):
         file.write(b"medyanpy checkpoint, crc32 %08x" % checksum)
 
 
-def test_what_is_sound_but_wrong_is_refused(tmp_path):
+def test_consistent_but_wrong_files_are_refused(tmp_path):
     simulation = make(n_points=40)
     simulation.step(3)
     path = tmp_path / "c"
@@ -259,7 +259,7 @@ simulation.save_checkpoint(sys.argv[1] + ".end")
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_file_alone_goes_on_with_the_same_bits_in_another_process(tmp_path, threads):
+def test_file_alone_resumes_with_the_same_bits_in_another_process(tmp_path, threads):
     simulation, springs, links = rich()
     simulation.step(3)
     # What has been changed on the way is in the file.
@@ -414,7 +414,7 @@ def test_a_checkpoint_is_replaced_in_one_move(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
 
 
-def test_what_others_wrote_reaches_as_far_as_the_checkpoint(tmp_path):
+def test_other_files_reach_as_far_as_the_checkpoint(tmp_path):
     simulation = make()
     simulation.reporters += [
         mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1),

@@ -116,7 +116,7 @@ def test_the_command_and_exports_say_it(run, tmp_path, capsys):
         assert main(["export", str(run), str(tmp_path / "run.xyz")]) == 0
 
 
-def test_going_on_without_a_part_warns(run):
+def test_resuming_without_a_part_warns(run):
     hdf5.part_of(run, 3).unlink()
     simulation = simulation_of()
     for name in ("later 1", "later 2"):

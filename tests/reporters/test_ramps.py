@@ -215,7 +215,7 @@ def end_of(folder):
         return state.positions.tobytes(), state.protocol_work, state.heat, ramp.work
 
 
-def test_a_run_that_goes_on_in_the_middle_has_the_same_bits_and_the_same_work(tmp_path):
+def test_run_resumed_in_the_middle_has_the_same_bits_and_work(tmp_path):
     mp.run(tmp_path / "once", in_a_folder, until=80)
     for until in (3, 7, 9, 11, 30, 66, 67, 70, 80):
         mp.run(tmp_path / "often", in_a_folder, until=until)
@@ -226,7 +226,7 @@ def test_a_run_that_goes_on_in_the_middle_has_the_same_bits_and_the_same_work(tm
 
 
 @pytest.mark.parametrize("cut", [7, 20, 33, 67])
-def test_the_same_call_takes_the_steps_that_are_left(tmp_path, cut):
+def test_repeated_call_takes_the_remaining_steps(tmp_path, cut):
     simulation, trap = trapped()
     simulation.step(7)
     whole = simulation.ramp(trap, stiffness=(1.0, 2.0), steps=60, every=4)
@@ -254,7 +254,7 @@ def test_the_same_call_takes_the_steps_that_are_left(tmp_path, cut):
     assert (resumed.current_step, resumed.system["HarmonicTrap"].stiffness[0]) == (72, 1.5)
 
 
-def test_a_ramp_that_is_interrupted_goes_on_with_the_same_call():
+def test_interrupted_ramp_resumes_with_the_same_call():
     simulation, trap = trapped()
     whole = simulation.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4)
     end = look(simulation)

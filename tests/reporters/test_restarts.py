@@ -113,7 +113,7 @@ def through(tmp_path):
 
 @pytest.mark.parametrize("step", [10, 30, 40])
 @pytest.mark.parametrize("way", ["closed", "left", "failed"])
-def test_a_run_goes_on_in_its_files_from_any_of_its_checkpoints(tmp_path, through, step, way):
+def test_run_resumes_in_its_files_from_any_checkpoint(tmp_path, through, step, way):
     """Without a word on reporters; the table without steps is cut as exactly as the others."""
     folder = tmp_path / "cut"
     simulation = make(folder, "run-{step}.checkpoint")
@@ -159,7 +159,7 @@ def test_a_checkpoint_by_hand_knows_the_reporters_too(tmp_path, through, at):
     assert left(folder) == through
 
 
-def test_a_folder_that_was_moved_goes_on_as_a_whole(tmp_path, through, monkeypatch):
+def test_moved_folder_resumes_as_a_whole(tmp_path, through, monkeypatch):
     monkeypatch.chdir(tmp_path)
     simulation = make(Path("here"), "run-{step}.checkpoint")
     (tmp_path / "elsewhere").mkdir()
@@ -223,7 +223,7 @@ def test_time_that_has_elapsed_counts_on_and_total_steps_stay(tmp_path, monkeypa
     assert rows[-1, [1, 3]].tolist() == [5.0, 2.0]
 
 
-def test_who_had_yet_to_report_at_the_step_of_a_checkpoint_does_so_first(tmp_path):
+def test_reports_due_at_a_checkpoint_come_first(tmp_path):
     """A reporter that raised; and one whose turn comes after somebody who saves by hand."""
 
     class Broken(Extent):
@@ -283,7 +283,7 @@ def test_a_frame_by_hand_after_the_checkpoint_of_its_step_is_cut_off(tmp_path):
         assert trajectory.steps.tolist() == [2, 3, 4]
 
 
-def test_what_killed_processes_left_of_a_checkpoint_by_hand_is_removed(tmp_path):
+def test_leftovers_of_killed_checkpoints_are_removed(tmp_path):
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     (tmp_path / f".c.{child.pid}.tmp").write_text("half")
@@ -291,14 +291,14 @@ def test_what_killed_processes_left_of_a_checkpoint_by_hand_is_removed(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
 
 
-def test_the_same_bytes_wherever_the_folder_is(tmp_path):
+def test_bytes_do_not_depend_on_the_folder(tmp_path):
     for name in ("a", "longer"):
         with make(tmp_path / name) as simulation:
             simulation.step(20)
     assert (tmp_path / "a" / "run.checkpoint").read_bytes() == (tmp_path / "longer" / "run.checkpoint").read_bytes()
 
 
-def test_streams_of_the_process_go_on_by_name(tmp_path, capsys):
+def test_streams_of_the_process_resume_by_name(tmp_path, capsys):
     simulation = bare()
     simulation.reporters += [
         mp.reporters.StateDataReporter(sys.stdout, 2, step=True),
@@ -404,7 +404,7 @@ def test_a_trajectory_with_too_few_frames_or_other_beads_is_refused(stopped):
 
 
 @pytest.mark.parametrize("name", ["steps.csv", "run.h5"])
-def test_files_that_somebody_writes_are_refused_before_any_is_changed(stopped, name):
+def test_files_open_for_writing_are_refused_before_any_is_changed(stopped, name):
     owner = mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
     # There is something to be cut off.
     owner.step(5)
@@ -556,7 +556,7 @@ def script(folder, total, save="run.checkpoint"):
 
 
 @pytest.mark.parametrize("save", ["run.checkpoint", "run-{step}.checkpoint"])
-def test_a_script_that_is_started_again_goes_on(tmp_path, save):
+def test_script_started_again_resumes(tmp_path, save):
     assert [script(tmp_path / "a", total, save) for total in (25, 25, 38, 50, 50)] == [0, 20, 20, 30, 50]
     assert script(tmp_path / "b", 50, save) == 0
     assert left(tmp_path / "a") == left(tmp_path / "b")
@@ -610,7 +610,7 @@ def test_wrong_starts_are_refused_and_can_be_mended(tmp_path):
     assert script(tmp_path, 10) == 0
 
 
-def test_what_would_not_come_back_is_said_when_a_script_starts(tmp_path):
+def test_start_warns_of_reporters_that_cannot_resume(tmp_path):
     """Not by the first process that goes on, some night."""
     (tmp_path / "run").mkdir()
     path = tmp_path / "run" / "run.checkpoint"

@@ -149,7 +149,7 @@ def test_where_there_is_room_one_file_serves(tmp_path):
         assert file["medyanpy"].attrs["format"] == 3
 
 
-def test_who_is_there_is_found_by_ids(tmp_path):
+def test_lookup_by_id(tmp_path):
     path, simulation = tmp_path / "run.h5", chains(capacity=20)
     recorded(simulation, path)
     filaments, beads = simulation.topology["filaments"], simulation.topology["beads"]
@@ -255,7 +255,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_stands_beside_frames_changes_with_a_segment(tmp_path, change):
+def test_data_beside_frames_changes_with_a_segment(tmp_path, change):
     path, simulation = tmp_path / "run.h5", chains(capacity=20)
     recorder = recorded(simulation, path)
     simulation.step(2)
@@ -381,7 +381,7 @@ def assert_whole(folder, whole):
 
 
 @pytest.mark.parametrize("step", range(STEPS))
-def test_a_run_goes_on_from_any_checkpoint_in_the_files_that_are_there(tmp_path, whole, step):
+def test_run_resumes_from_any_checkpoint_in_existing_files(tmp_path, whole, step):
     """What was written since is cut off, and segments that were begun are gone."""
     folder, *_ = whole
     for file in [*FILES, f"{step}.checkpoint"]:
@@ -480,7 +480,7 @@ def killed_at(path, owner, name, call, before):
 @pytest.mark.parametrize(
     ("owner", "name"), [(writer.File, "__init__"), (writer.File, "publish"), (writer.Writer, "go_on_in")]
 )
-def test_a_run_that_is_killed_while_a_segment_is_begun_goes_on(tmp_path, whole, owner, name, call, before):
+def test_run_killed_while_a_segment_begins_resumes(tmp_path, whole, owner, name, call, before):
     path = tmp_path / "run.h5"
     assert_killed(killed_at, path, owner, name, call, before)
     simulation = mp.Simulation.resume(f"{path}.checkpoint")
@@ -539,7 +539,7 @@ def test_segments_of_another_run_are_refused(tmp_path, whole):
         mp.Trajectory(tmp_path / "run.h5")
 
 
-def test_what_is_no_segment_is_not_removed(tmp_path):
+def test_other_files_than_segments_are_not_removed(tmp_path):
     path, simulation = tmp_path / "run.h5", chains()
     recorded(simulation, path)
     simulation.step(2)

@@ -227,7 +227,7 @@ def test_appending_to_other_columns_is_refused_before_the_first_step(tmp_path):
     assert path.read_text() == '#"Step"\n1\n'
 
 
-def test_a_run_that_goes_on_cuts_off_what_it_writes_again(tmp_path):
+def test_resumed_run_cuts_off_what_it_writes_again(tmp_path):
     """Including a last row that a crash left unfinished."""
     path, checkpoint = tmp_path / "a.csv", tmp_path / "checkpoint"
     simulation = make()

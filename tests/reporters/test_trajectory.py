@@ -152,7 +152,7 @@ def crash(path):
     assert run.returncode == -signal.SIGKILL, run.stderr
 
 
-def test_frames_survive_a_kill_after_flush_and_the_run_goes_on(tmp_path):
+def test_frames_survive_a_kill_after_flush_and_the_run_resumes(tmp_path):
     path = tmp_path / "run.h5"
     crash(path)
     simulation, recorder = make(), Recorder(1)
@@ -292,7 +292,7 @@ def test_an_initial_frame_can_be_written_by_hand(tmp_path):
         assert trajectory.steps.tolist() == [0, 5]
 
 
-def test_what_waits_in_memory_is_bounded(tmp_path):
+def test_waiting_data_in_memory_is_bounded(tmp_path):
     simulation = make(n_points=3000)
     reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1)
     simulation.reporters.append(reporter)

@@ -252,7 +252,7 @@ def test_ligands_go_with_the_nearest_domain(rng):
     assert np.trace(other.friction[1]) > np.trace(one.friction[1])
 
 
-def test_what_is_refused(three, rng):
+def test_refusals(three, rng):
     structure = three.structure
     network = rigid.elastic_network(structure, cutoff=1.3, stiffness=200.0)
     for given, text in [

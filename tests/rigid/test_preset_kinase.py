@@ -14,7 +14,7 @@ STRUCTURE = Path(__file__).parents[3] / "shared" / "data" / "proteins" / "adk_op
 
 @pytest.mark.slow
 @pytest.mark.skipif(not STRUCTURE.exists(), reason="no structures beside the checkout")
-def test_made_anew_from_the_structure():
+def test_molecule_made_again_from_its_structure():
     structure = mp.rigid.read_structure(STRUCTURE, chains="A")
     network = mp.rigid.elastic_network(structure, stiffness=700.0)
     domains = mp.rigid.rigid_domains(network, 3)

@@ -54,7 +54,7 @@ def spinning(state, handle):
 
 
 @pytest.mark.parametrize("name", INERTIA)
-def test_what_free_rotation_keeps(name):
+def test_invariants_of_free_rotation(name):
     """Angular momentum in space and the length of quaternions to round-off, at every step; energy to h²."""
     errors = []
     for h in (0.04, 0.02):

@@ -169,7 +169,7 @@ def test_energy_of_a_network_is_of_second_order(word):
     assert errors[1] / errors[2] == pytest.approx(4.0, rel=0.05)
 
 
-def test_links_come_and_go_on_arms():
+def test_links_on_arms_are_added_and_removed():
     """A link added to an arm turns the body, moved to the centre it does not, removed it does nothing."""
     topology = mp.Topology()
     body = topology.add_rigid_bodies([[1.0, 2, 3]], [[0.5, 0.5, 0.5, 0.5]], 1.0, [1.0, 1.0, 1.0])

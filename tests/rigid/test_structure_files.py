@@ -229,7 +229,7 @@ def test_ions_and_waters_whose_numbers_repeat(tmp_path):
     (residue("XYZ", 5, het=True), {"ligands": "leave out"}, "XYZ 5 of chain A is not a known amino acid"),
     (residue("ALA", 5, skip=("CA",)), {}, "line 21: ALA 5 of chain A has no Cα"),
 ])  # fmt: skip
-def test_what_is_in_a_chain_and_no_amino_acid_is_never_a_ligand(tmp_path, lines, options, text):
+def test_residues_in_a_chain_are_never_ligands(tmp_path, lines, options, text):
     refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, [*chain(), *lines]), **options)
 
 
@@ -495,7 +495,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN)
-def test_what_is_wrong_is_said_with_its_line(tmp_path, text):
+def test_errors_name_the_line(tmp_path, text):
     refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, BROKEN[text]))
 
 
@@ -599,7 +599,7 @@ def test_free_amino_acids_and_unknown_residues_of_entities(tmp_path):
     ("is not an mmCIF file: line 2 .*rong number of values", lambda f: cif(f, rows(Cartn_x=lambda v: ""))),
     ("is not an mmCIF file|a name is not text", lambda f: cif(f, rows(label_atom_id=lambda v: "Ä"))),
 ])  # fmt: skip
-def test_what_is_wrong_in_an_mmcif_file(tmp_path, text, make):
+def test_errors_in_mmcif_files(tmp_path, text, make):
     refuses(mp.ParameterError, text, rigid.read_structure, make(tmp_path), ligands="keep")
 
 

@@ -103,7 +103,7 @@ def test_water_and_hydrogens_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(("a", "b", "z"), [(0.6, 0.4, 1.0), (0.4, 0.6, 3.0), (0.5, 0.5, 1.0)])
-def test_of_alternatives_the_one_that_is_there_most(tmp_path, a, b, z):
+def test_alternative_of_highest_occupancy_is_taken(tmp_path, a, b, z):
     """All atoms of one kind: not some of either."""
     lines = [text for text in peptide() if not (text[12:16].strip() in ("CB", "O") and text[22:26].strip() == "2")]
     for alt, occupancy, height in (("A", a, 1.0), ("B", b, 3.0)):
@@ -162,7 +162,7 @@ def test_gaps_are_refused_by_name_or_allowed(tmp_path):
     ([line(1, "O", "HOH", "A", 1, (0, 0, 0), het=True)], "holds no residues of a protein"),
     ([], "has no atoms"),
 ])  # fmt: skip
-def test_what_is_no_protein(tmp_path, lines, text):
+def test_structures_without_protein(tmp_path, lines, text):
     refuses(mp.ParameterError, text, rigid.read_structure, written(tmp_path, lines), gaps="allow")
 
 

@@ -20,7 +20,7 @@ def close(a, b, digits=1e-12):
     np.testing.assert_allclose(a / np.outer(scale, scale), b / np.outer(scale, scale), rtol=0.0, atol=digits)
 
 
-def test_what_moving_means(friction, rng):
+def test_definition_of_moving(friction, rng):
     """Force and torque of any motion do not depend on the point that they are described by; nor does the power."""
     shift, w = rng.normal(0.0, 5.0, 3), rng.normal(size=6)
     u_there = np.concatenate([w[:3] + np.cross(w[3:], shift), w[3:]])

@@ -524,7 +524,7 @@ def test_existing_files_stay(run, tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", sorted(exporting.FORMATS))
-def test_what_was_there_stays_where_it_fails(run, tmp_path, ending, monkeypatch):
+def test_failure_keeps_existing_files(run, tmp_path, ending, monkeypatch):
     """Whatever has been written by then."""
     needs_writer_of(ending)
     out = tmp_path / f"run{ending}"
@@ -560,7 +560,7 @@ def test_a_source_that_is_damaged_inside(run, tmp_path):
     assert set(tmp_path.iterdir()) == {broken, out}
 
 
-def test_what_a_killed_export_left_is_removed(run, tmp_path):
+def test_leftovers_of_a_killed_export_are_removed(run, tmp_path):
     left = tmp_path / ".run.xyz.999999999.tmp"
     left.write_text("half")
     mp.export(run.path, tmp_path / "run.xyz", frames=slice(0, 1))
@@ -738,7 +738,7 @@ def test_vtk_of_what_comes_late(late, tmp_path):
 
 
 @pytest.mark.parametrize("ending", sorted(exporting.FORMATS))
-def test_what_comes_late(late, tmp_path, ending):
+def test_late_arguments(late, tmp_path, ending):
     needs_writer_of(ending)
     path, _, frames = late
     report = mp.export(path, tmp_path / f"run{ending}")

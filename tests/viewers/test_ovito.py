@@ -97,7 +97,7 @@ def test_membranes_are_triangle_meshes(run):
         np.testing.assert_array_equal(mesh.get_vertices(), state.positions[handle.beads])
 
 
-def test_what_has_bound_in_every_frame(both):
+def test_bound_links_in_every_frame(both):
     pipeline = opened(both.path)
     for k, state in enumerate(both.states):
         data = pipeline.compute(k)
@@ -106,7 +106,7 @@ def test_what_has_bound_in_every_frame(both):
         assert data.particles.bonds.topology[...].max() < data.particles.count
 
 
-def test_a_file_that_goes_on(tmp_path):
+def test_file_that_is_continued(tmp_path):
     topology = mp.Topology()
     topology.add_beads(np.eye(3), mass=1.0)
     simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))

@@ -78,7 +78,7 @@ def test_no_triangle_lies_across_a_side(axes):
     assert (vertices[len(x) :][:, lengths > 0.0] >= 0.0).all()
 
 
-def test_what_does_not_cross_stays_as_it_is():
+def test_contours_that_do_not_cross_stay():
     mesh = mp.TriangleMesh.icosphere(10.0, 1)
     for box in (None, np.array([50.0, 0.0, 40.0])):
         vertices, faces, source = with_images(mesh.vertices, mesh.faces, box)

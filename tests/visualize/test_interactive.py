@@ -133,7 +133,7 @@ def test_writing_a_page_starts_no_server(tmp_path):
     assert not done.stdout.split()
 
 
-def test_a_page_holds_all_and_asks_nobody(simulation, tmp_path):
+def test_page_is_self_contained(simulation, tmp_path):
     """The numbers of its vertices and triangles, read back out of it; and nothing that a browser may load."""
     pytest.importorskip("pyvista")
     pytest.importorskip("trame_vtk")
@@ -220,7 +220,7 @@ def test_show_opens_a_browser_or_is_shown_by_a_notebook(simulation, monkeypatch)
     assert "MB of HTML" in repr(view)
 
 
-def test_what_cannot_be_shown(simulation, tmp_path, monkeypatch):
+def test_refusals_of_displays(simulation, tmp_path, monkeypatch):
     pytest.importorskip("pyvista")
     for wrong, message in (
         ({"opacity": 1.5}, "opacity = 1.5 but must be"),

@@ -121,7 +121,7 @@ def test_figures_are_written_and_shown_by_notebooks(simulation, tmp_path):
     refuses(mp.ParameterError, r"plot: .*exists; give overwrite=True", mp.plot, path, path=tmp_path / "a.png")
 
 
-def test_what_is_no_table(simulation, tmp_path):
+def test_refusals_of_other_files_than_tables(simulation, tmp_path):
     path = tmp_path / "state.csv"
     table_of(simulation, path, step=True, temperature=True)
     simulation.step(10)

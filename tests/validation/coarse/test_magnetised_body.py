@@ -71,7 +71,7 @@ def test_the_penalised_body_is_near_the_body():
     assert fine < 0.25 * coarse
 
 
-def test_what_stiffness_the_kicks_bear():
+def test_stiffness_limit_of_kicks():
     """Zhang and Skeel's third derivatives grow with the stiffness, and with them the kick; others stay bounded."""
     with pytest.raises(mp.SimulationError):
         script.body(mp.kicks.ZhangSkeel(0.3), omega=100.0).step(50)

@@ -134,7 +134,7 @@ def test_rigid_water_is_reversible_and_rigid():
     ("kind", "energy", "angular"),
     [(water.Shake, 0.02, 1e-10), (water.ZhangSkeel, 0.02, 0.02), (water.ZhangSkeelStiff, 0.06, 3.0)],
 )
-def test_what_is_kept_without_noise(kind, energy, angular):
+def test_invariants_without_noise(kind, energy, angular):
     """To T = 100, of a kinetic energy of 0.4 and an angular momentum of 8; what stiff Zhang-Skeel kicks keep least is
     the angular momentum. The symplectic ones keep it to round-off in x, and here it is that of q."""
     x, _ = cluster()
