@@ -443,7 +443,7 @@ class Newmark(PushForwardNewmark):
     Raises
     ------
     ParameterError
-        As `PushForwardNewmark`; ``order=4``, whose parts have coordinates of their own; a word with a block M( ).
+        As `PushForwardNewmark`. ``order=4``, whose parts have coordinates of their own. A word with a block M( ).
     SimulationError
         In a run: Newton's method does not converge.
 

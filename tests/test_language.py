@@ -85,13 +85,20 @@ LIST = re.compile(rf"(?:[^,;:.()]{{1,40}}, ){{{ITEMS},}}(?:and|or) ")
 APART = re.compile(
     r"^(```|:::).*?^\1\s*$|<!--.*?-->|^ *(>>>|\.\. math::|=====).*?(?:\n\s*\n|\Z)|^ *\|.*?$|^#.*?$", re.S | re.M
 )
-BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=[\w, ]+ : )|\n *-{3,}\n|\n(?=[^\n]*\n *-{3,}\n)")
+BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
+
+
+def outlined(text: str) -> str:
+    """Text with an empty line wherever the indentation changes: names of parameters stand apart from sentences."""
+    lines = text.splitlines()
+    depth = [len(line) - len(line.lstrip()) for line in lines]
+    return "".join(line + "\n" * (1 + (a != b)) for line, a, b in zip(lines, depth, [*depth, 0][1:], strict=True))
 
 
 def overlong(text: str) -> list[str]:
     """Sentences with too many words, semicolons or items."""
     found = []
-    for block in BREAK.split(LINK.sub("]", FORMULA.sub("X", APART.sub("\n\n", text)))):
+    for block in BREAK.split(LINK.sub("]", FORMULA.sub("X", APART.sub("\n\n", outlined(text))))):
         for sentence in END.split(" ".join(block.split())):
             words = sum(any(c.isalnum() for c in word) for word in sentence.split())
             if words > WORDS or sentence.count(";") > SEMICOLONS or LIST.search(sentence):

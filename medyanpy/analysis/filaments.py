@@ -58,7 +58,7 @@ def end_to_end(source: Any, filaments: Filaments, *, box: Any = None) -> np.ndar
     Raises
     ------
     ParameterError, TopologyError
-        Positions of wrong shape; not filaments, or rings, which have no ends; a state or frame in which one of them was
+        Positions of wrong shape. Not filaments, or rings, which have no ends. A state or frame in which one of them was
         not there.
     """
     filaments = _checked("end_to_end", filaments, rings=False)

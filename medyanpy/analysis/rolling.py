@@ -58,8 +58,8 @@ def surface_mean_square_displacement(
     Raises
     ------
     ParameterError, TopologyError, SimulationError
-        As `mean_square_displacement` and `surface_distances`; a point that moves farther than the reach, or from which
-        the membrane moves away so far; a box that changes, relative to space.
+        As `mean_square_displacement` and `surface_distances`. A point that moves farther than the reach, or from which
+        the membrane moves away so far. A box that changes, relative to space.
 
     Notes
     -----

@@ -71,7 +71,7 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     Raises
     ------
     ParameterError
-        Neither a simulation nor a context; no volume; an integrator without velocities (for n free beads at kT add -n
+        Neither a simulation nor a context. No volume. An integrator without velocities (for n free beads at kT add -n
         kT/V to the diagonal). Beads held by constraints with unknown forces: twistable filaments, and surfaces that are
         Python functions.
 

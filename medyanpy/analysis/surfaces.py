@@ -76,7 +76,7 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     Raises
     ------
     ParameterError, TopologyError
-        As `mean_square_displacement`; not a membrane; triangles of vertices that do not exist.
+        As `mean_square_displacement`. Not a membrane. Triangles of vertices that do not exist.
 
     Examples
     --------

@@ -120,7 +120,7 @@ class Chains(Handle, kind=ChainsKind):
         Raises
         ------
         TopologyError
-            A number of no chain, or one named twice; terms that name a node that would be removed; a topology in use
+            A number of no chain, or one named twice. Terms that name a node that would be removed. A topology in use
             outside of an edit.
         """
         what, chain, n = f"{self.name}.remove", self.kind.chain, self.kind.n_chains

@@ -165,7 +165,7 @@ class Rods(Chains, OrientedBeads, kind=RodsKind):
         Raises
         ------
         TopologyError, ParameterError
-            As `Topology.add_rods`; a topology in use outside of an edit; rods with a friction tensor for each node.
+            As `Topology.add_rods`. A topology in use outside of an edit. Rods with a friction tensor for each node.
         """
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)

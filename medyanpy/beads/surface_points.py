@@ -172,7 +172,7 @@ def add_surface_points(
     Raises
     ------
     TopologyError
-        As `add_beads`; an argument that is not a surface; the first position that is too far from it, or from which
+        As `add_beads`. An argument that is not a surface. The first position that is too far from it, or from which
         Newton's method does not lead onto it.
     ParameterError
         A mass, friction or tolerance outside its domain.

@@ -117,7 +117,7 @@ class Settable(Guarded):
         Raises
         ------
         ParameterError
-            A value that is not a box; another set of open directions; a box smaller than twice the range of what acts
+            A value that is not a box. Another set of open directions. A box smaller than twice the range of what acts
             in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved; with ``scale=False`` a mesh that closes through the
@@ -198,7 +198,7 @@ class Settable(Guarded):
         Raises
         ------
         TopologyError
-            A handle that is not a membrane of this topology; vertices that do not exist or have no edge; an edge on a
+            A handle that is not a membrane of this topology. Vertices that do not exist or have no edge. An edge on a
             border, whose other corners are joined already, or whose successor would exceed half of the box.
         ParameterError
             A force with numbers for each triangle or edge of the membrane.

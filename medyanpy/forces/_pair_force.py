@@ -62,7 +62,7 @@ class PairForce(Force):
     Raises
     ------
     ParameterError
-        A number outside its domain; no radius or diameter of some beads; a switch that is not below the cutoff, or
+        A number outside its domain. No radius or diameter of some beads. A switch that is not below the cutoff, or
         without one.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from itself;

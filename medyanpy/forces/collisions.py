@@ -64,7 +64,7 @@ class SoftCollisions(ShapeForce):
     Raises
     ------
     TopologyError
-        Something that is not a handle, or the handle of directors; a handle given twice or of another topology; an
+        Something that is not a handle, or the handle of directors. A handle given twice or of another topology. An
         exclusion of beads that do not exist.
     ParameterError
         A number outside its domain or one too many or too few; no radius though there are other shapes than balls.

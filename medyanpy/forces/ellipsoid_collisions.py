@@ -51,8 +51,8 @@ class EllipsoidCollisions(ShapeForce):
     Raises
     ------
     TopologyError
-        Bodies that are not rigid bodies, shapes that are; something that is not a handle, or the handle of directors; a
-        handle given twice or of another topology; an exclusion of beads that do not exist.
+        Bodies that are not rigid bodies, shapes that are. Something that is not a handle, or the handle of directors. A
+        handle given twice or of another topology. An exclusion of beads that do not exist.
     ParameterError
         A number outside its domain or of another shape; no radius though there are other shapes than balls.
 

@@ -40,7 +40,7 @@ class EllipsoidRepulsion(PairForce):
     Raises
     ------
     ParameterError
-        A number outside its domain or of another shape; different semi-axes for one bead that is in both groups; no
+        A number outside its domain or of another shape. Different semi-axes for one bead that is in both groups. No
         sphere for a bead that does not turn.
     TopologyError
         As `SoftSphere`; sites.

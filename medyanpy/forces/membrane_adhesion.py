@@ -44,7 +44,7 @@ class MembraneAdhesion(_MembraneForce):
     TopologyError
         Not the handle of a membrane; beads without a place of their own in space, or of the membrane itself.
     ParameterError
-        Another target; a number outside its domain; when a Context is made, a periodic box that is too small or across
+        Another target. A number outside its domain. When a Context is made, a periodic box that is too small or across
         a wall.
 
     Notes

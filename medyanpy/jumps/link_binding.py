@@ -74,8 +74,8 @@ class LinkBinding(Jump):
     TopologyError
         Sites of several topologies; or (by a Context) beads that do not exist.
     ParameterError
-        A number outside its domain; neither or both of on_rate and dissociation_constant; one site twice in a group;
-        links of different stiffness or length, or of stiffness 0, where the reach would be infinite; initial links that
+        A number outside its domain. Neither or both of on_rate and dissociation_constant. One site twice in a group.
+        Links of different stiffness or length, or of stiffness 0, where the reach would be infinite. Initial links that
         are not allowed.
 
     Notes

@@ -165,7 +165,7 @@ class TriangleMesh(MeshAttributes):
         Raises
         ------
         ParameterError, MeshError, OutputError
-            The file exists and ``overwrite`` is False; another ending, or vertices that would fuse in an STL file; the
+            The file exists and ``overwrite`` is False. Another ending, or vertices that would fuse in an STL file. The
             file cannot be written, and an earlier one is unchanged.
         """
         files.write(path, self.vertices, self.faces, overwrite)

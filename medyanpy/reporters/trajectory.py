@@ -49,10 +49,10 @@ class TrajectoryReporter(Reporter):
     Raises
     ------
     ParameterError
-        A file that exists, cannot be written, or is written by another process; one to append to that is not a
+        A file that exists, cannot be written, or is written by another process. One to append to that is not a
         trajectory,
-        or of another topology; segments of another run, before the first step. Triangles that have changed, with
-        ``faces=False``; a state from before the last frame, or before an edit; a forked child.
+        or of another topology. Segments of another run, before the first step. Triangles that have changed, with
+        ``faces=False``. A state from before the last frame, or before an edit. A forked child.
     OutputError
         From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
         ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.

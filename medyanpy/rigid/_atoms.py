@@ -67,7 +67,7 @@ def read_file(what: str, path: Path) -> File:
     Raises
     ------
     ParameterError
-        No such file; a file of another kind, with the line; a file without atoms.
+        No such file. A file of another kind, with the line. A file without atoms.
     ImportError
         gemmi is not installed.
     """

@@ -93,8 +93,8 @@ def elastic_network(
     Raises
     ------
     ParameterError
-        A number outside its domain; fewer than four Cα; parts that are not held together, named by their loosest
-        residues; a structure without B factors, where no stiffness is given.
+        A number outside its domain. Fewer than four Cα. Parts that are not held together, named by their loosest
+        residues. A structure without B factors, where no stiffness is given.
     """
     what = "elastic_network"
     if not isinstance(structure, Structure):

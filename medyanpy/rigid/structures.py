@@ -128,8 +128,8 @@ def read_structure(
     Raises
     ------
     ParameterError
-        No such file, chain or model; a file of another kind, with the line. A residue without Cα, or that is not an
-        amino acid; an atom without a known element; two residues in one place. A ligand, gap or cap that is refused, by
+        No such file, chain or model. A file of another kind, with the line. A residue without Cα, or that is not an
+        amino acid. An atom without a known element. Two residues in one place. A ligand, gap or cap that is refused, by
         the name of the residue.
     ImportError
         gemmi is not installed: ``pip install medyanpy[structures]``.

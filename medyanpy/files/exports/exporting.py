@@ -113,8 +113,8 @@ def export(
     Raises
     ------
     ParameterError
-        An ending of no format; a file that exists or is the source itself; a source that is not a trajectory, is
-        damaged or without frames; an empty choice of frames, or what the format cannot hold at all.
+        An ending of no format. A file that exists or is the source itself. A source that is not a trajectory, is
+        damaged or without frames. An empty choice of frames, or what the format cannot hold at all.
     ImportError
         A format needs an extra that is not installed.
     OutputError
