@@ -558,7 +558,7 @@ def test_every_kind_of_bead_and_every_jump_has_a_place_here():
     there |= {type(jump) for one in made for jump in one.system.jumps}
     kinds = {getattr(mp.topology, name) for name in mp.topology.__all__}
     wanted = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, mp.topology.Handle)}
-    wanted = {kind for kind in wanted if "added_by" in vars(kind)}
+    wanted = {kind for kind in wanted if "_added_by" in vars(kind)}
     wanted |= {one for one in map(vars(jumps).get, jumps.__all__) if issubclass(one, jumps.Jump)} - {jumps.Jump}
     assert len(wanted) > 10
     assert wanted - there == set()
