@@ -660,7 +660,8 @@ class VerletIntegrator(SplittingIntegrator):
     -----
     The energy error is bounded, of order timestep², where forces are smooth. In-triangle points that cross edges of a
     moving mesh, or of a bent one under a force, add a random walk with steps of order timestep, which climbs as
-    timestep² (docs/parameters.md, "Points that cross edges"); with a thermostat a small rise of the temperature.
+    timestep² (docs/parameters.md, "Points that cross edges"). With a thermostat this is a small rise of
+    temperature.
     """
 
     def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:

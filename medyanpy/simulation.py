@@ -515,8 +515,8 @@ class Simulation(Displayed, Guarded):
         functions : dict of str to callable, optional
             The functions of Python forces, by the names of the forces: no file holds code.
         reporters : bool, optional
-            None brings back the reporters, if all of their files are in the folder of the checkpoint or below; True
-            from wherever they are, which is for checkpoints of your own; False none.
+            None brings back the reporters, if all of their files are in the folder of the checkpoint or below. True
+            brings them back from wherever they are, which is for checkpoints of your own; False none.
         start : callable, optional
             Called without arguments where there is no checkpoint; returns a simulation that has its reporters. Their
             first checkpoint is written at once.

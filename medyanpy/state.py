@@ -207,8 +207,8 @@ class State(Displayed, Snapshot):
 
     @property
     def _who(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
-        """Number of rows; ids and a mask of beads that are there, None where all are under the numbers of their rows;
-        the next id."""
+        """Number of rows, ids and a mask of beads that are there (None where all are under the numbers of their
+        rows), and the next id."""
         who: tuple[int, np.ndarray | None, np.ndarray | None, int] = self._parts["who"]
         return who
 

@@ -147,7 +147,7 @@ def test_degrees_of_freedom_and_temperature(scene):
     assert state.temperature == pytest.approx(2.0 * state.kinetic_energy / (195 * units.boltzmann))
 
 
-def test_a_conserved_momentum_is_no_temperature():
+def test_conserved_momentum_is_not_a_temperature():
     """Without friction, walls and fields the total momentum never relaxes: it and its energy are left out."""
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]], mass=[1.0, 2.0, 3.0])

@@ -279,7 +279,7 @@ def test_time_continues_where_steps_have_changed_and_coefficients_are_kept():
     assert simulation.context.time == pytest.approx(0.17, rel=1e-15)
 
 
-def test_energy_that_comes_with_what_is_new_is_no_runaway():
+def test_energy_of_new_beads_is_not_a_runaway():
     """A spring of 5000 kT is let go, where thermal beads may have 200."""
     simulation = simulation_of(["beads"], timestep=0.001)
     simulation.step(20)

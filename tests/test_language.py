@@ -81,9 +81,11 @@ FORMULA = re.compile(r"``.+?``|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|:[a-z:]+:X", re.S
 LINK = re.compile(r"\]\([^)\n]*\)")
 END = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*\[]*[A-Z0-9])")
 LIST = re.compile(rf"(?:[^,;:.()]{{1,40}}, ){{{ITEMS},}}(?:and|or) ")
-# Blocks that are not sentences: code, tables, headings, lists of parameters.
+# What is not a sentence: code, formulas, tables, headings, rules, names of parameters with their types.
 APART = re.compile(
-    r"^(```|:::).*?^\1\s*$|<!--.*?-->|^ *(>>>|\.\. math::|=====).*?(?:\n\s*\n|\Z)|^ *\|.*?$|^#.*?$", re.S | re.M
+    r"^(?P<fence>```|:::).*?^(?P=fence)\s*$|<!--.*?-->|^(?P<depth> *)\.\. math::.*?(?=^(?P=depth)\S|\Z)"
+    r"|^ *(?:>>>|={4,}).*?(?:\n\s*\n|\Z)|^ *\|.*?$|^#.*?$|^ *-{3,} *$|^ *[*\w]+(?:, [*\w]+)* : .*?$",
+    re.S | re.M,
 )
 BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 
@@ -98,7 +100,7 @@ def outlined(text: str) -> str:
 def overlong(text: str) -> list[str]:
     """Sentences with too many words, semicolons or items."""
     found = []
-    for block in BREAK.split(LINK.sub("]", FORMULA.sub("X", APART.sub("\n\n", outlined(text))))):
+    for block in BREAK.split(LINK.sub("]", FORMULA.sub("X", outlined(APART.sub("\n\n", text))))):
         for sentence in END.split(" ".join(block.split())):
             words = sum(any(c.isalnum() for c in word) for word in sentence.split())
             if words > WORDS or sentence.count(";") > SEMICOLONS or LIST.search(sentence):

@@ -152,7 +152,7 @@ def test_a_time_shorter_than_a_step(monkeypatch, call):
     assert simulation.current_step == 1
 
 
-def test_a_last_step_that_comes_late_is_no_failure(monkeypatch):
+def test_last_step_that_comes_late_is_not_a_failure(monkeypatch):
     Clock(monkeypatch, 2.5)
     assert build().run_until(1, walltime=1.0)
 

@@ -131,7 +131,7 @@ def test_coefficients():
     ("", "cannot read ''"),
     ("R - x + x", "does not depend on x, y or z"),
 ])  # fmt: skip
-def test_text_that_is_no_polynomial(text, message):
+def test_text_that_is_not_a_polynomial(text, message):
     refuses(mp.ParameterError, message, S.Polynomial, text, R=1.0)
 
 

@@ -106,7 +106,7 @@ def number(
     """Declare a number by the arguments of `Domain` and `argument`; the type in the docstring is that of the domain.
 
     `many` is the shape that the docstring gives for one number each; `optional` is by default whether the default is
-    None; a `fixed` number cannot be set: it is checked before `_take` keeps it.
+    None. A `fixed` number cannot be set: it is checked before `_take` keeps it.
     """
     may = default is None if optional is None else optional
     domain = Domain(unit, above, at_least, below, at_most, per, size, or_number, may)

@@ -123,10 +123,10 @@ class Recorded(Named):
 class Described(Recorded):
     """Base class that remembers the arguments of its constructor, of which readers of a document make the object again.
 
-    Subclasses need no code for this as long as their arguments are numbers, strings, arrays, handles, sites, functions,
-    or again of this kind. One whose arguments are not what it is any more overrides `_arguments_now`; one that holds
-    something which no argument can give overrides `_rest_now` and `_take_rest` too. Making one must do no harm whatever
-    the arguments are: what opens files is `Recorded` alone.
+    Subclasses need no code for this as long as their arguments are numbers, strings or arrays, handles or sites,
+    functions, or again of this kind. One whose arguments are not what it is any more overrides
+    `_arguments_now`; one that holds something which no argument can give overrides `_rest_now` and `_take_rest` too.
+    Making one must do no harm whatever the arguments are: what opens files is `Recorded` alone.
     """
 
     #: Prefix of a class in documents, where the name alone is that of another.

@@ -307,8 +307,8 @@ class Named(metaclass=_Named):
 class Guarded(Named):
     """Objects that others are made of, which would not notice an assignment to a public name.
 
-    Once an object is made, assigning to one of `changeable`, if it has that, does what ``set`` does; to a property with
-    a setter, what that does; to anything else, it is refused. Names with an underscore are the class's own business.
+    Once an object is made, assigning to one of `changeable`, if it has that, does what ``set`` does, and to a property
+    what its setter does. Anything else is refused. Names with an underscore are the class's own business.
     """
 
     #: Remedy instead of assigning, for messages.

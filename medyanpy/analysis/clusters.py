@@ -52,8 +52,8 @@ class ClusterSizes:
     number, error : (S,) float array, >= 0
         Mean number of clusters of each size in a frame, and standard errors.
     mean, weighted_mean, largest : Estimate
-        Mean size of a cluster, beads over clusters; of the cluster that a bead is in, ⟨Σ s²⟩/⟨Σ s⟩; and of the largest
-        cluster of a frame.
+        Mean size of a cluster, beads over clusters. That of the cluster that a bead is in, ⟨Σ s²⟩/⟨Σ s⟩. That of the
+        largest cluster of a frame.
     """
 
     size: np.ndarray

@@ -131,11 +131,11 @@ def mean_square_displacement(
     Notes
     -----
     Sums of products are convolutions, computed by fast Fourier transforms, right to about 1e-15 of the largest square
-    of a distance from the middle of a bead's path: a bead that moves straight for 10⁵ frames loses ten digits of its
+    of a distance from the middle of a bead's path. A bead that moves straight for 10⁵ frames loses ten digits of its
     shortest lag.
 
-    Errors are those of the jackknife over beads, 64 groups of successive beads at most; with fewer than 20 beads over
-    blocks of origins of each, at least twice as long as the lag, and with fewer than four of these there is none.
+    Errors are those of the jackknife over beads, 64 groups of successive beads at most. With fewer than 20 beads it is
+    over blocks of origins of each, at least twice as long as the lag; with fewer than four of these there is none.
     Beads, or blocks, are taken to be independent: of beads that all move together, such as those of one body, give one.
 
     On a sphere, with diffusion alone, :math:`\langle\cos\theta\rangle = e^{-2Dt/R^2}`, so that squares of arcs are
@@ -370,8 +370,8 @@ def _paths(
     x: np.ndarray, ids: np.ndarray | None, axes: list[int], centred: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split positions (m, k, 3) into paths of single beads, from their middles if `centred`; a bead that takes
-    another's row has its own. Return coordinates (q, d, m), 0 where the bead is not there; a mask (q, m) of where it
-    is, or (1, m) of beads that are always there; and the numbers (q,) of rows."""
+    another's row has its own. Return coordinates (q, d, m), 0 where the bead is not there, a mask of where it is,
+    (q, m) or (1, m) of beads that are always there, and the numbers (q,) of rows."""
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
     there = ~np.isnan(x.sum(axis=1))  # A coordinate that is nan makes the sum nan.
     own = np.arange(len(x))

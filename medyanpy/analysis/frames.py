@@ -1,7 +1,7 @@
 """Positions of beads in frames of any form, and distances between places.
 
-Frames are a State, a Frame, several of either in a list, a Trajectory or a slice of one (read in parts), positions
-(n, 3), or positions of many frames (m, n, 3), with a row for each bead of the topology; nan in rows without a bead.
+Frames are a State, a Frame, several of either in a list, or a Trajectory or a slice of one (read in parts). They are
+also positions, (n, 3) or of many frames (m, n, 3), with a row for each bead of the topology: nan without a bead.
 """
 
 from collections.abc import Iterator
@@ -152,8 +152,8 @@ class Source:
         return mean
 
     def rows(self, name: str, beads: Any) -> np.ndarray:
-        """Return the rows (k,) of beads, each once: of a handle, also of a trajectory, or several; row numbers; or None
-        for all."""
+        """Return the rows (k,) of beads, each once: of handles, also of a trajectory, of row numbers, or of all for
+        None."""
         what = f"{self.what}: {name}"
         if beads is None:
             if self._trajectory is None:

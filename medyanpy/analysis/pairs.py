@@ -100,7 +100,7 @@ def radial_distribution(
     ----------
     source : frames; see `mean_square_displacement`, here also a single State or Frame, or (n, 3) float, nm
     a, b : handle or its name, list of these, (k,) int or int, optional
-        The groups; without b, pairs within a; without a, of all beads. A bead is not a pair with itself, also where it
+        The groups: without b, pairs within a; without a, of all beads. A bead is not a pair with itself, also where it
         is in both groups.
     r_max : float, nm, > 0
         The largest distance.

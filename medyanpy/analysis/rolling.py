@@ -28,9 +28,9 @@ def surface_mean_square_displacement(
 
     .. math:: \Bigl\langle\Bigl|\sum_{j=s}^{s+t-1} P_j\,v_j\Bigr|^2\Bigr\rangle
 
-    over points and origins s. The membrane is rolled along the path of each point on a plane: the hop v from its place
+    over points and origins s. The membrane is rolled along the path of each point on a plane. The hop v from its place
     in one frame to that in the next is as long as the shortest path over the triangles and has the direction in which
-    this path begins; P is the parallel transport back along all the hops before. Brownian motion on any surface becomes
+    this path begins. P is the parallel transport back along all the hops before. Brownian motion on any surface becomes
     that in a plane: :math:`4Dt` at all lags.
 
     Parameters

@@ -433,8 +433,9 @@ def longest_timestep(
 
     Joints have lengths (J,), masses (J,) and inertias (J, 3) of their nodes, and moduli C and B (J, 3).
 
-    For waves exp(i k s), with z = 2 sin(k l/2) and c = cos(k l/2), shear and rotation of each principal plane have the
-    matrix [[C z²/l, i C z c], [-i C z c, B z²/l + C c² l]] over (mass, inertia). Stretch and twist are not coupled.
+    For waves exp(i k s), shear and rotation of each principal plane have the matrix ``[[C z²/l, i C z c], [-i C z c,
+    B z²/l + C c² l]]`` over (mass, inertia), with z = 2 sin(k l/2) and c = cos(k l/2). Stretch and twist are not
+    coupled.
     """
     rows = np.unique(np.column_stack([length, mass, inertia, stiffness, couple]), axis=0)
     l, m, i, c, b = rows[:, :1], rows[:, 1:2], rows[:, 2:5], rows[:, 5:8], rows[:, 8:11]  # noqa: E741

@@ -49,8 +49,8 @@ def draw_rod(
     simulation: mp.Simulation, path: Any, states: list[mp.State], energies: dict[float, np.ndarray],
     section: CircularSection,
 ) -> None:
-    """Draw six shapes after equal times, side by side; energies of the run; and, of energies at every step with three
-    timesteps, their errors in the first 30 t0."""
+    """Draw six shapes after equal times, energies of the run, and errors of energies with three timesteps, at every
+    step of the first 30 t0."""
     rod: Any = simulation.system.topology.handles[0]
     times, shapes = np.array([0.0, *(s.time for s in states)]), [rod.positions, *(s.positions for s in states)]
     chosen = [int(np.argmin(np.abs(times - t))) for t in np.linspace(0.0, times[-1], 6)]

@@ -98,7 +98,7 @@ def relax(system: mp.System, threads: int) -> tuple[mp.State, str]:
 def measured(
     report: Report, system: mp.System, start: mp.State, links: str
 ) -> tuple[list[Line], mp.State, mp.TriangleMesh]:
-    """Run; temperatures, lengths of links, and nodes outside; the last state and the vesicle in it."""
+    """Run and report temperatures, lengths of links, and nodes outside; return the last state and its vesicle."""
     handles: tuple[Any, ...] = system.topology.handles
     vesicle, *others, actin = handles
     errors: list[float] = []

@@ -92,8 +92,8 @@ class Measure:
         return State(self.store.step, self.schedule.time, parts)
 
     def _who_is_there(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
-        """Return the number of rows; ids and a mask of beads that are there, unless all are; and the next id, as
-        `State` keeps them."""
+        """Return the number of rows, ids and a mask of beads that are there (None where all are), and the next id,
+        as `State` keeps them."""
         store, n, rank = self.store, self.store.layout.n, self.store.layout.rank
         if store.room is None:
             return n, None, None, n

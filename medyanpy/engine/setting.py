@@ -110,7 +110,7 @@ class Settable(Guarded):
         box : (3,) of float, nm, > 0, or None
             None in the directions that are open, which stay open.
         scale : bool
-            Move beads with the box: free beads and vertices each; filaments, rods and bodies by their centre of mass;
+            Move beads with the box: free beads and vertices each, filaments, rods and bodies by their centre of mass,
             in-triangle points with their triangles. Otherwise beads stay, and meshes that close through the sides are
             refused.
 

@@ -63,8 +63,8 @@ def run(
         those that are done are not run again; parameters, replicas and steps may have been added. Without a directory
         nothing is written: a replica whose worker ends begins again.
     executor : Executor, Client of dask.distributed, int or str, optional
-        What runs them, with the same bits: any `concurrent.futures.Executor`; a Client, or the address of its
-        scheduler; a number of processes. By default as many new (spawned) processes as there are processors. What is
+        What runs them, with the same bits: any `concurrent.futures.Executor`, a Client or the address of its
+        scheduler, or a number of processes. By default as many new (spawned) processes as there are processors. What is
         given stays open.
     threads : int, >= 1
         Of each replica.

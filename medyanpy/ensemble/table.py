@@ -31,9 +31,13 @@ _WIDTH = 24
 class Table(Displayed):
     """Table of the outcome of each replica, row by row in the order of the parameters, and of the analysis.
 
-    Columns are the parameters; ``replica``, its number among those of the same parameters; ``seed``; ``steps`` taken;
-    ``status``, ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``; ``error``, what a failed one has
-    raised, or None; and what ``analyse`` returned: its keys, or ``result``.
+    Columns are the parameters and:
+
+    - ``replica``: its number among those of the same parameters;
+    - ``seed``, and ``steps`` taken;
+    - ``status``: ``"done"``, ``"unfinished"`` (time was up: call again) or ``"failed"``;
+    - ``error``: what a failed one has raised, or None;
+    - what ``analyse`` returned: its keys, or ``result``.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ def along_surface(
 ) -> Operation:
     """Make the operation of a pair force by distances along the surface on which its beads (m,) live.
 
-    Groups are 1: of the first group, 2: of the second, 3: of both; distances go up to a cutoff; other arguments are
+    Groups are 1: of the first group, 2: of the second, 3: of both. Distances go up to a cutoff. Other arguments are
     those of the operation in space. Raises TopologyError for beads that live on no surface, no two on the same
     membrane, or not all on the same implicit surface, ParameterError for a cutoff beyond which shortest paths need not
     be unique.

@@ -122,8 +122,8 @@ class DirectionLinks(_Angles):
 
     .. math:: U = \sum_t k_t \bigl(1 - \cos(\theta_t - \theta_{0t})\bigr)
 
-    with the angle θ, from 0 to π, between the direction from site a to b and that from c to d: of a link of one
-    filament and a link of another, where a crosslinker holds them at an angle.
+    with the angle θ, from 0 to π, between the direction from site a to b and that from c to d. They may be links of two
+    filaments that a crosslinker holds at an angle.
 
     Parameters
     ----------

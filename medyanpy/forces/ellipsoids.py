@@ -33,9 +33,8 @@ class EllipsoidRepulsion(PairForce):
               \quad\text{for}\; \mu_{ij} < 2^{1/6},
               \qquad \text{or, soft,}\quad \sum_{(i, j)} \varepsilon\,(1 - \mu_{ij})^2 \quad\text{for}\; \mu_{ij} < 1
 
-    over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids at fixed centres
-    and orientations grow until they touch: 1 where they do, less where they overlap (contact function of Perram and
-    Wertheim).
+    over all pairs with one bead in each group, each pair once. μ is the contact function of Perram and Wertheim: two
+    ellipsoids at fixed centres and orientations touch when both grow by it. It is below 1 where they overlap.
 
     Raises
     ------

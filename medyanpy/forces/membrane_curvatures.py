@@ -36,7 +36,7 @@ class MembraneGaussianCurvature(_MembraneForce):
     -----
     By the theorem of Gauss and Bonnet, :math:`\int K dA = 2\pi\chi - \oint k_g ds`, which holds for these sums to
     round-off. With one modulus for all, the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
-    force; that of an open one depends on its border alone, with π less the angles at each border vertex for the
+    force. That of an open one depends on its border alone, with π less the angles at each border vertex for the
     geodesic curvature :math:`k_g`. Where the modulus varies, forces act at the boundaries of phases.
 
     For the energy of a membrane of any shape to be bounded below, -2κ <= κ̄ <= 0. A triangle without area contributes

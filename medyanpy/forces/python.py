@@ -69,7 +69,7 @@ class PythonForce(CallsPython):
         of run time old, instead of exactly to the step that failed.
     orientations : bool
         Call ``function(positions, orientations) -> (energy, forces, torques)``. ``orientations`` is (m, 4), the unit
-        quaternions of the oriented beads among those, scalar first, which turn vectors of the body frame into space;
+        quaternions of the oriented beads among those, scalar first, which turn vectors of the body frame into space.
         ``torques``, (m, 3), pN nm, are in the body frame: minus the derivative of the energy with respect to turning
         the body about its own axes.
     name, group

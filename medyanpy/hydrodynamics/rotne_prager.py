@@ -34,7 +34,7 @@ class RotnePrager(Described, Guarded):
 
     A bead counts as the sphere that its friction γ belongs to: of radius :math:`\gamma/6\pi\eta`. Balls, free beads,
     and nodes of filaments are such spheres; their rotation does not matter. A rigid body and a node of a rod keep their
-    own 6×6 tensor; with others they interact as the smallest sphere around their centre of mass that is not more mobile
+    own 6×6 tensor. With others they interact as the smallest sphere around their centre of mass that is not more mobile
     than they are in any of the six motions (`radius`). Lubrication is missing. Membranes, in-triangle points, beads on
     surfaces and all beads that are not named do not take part: they neither move the fluid nor are moved by it.
 

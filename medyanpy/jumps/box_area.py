@@ -35,7 +35,7 @@ class BoxArea(Jump):
 
     with the area A = Lx Ly and the volume V = Lx Ly Lz of the box, uniform in A (or V, or single lengths, as they are
     coupled). Trials change the coupled lengths by one factor, and the box contents with it: free beads and vertices
-    each; filaments, rods and bodies as wholes, with their centres of mass; in-triangle points with their triangles. See
+    each, filaments, rods and bodies as wholes, with their centres of mass, in-triangle points with their triangles. See
     :doc:`/theory/boxes`.
 
     Raises

@@ -428,7 +428,7 @@ class _Sites:
     """Sites of two groups, each once, in the order in which they come.
 
     `of_a` (n_a,) and `of_b` (n_b,) are rows of the sites of each group, `row_a` and `row_b` (n,) the inverse, -1 of
-    those that are not in it; `groups` (n,) are 1: in a only, 2: in b only, 3: in both; `keys` (n, k) identify each
+    those that are not in it. `groups` (n,) are 1: in a only, 2: in b only, 3: in both. `keys` (n, k) identify each
     site.
     """
 

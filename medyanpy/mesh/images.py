@@ -29,8 +29,8 @@ class Part(NamedTuple):
 
 
 def shown_positions(x: np.ndarray, parts: Mapping[str, Part], box: np.ndarray) -> np.ndarray:
-    """Return the image of each bead that is shown, (n, 3) nm: single beads in the box; filaments, rods and pieces of
-    membranes whole, with their centre in it; vertices of membranes that close through its sides between these."""
+    """Return the image of each bead that is shown, (n, 3) nm: single beads in the box, filaments, rods and pieces of
+    membranes whole, with their centre in it. Vertices of membranes that close through its sides are between these."""
     out: np.ndarray = np.array(x, np.float64)
     first_corners = {}
     for name, part in parts.items():

@@ -156,9 +156,9 @@ def red_cell_half_thickness(rho: np.ndarray) -> np.ndarray:
 
 
 def red_blood_cell(radius: float, sphere: np.ndarray) -> np.ndarray:
-    """Move the vertices of a unit sphere onto the discocyte by their azimuth: the polar angle goes to the arc length s
-    along the profile with ds/dtheta = C (r / sin theta)^(1/2), the geometric mean of the conformal map, whose triangles
-    are small in the dimple, and an even spread along the meridian. The equation separates."""
+    """Move the vertices of a unit sphere onto the discocyte by their azimuth. The polar angle goes to the arc length s
+    along the profile with ds/dtheta = C (r / sin theta)^(1/2), an equation that separates. It is the geometric mean of
+    the conformal map, whose triangles are small in the dimple, and an even spread along the meridian."""
     # u^2 instead of the angle takes away the inverse square root at the axis on both sides.
     u = np.linspace(0.0, np.sqrt(np.pi / 2), PROFILE_POINTS)
     phi = u**2

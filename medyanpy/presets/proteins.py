@@ -19,10 +19,9 @@ def adenylate_kinase() -> RigidMolecule:
     """Return adenylate kinase of E. coli, open: its core, the domain that binds AMP and the lid, as three rigid bodies.
 
     Made by `rigid.from_structure` of entry 4AKE of the Protein Data Bank, chain A (Müller, Schlauderer, Reinstein and
-    Schulz, Structure 4, 147 (1996)): a network of the Cα with springs of 700 pN/nm up to 1 nm, three domains, a sphere
-    of 0.484 nm for each residue in water of 20 °C. Bodies are in this order: core (120 residues), lid (49: 117 to 165),
-    and the domain that binds AMP (45: 30 to 74).
-    It has no structure and labels.
+    Schulz, Structure 4, 147 (1996)). It has a network of the Cα with springs of 700 pN/nm up to 1 nm, three domains,
+    and a sphere of 0.484 nm for each residue in water of 20 °C. Bodies are in this order: core (120
+    residues), lid (49: 117 to 165), and the domain that binds AMP (45: 30 to 74). It has no structure and labels.
     """
     data = json.loads(Path(__file__).with_name("adenylate_kinase.json").read_text(encoding="utf-8"))
     bodies = tuple(

@@ -103,8 +103,8 @@ class RigidWater:
 def tip3p() -> RigidWater:
     """Return TIP3P water, for which force fields of proteins were made.
 
-    A = 582 000 kcal Å¹²/mol, C = 595 kcal Å⁶/mol: ε = C²/4A = 0.1521 kcal/mol, σ = (A/C)^(1/6) = 3.1506 Å, of oxygens;
-    charges -0.834 and 0.417; O-H 0.9572 Å, H-O-H 104.52 degrees (Jorgensen et al. 1983). Hydrogens have no
+    A = 582 000 kcal Å¹²/mol, C = 595 kcal Å⁶/mol: ε = C²/4A = 0.1521 kcal/mol, σ = (A/C)^(1/6) = 3.1506 Å, of oxygens.
+    Charges are -0.834 and 0.417, O-H 0.9572 Å, H-O-H 104.52 degrees (Jorgensen et al. 1983). Hydrogens have no
     Lennard-Jones energy: that of CHARMM's TIPS3P is another model. Source: W. L. Jorgensen, J. Chandrasekhar, J. D.
     Madura, R. W. Impey, M. L. Klein, J. Chem. Phys. 79, 926 (1983).
 

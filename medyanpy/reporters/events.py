@@ -19,12 +19,14 @@ TITLES = ("Step", "Time (s)", "Jump", "Kind", "A", "B", "Energy (pN nm)", "Chemi
 class EventReporter(TableReporter):
     """Writes a row for every event of the jumps of a system, to a file or a stream such as ``sys.stdout``.
 
-    Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, two
-    numbers of its place (for `LinkBinding` the rows of its sites `a` and `b`), its change of the energy, and the
-    chemical
-    energy that drives it: kT times the logarithm of the ratio of the rates there and back, plus the change of the
-    energy;
-    inf for an irreversible event. Events are in the order of time.
+    Columns, in the order of time:
+
+    - the step in which it happened (counted from 1), and the time;
+    - the name of the jump, and the kind of event;
+    - two numbers of its place: for `LinkBinding` the rows of its sites `a` and `b`;
+    - its change of the energy;
+    - the chemical energy that drives it: kT times the logarithm of the ratio of the rates there and back, plus the
+      change of the energy; inf for an irreversible event.
 
     Parameters
     ----------

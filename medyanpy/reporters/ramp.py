@@ -62,8 +62,8 @@ class Ramp(Reporter):
 
     Notes
     -----
-    With n steps, the numbers are λ(0) at the start, where the account is opened; each of the n/every blocks of steps is
-    made with λ at the middle of its time; and at the end they are λ(1):
+    With n steps, the numbers are λ(0) at the start, where the account is opened, and λ(1) at the end. Each of the
+    n/every blocks of steps is made with λ at the middle of its time:
 
     .. math:: W = \sum_k U(x_k; \lambda_{k+1/2}) - U(x_k; \lambda_{k-1/2}), \qquad \lambda_{-1/2} = \lambda(0)
 
@@ -74,8 +74,8 @@ class Ramp(Reporter):
     Temperature and timestep do no work. A box takes beads with it: to the change of the energy, which is booked, the
     equalities add :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
 
-    Numbers follow from the step, so that a resumed run has the same bits; a checkpoint holds the ramp (but not a
-    function; :doc:`/restarts`) and where its account stood.
+    Numbers follow from the step, so that a resumed run has the same bits. A checkpoint holds the ramp (but not a
+    function: :doc:`/restarts`) and where its account stood.
 
     References
     ----------

@@ -32,8 +32,8 @@ _MEASURED = re.compile(r"^EXPDTA[^\n]*(?:DIFFRACTION|NMR|MICROSCOPY|SCATTERING)"
 class Atom(NamedTuple):
     """One atom, as a file has it.
 
-    `where` is its line or row, in words; `field` are the four columns of its name, empty in mmCIF; `part` changes where
-    the file ends a molecule; `entity` is polymer, non-polymer, branched or water, or empty where the file does not have
+    `where` is its line or row, in words. `field` are the four columns of its name, empty in mmCIF. `part` changes where
+    the file ends a molecule. `entity` is polymer, non-polymer, branched or water, or empty where the file does not have
     it.
     """
 

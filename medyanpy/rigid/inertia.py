@@ -89,7 +89,7 @@ def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0
     Notes
     -----
     Axes are lines, without a sense of their own. The first two point to where the body reaches further, by the sign of
-    :math:`\sum m (x\cdot e)^3`, so that two copies of a molecule have the same body frame however they lie in space; if
+    :math:`\sum m (x\cdot e)^3`, so that two copies of a molecule have the same body frame however they lie in space. If
     that vanishes by symmetry, their largest component is positive. The third is their cross product. For equal moments,
     the axes are as near to the axes of space as possible.
     """

@@ -192,9 +192,9 @@ def from_structure(
     viscosity : float, pN s/nm², > 0
         Of the fluid, such as `presets.WATER`.
     model : "atoms", "residues", "ellipsoid" or "sphere"
-        Model of the friction: a sphere for each heavy atom or for each residue, which include the water that moves with
-        the protein; the smallest ellipsoid that encloses the atoms; or the sphere that diffuses as residues do about
-        their centre of diffusion. Masses and moments of inertia are always those of the atoms.
+        Model of the friction: a sphere for each heavy atom or residue, which include the water that moves with the
+        protein, or the smallest ellipsoid that encloses the atoms. ``"sphere"`` is the one that diffuses as residues do
+        about their centre of diffusion. Masses and moments of inertia are always those of the atoms.
     domains : Domains or (m,) int, optional
         The rigid body of each Cα, as `rigid_domains` finds it; by default one for all. Atoms go with the Cα of their
         residue, ligands with the nearest.

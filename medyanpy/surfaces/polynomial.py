@@ -52,9 +52,10 @@ class Polynomial(_Written):
     Parameters
     ----------
     expression : str, (I, J, K) array, dict, or SymPy expression
-        Text such as ``"x**2 + y**2 + z**4 - R**2"``: numbers, x, y, z, named constants, ``+ - *``, whole powers ``**``,
-        division by numbers, and parentheses. It is evaluated as it is written: ``(x**2 + y**2)**2`` costs less than its
-        expansion. Coefficients are those of ``x**i y**j z**k``, in an array by [i, j, k] or in a dict by (i, j, k).
+        Text such as ``"x**2 + y**2 + z**4 - R**2"``: it has x, y, z, numbers and named constants. It knows
+        ``+ - *``, whole powers ``**``, division by numbers and parentheses. It is evaluated as it is written:
+        ``(x**2 + y**2)**2`` costs less than its expansion. Coefficients are those of ``x**i y**j z**k``, in an array by
+        [i, j, k] or in a dict by (i, j, k).
     bounding_box : (2, 3) float, nm, optional
         Around the surface, for `sample` and `mesh`.
     length : float, nm, > 0, optional

@@ -410,7 +410,7 @@ def test_in_space_places_stay_on_their_side_of_a_fold(rng):
     expect_same(found, wanted, 1e-12)
 
 
-def test_the_nearest_place_is_no_farther_than_any_other(rng):
+def test_nearest_place_is_nearest_of_all(rng):
     """Of a rough membrane that faces the same way, against a fine lattice of places in all of its triangles."""
     mesh = mp.TriangleMesh.icosphere(3.0, 1)
     patch = Patch("test", mesh.vertices + rng.normal(0.0, 0.3, mesh.vertices.shape), mesh.faces, None)

@@ -28,7 +28,7 @@ def one_bead(kT, mass, timestep, friction=None):
 
 
 @pytest.mark.parametrize("kT", [300.0, 310.0, 77.0, 4.14e-21])
-def test_a_thermal_energy_that_is_no_temperature_beside_small_masses_is_warned_of(kT):
+def test_thermal_energy_given_as_temperature_beside_small_masses_warns(kT):
     (text,) = said(lambda: one_bead(kT, 4e-12, 1e-7), mp.UnitsWarning)
     assert f"kT = {kT:g} pN nm" in text
     assert ("temperature=" in text) == (kT > 1.0)

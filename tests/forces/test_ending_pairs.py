@@ -287,7 +287,7 @@ def test_numbers_of_two_groups_are_those_of_either():
     np.testing.assert_allclose(state.forces.sum(axis=0), 0.0, atol=1e-12)
 
 
-def test_an_energy_that_is_no_number_stops_the_run():
+def test_energy_that_is_not_a_number_stops_the_run():
     topology, _ = beads_at([[0.0, 0, 0], [5.0, 0, 0], [5.0, 0.5, 0]])
     context = context_of(topology, CustomPair([0, 1, 2], [0, 1, 2], "log(r - a)", cutoff=2.0, a=1.0, name="written"))
     with pytest.raises(SimulationError) as caught:

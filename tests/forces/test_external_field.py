@@ -119,7 +119,7 @@ def test_words():
     assert repr(ExternalField([0], "x")) == "ExternalField('x')"
 
 
-def test_a_run_stops_where_the_energy_is_no_number():
+def test_run_stops_where_the_energy_is_not_a_number():
     context = context_of(np.array([[5.0, 0, 0], [1.0, 0, 0]]), ExternalField([0, 1], "-log(x)", name="pole"))
     context.set_velocities([[0.0, 0, 0], [-400.0, 0, 0]])
     with pytest.raises(mp.SimulationError) as caught:

@@ -196,7 +196,7 @@ def test_inactive_rows_and_flips(law):
     assert flipped.potential_energy == pytest.approx(expected, rel=1e-13)
 
 
-def test_values_can_be_set_and_one_for_all_is_no_force():
+def test_values_can_be_set_and_one_for_all_gives_zero_force():
     context, *_ = scene(field, lumpy(), 25)
     (force,) = (f for f in context.system.forces if isinstance(f, mp.forces.MembraneField))
     force.set(values=0.75)
@@ -273,7 +273,7 @@ def test_texts_that_are_none(text, given, match):
     refuses(mp.ParameterError, match, mp.forces.CustomMembraneField, points, text, **given)
 
 
-def test_where_the_energy_is_no_number_the_run_ends():
+def test_run_ends_where_the_energy_is_not_a_number():
     def law(points, values):
         return mp.forces.CustomMembraneField(points, "log(a)", a=values)
 

@@ -279,7 +279,7 @@ def test_no_skin_is_a_list_built_whenever_something_moves():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("built", [False, True])
-def test_a_position_that_is_no_number_is_reported_with_its_bead(bad, built):
+def test_position_that_is_not_a_number_is_reported_with_its_bead(bad, built):
     rng = np.random.default_rng(9)
     topology = mp.Topology()
     mesh = mp.TriangleMesh.icosphere(3.0, 1)

@@ -201,5 +201,5 @@ def test_arrays_of_other_shapes_are_refused():
         numerics.philox(np.zeros((2, 3), np.uint32), np.zeros(2, np.uint32), np.zeros((2, 4), np.uint32))
 
 
-def test_no_beads_is_no_error():
+def test_no_beads_are_not_an_error():
     assert draw([]).shape == (0, 3)

@@ -318,7 +318,7 @@ def test_refusals(make, error, text):
     refuses(error, text, make)
 
 
-def test_rounding_of_weights_is_no_error():
+def test_rounding_of_weights_is_not_an_error():
     third = 1.0 / 3.0
     assert len(mp.Sites.weighted([[0, 1, 2]], [[third, third, third]])) == 1
     large = 1e6 / 3.0

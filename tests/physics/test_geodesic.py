@@ -399,7 +399,7 @@ def test_a_flight_without_end_is_refused(time):
     assert caught.value.object == "points"
 
 
-def test_a_velocity_that_is_no_number_is_reported():
+def test_velocity_that_is_not_a_number_is_reported():
     context, _, points = context_on(bumpy_sphere(), n=3)
     context._store.v[context.layout.rank[points.beads[1]]] = np.nan
     refuses(mp.SimulationError, rf"bead {points.beads[1]} .*no longer a finite number", fly, context, 1.0)

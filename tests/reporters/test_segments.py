@@ -182,7 +182,7 @@ def test_files_of_what_stays_are_as_they_were(tmp_path):
         assert "first_bead" in file["medyanpy/handles/1"].attrs
 
 
-def test_room_of_one_handle_is_no_room_of_another(tmp_path):
+def test_capacity_of_one_handle_is_not_that_of_another(tmp_path):
     """Their rows do not follow each other then."""
     path, simulation = tmp_path / "run.h5", chains(capacity=12)
     recorder = recorded(simulation, path)

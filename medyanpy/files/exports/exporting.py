@@ -93,8 +93,8 @@ def export(
     {formats}
 
     Periodic boxes are written frame by frame; in DCD and PDB those that are periodic in all directions, in PLY as a
-    comment. Positions are inside in GSD, with the numbers of images; as pictures show them in PLY and Simularium; and
-    else those of one and the same image for ever.
+    comment. Positions are inside in GSD, with the numbers of images, and as pictures show them in PLY and Simularium.
+    Elsewhere they are unwrapped.
 
     Parameters
     ----------

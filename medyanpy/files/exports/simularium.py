@@ -73,7 +73,7 @@ class _Simularium(Format):
         return 0.5 * (low + high), size if box.any() else np.full(3, widest), widest / _WIDTH
 
     def _agents(self, there: Particles, centre: np.ndarray, nm: float) -> list[float]:
-        """Return the numbers of each agent: kind, number, type, place, rotation, radius, and the points of a fibre."""
+        """Return the numbers of each agent: kind, number and type, place and rotation, radius, points of a fibre."""
         x = (there.shown_positions - centre) / nm
         radii = np.where(there.radii > 0.0, there.radii, self.contents.size) / nm
         chained = np.array([handle.links is not None for handle in self.contents.handles.values()], bool)[there.types]
