@@ -229,7 +229,8 @@ def check_box(case: ForceCase) -> None:
 
 
 def check_bits(case: ForceCase) -> None:
-    """Check for the same bits on any number of threads, with and without the energy; two equal forces are twice one."""
+    """Check for the same bits on any number of threads, with and without the energy, and with lists of any age; two
+    equal forces are twice one."""
     state = _state(case)[0]
 
     def same(other: State, factor: float = 1.0) -> bool:
@@ -243,6 +244,26 @@ def check_bits(case: ForceCase) -> None:
     assert same(bare), f"{case.name}: forces depend on whether the energy is wanted"
     twice = _state(case, copies=2)[0]
     assert same(twice, 2.0), f"{case.name}: two equal forces do not give twice one"
+    if "skin" in case.build()[1].domains:
+        once = _moving(case, 0.0, 1)
+        for skin, threads in ((0.3 * case.length, 1), (0.3 * case.length, 2), (5.0 * case.length, 3)):
+            assert _moving(case, skin, threads) == once, f"{case.name}: bits depend on the skin, {skin:g} nm"
+
+
+def _moving(case: ForceCase, skin: float, threads: int) -> list[tuple[bytes, bytes, float]]:
+    """Return forces, torques and energies while beads move by about 0.3 lengths, and lists age by as much."""
+    topology, force = case.build()
+    force.set(skin=skin)
+    context = _context(topology, force, threads=threads)
+    context.runaway = None
+    mass = np.mean(np.concatenate([handle.mass for handle in topology.handles if len(handle)]))
+    context.set_velocities_to_temperature(kT=mass * (25.0 * case.length) ** 2, seed=1)
+    found = []
+    for _ in range(12):
+        context.step(1)
+        state = context.get_state(forces=True, energy=True)
+        found.append((state.forces.tobytes(), state.torques.tobytes(), state.potential_energy))
+    return found
 
 
 def check_numbers(case: ForceCase) -> None:

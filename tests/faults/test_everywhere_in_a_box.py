@@ -410,7 +410,8 @@ def callables():
             if name.startswith("_") or not callable(one):
                 continue
             inside = (
-                [getattr(one, key) for key in dir(one) if not key.startswith("_")] if inspect.isclass(one) else [one]
+                [getattr(one, key) for key in type.__dir__(one) if not key.startswith("_")]
+                if inspect.isclass(one) else [one]
             )
             for function in [*inside, *([one.__init__] if inspect.isclass(one) else [])]:
                 if not callable(function) or inspect.isclass(function):

@@ -18,7 +18,6 @@ from hostile_files import simulation as of_all_kinds
 
 import medyanpy as mp
 from medyanpy.files import hdf5 as layout
-from medyanpy.files import writer as writing
 from medyanpy.files.hdf5 import SUPERBLOCK, _checksum
 from medyanpy.reporters import _content
 
@@ -125,7 +124,7 @@ def aim(path, place, load=None):
 
 
 PLACES = [
-    (_content.Content, "_describe"), (writing, "truncate"), (h5py.File, "__init__"), (os, "fsync"), (os, "replace"),
+    (_content.Content, "_describe"), (layout, "truncate"), (h5py.File, "__init__"), (os, "fsync"), (os, "replace"),
 ]  # fmt: skip
 
 

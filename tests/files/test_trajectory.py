@@ -49,7 +49,7 @@ def test_handles_have_their_beads_faces_and_points(run):
         for handle in simulation.topology.handles:
             mine = trajectory.handles[handle.name]
             assert (mine.beads == handle.beads).all()
-            assert (mine.kind, mine.fixed, len(mine)) == (handle.kind, handle.fixed, len(handle))
+            assert (mine.kind, mine.fixed, len(mine)) == (handle.kind.name, handle.fixed, len(handle))
         vesicle = simulation.topology.membranes[0]
         assert (trajectory.faces["a/b"] == vesicle.mesh.faces).all()
         receptors = trajectory.handles["receptors"]

@@ -334,11 +334,6 @@ def test_sites():
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
-def walled(system, wall, beads, given):
-    system.add_force(WallRepulsion(wall, beads, **given))
-    return system
-
-
 def refused(error, message, **changed):
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 9.0]] * 2, mass=1.0)
@@ -349,8 +344,8 @@ def refused(error, message, **changed):
     given = {"wall": mp.boundaries.Plane(), "epsilon": 1.0, "sigma": 1.0} | changed
     beads = given.pop("beads", "bodies")
     beads = beads(topology) if callable(beads) else handles[beads]
-    wall, system = given.pop("wall"), mp.System(topology)
-    refuses(error, message, mp.Context, walled(system, wall, beads, given), mp.VerletIntegrator(0.01))
+    wall = given.pop("wall")
+    refuses(error, message, lambda: look(system_with(topology, WallRepulsion(wall, beads, **given))))
 
 
 @pytest.mark.parametrize(

@@ -664,7 +664,7 @@ def test_a_second_process_of_a_script_is_refused_while_the_first_is_there(tmp_pa
 PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, str(Path({here!r}).parent)]
 import medyanpy as mp
 import medyanpy._tools.outputs, medyanpy.files.checkpoint, medyanpy.simulation, medyanpy.reporters.trajectory
 import h5py

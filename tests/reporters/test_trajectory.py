@@ -134,7 +134,7 @@ def test_a_reader_follows_a_file_that_grows(tmp_path):
 
 CRASH = """
     import os, signal, sys
-    sys.path.insert(0, {tests!r})
+    sys.path[:0] = [{tests!r}, os.path.dirname({tests!r})]
     import medyanpy as mp
     from test_trajectory import make
     simulation = make()
