@@ -162,7 +162,9 @@ class Patch:
 
     def __init__(self, what: str, x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> None:
         self.what: str = what
-        self.x, self.faces, self.box = x, faces, box
+        self.x: np.ndarray = x
+        self.faces: np.ndarray = faces
+        self.box: np.ndarray | None = box
         self.corners: np.ndarray = geometry.corners_of(x, faces, box)
         self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))

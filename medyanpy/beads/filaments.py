@@ -34,8 +34,8 @@ class FilamentsKind(ChainsKind, BeadsKind):
     handle: "Filaments"
     name = "filament nodes"
     chain = "filament"
-    per_bead = (*BeadsKind.per_bead, "friction_along")
-    per_link = ("link_lengths",)
+    per_bead: tuple[str, ...] = (*BeadsKind.per_bead, "friction_along")
+    per_link: tuple[str, ...] = ("link_lengths",)
     takes_constraints = True
 
     @property

@@ -146,7 +146,7 @@ class BallsKind(BeadsKind):
 
     handle: "Balls"
     name = "balls"
-    per_bead = (*BeadsKind.per_bead, "radius")
+    per_bead: tuple[str, ...] = (*BeadsKind.per_bead, "radius")
     comes_and_goes = True
     takes_constraints = True
 

@@ -31,9 +31,9 @@ class PointsKind(Kind):
     name = "points"
     block = Block.POINTS
     degrees_of_freedom_per_bead = 2
-    per_bead = ("mass", "friction", "triangles", "_weights")
+    per_bead: tuple[str, ...] = ("mass", "friction", "triangles", "_weights")
     comes_and_goes = True
-    columns = (*Kind.columns, TRIANGLES, BARYCENTRIC)
+    columns: tuple[Column, ...] = (*Kind.columns, TRIANGLES, BARYCENTRIC)
 
     # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
 

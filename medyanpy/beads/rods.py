@@ -38,8 +38,8 @@ class RodsKind(ChainsKind, OrientedKind):
     handle: "Rods"
     name = "rod nodes"
     chain = "rod"
-    per_bead = (*OrientedKind.per_bead, "linear_density", "inertia_density")
-    per_chain = ("segment_length",)
+    per_bead: tuple[str, ...] = (*OrientedKind.per_bead, "linear_density", "inertia_density")
+    per_chain: tuple[str, ...] = ("segment_length",)
 
     @property
     def ends(self) -> tuple[End, End]:

@@ -42,7 +42,10 @@ class Coordinates:
     """
 
     def __init__(self, n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> None:
-        self.n, self.term, self.row, self.size = n, term, row, size
+        self.n: int = n
+        self.term: np.ndarray = term
+        self.row: np.ndarray = row
+        self.size: np.ndarray = size
 
     def __add__(self, other: "Coordinates") -> "Coordinates":
         parts = ((getattr(self, name), getattr(other, name)) for name in ("term", "row", "size"))
@@ -87,7 +90,9 @@ class Start:
     """
 
     def __init__(self, topology: "Topology", overdamped: bool = False, box: Box | None = None) -> None:
-        self.topology, self.overdamped, self.box = topology, overdamped, box
+        self.topology: Topology = topology
+        self.overdamped: bool = overdamped
+        self.box: Box | None = box
         self.n: int = topology.n_beads
         n = self.n
         oriented = topology.oriented_handles

@@ -56,7 +56,7 @@ class Bell(DrivenRates):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self.slip = self.force
+        self.slip: float = self.force
 
 
 @declared
@@ -96,6 +96,6 @@ class FlatWindow(DrivenRates):
         super()._take(given)
         if not self.lower < self.upper:
             raise ParameterError(f"FlatWindow: lower = {self.lower:g} but must be < upper = {self.upper:g}")
-        self.window = (self.lower, self.upper)
+        self.window: tuple[float, float] = (self.lower, self.upper)
         if self.force is not None:
-            self.slip = self.force
+            self.slip: float = self.force

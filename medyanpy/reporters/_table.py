@@ -5,7 +5,7 @@ import itertools
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -36,7 +36,7 @@ class TableReporter(Reporter):
     """
 
     files: tuple[str, ...] = ("file",)
-    goes_on = APPENDED
+    goes_on: Mapping[str, Any] | None = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool, comment: str = ""

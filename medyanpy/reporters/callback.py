@@ -54,7 +54,7 @@ class Callback(Reporter):
         for word in wanted:
             if word not in known:
                 raise ParameterError(f"Callback: include has {word!r}, which is none of {', '.join(known)}")
-        self.include = tuple(wanted)
+        self.include: tuple[str, ...] = tuple(wanted)
 
     def report(self, simulation: "Simulation", state: "State") -> None:
         self._function(simulation, state)

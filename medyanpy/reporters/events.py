@@ -1,5 +1,6 @@
 """Reporter of events of the letter J, one by one."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from medyanpy.reporters._base import APPENDED
@@ -49,7 +50,7 @@ class EventReporter(TableReporter):
         From ``Simulation.step`` or `flush`: the file cannot be written; rows wait until it can.
     """
 
-    goes_on = APPENDED
+    goes_on: Mapping[str, Any] | None = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, separator: str = ",", append: bool = False, overwrite: bool = False

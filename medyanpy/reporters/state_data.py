@@ -1,7 +1,7 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -208,7 +208,7 @@ class StateDataReporter(TableReporter):
     4,2.0
     """
 
-    goes_on = APPENDED
+    goes_on: Mapping[str, Any] | None = APPENDED
 
     def __init__(
         self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
@@ -257,7 +257,7 @@ class StateDataReporter(TableReporter):
             if "box" in self._wanted and simulation.system.box is None:
                 raise ParameterError("StateDataReporter: box is asked for, but the system has none")
             self._columns = self._columns_for(simulation.topology)
-            self.include = tuple(sorted({column.needs for column in self._columns} - {""}))
+            self.include: tuple[str, ...] = tuple(sorted({column.needs for column in self._columns} - {""}))
             last, elapsed, before = self._begin(simulation.topology), "Elapsed Time (s)", 0.0
             if last and elapsed in self._titles:
                 before = self._number_in(last, self._titles.index(elapsed), float)

@@ -1,6 +1,7 @@
 """Trajectories: what of a simulation goes into H5MD files, and when; `medyanpy.files.writer` writes them."""
 
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,7 +76,7 @@ class TrajectoryReporter(Reporter):
     """
 
     files: tuple[str, ...] = ("path",)
-    goes_on = APPENDED
+    goes_on: Mapping[str, Any] | None = APPENDED
 
     def __init__(
         self, path: Any, interval: int, *, velocities: bool = False, faces: bool | None = None,

@@ -29,7 +29,9 @@ class Form:
     """
 
     def __init__(self, write: Callable[[Graph, Sequence[int]], int], beads: int, own: int = 0) -> None:
-        self.write, self.beads, self.own = write, beads, own
+        self.write: Callable[[Graph, Sequence[int]], int] = write
+        self.beads: int = beads
+        self.own: int = own
 
     def _graph(self, more: int = 0) -> tuple[Graph, int, Sequence[int]]:
         """Return the graph of the function, and further inputs behind its own."""
