@@ -1,4 +1,4 @@
-"""CustomBonds: against springs, parameters, kicks, documents, and what is refused. Forces: test_contract.py too."""
+"""CustomBonds: against springs, in kicks, and what is refused. Forces: test_contract.py too."""
 
 
 import numpy as np

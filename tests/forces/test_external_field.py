@@ -1,4 +1,4 @@
-"""ExternalField: expressions, their derivatives, parameters, and what is refused. Forces: test_contract.py too."""
+"""ExternalField: expressions, their derivatives, and what is refused. Forces: test_contract.py too."""
 
 
 import mpmath
