@@ -533,8 +533,8 @@ class Simulation(Displayed, Guarded):
             A file that is not a checkpoint, is damaged, or has another version. A function that is missing.
             A force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
             shorter than it was or another, or that another process is writing: then no file is changed. With `start`,
-            also before a run that would be refused so when it resumes. And where another process has called this for
-            the same path and its simulation is not closed, or no reporter writes checkpoints to the path.
+            the same refusals come before the run. So do a path that no reporter writes checkpoints to, and one for
+            which another process has called this, whose simulation is not closed.
         OutputError
             A file of a reporter, or the first checkpoint, cannot be written.
 

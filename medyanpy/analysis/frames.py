@@ -101,7 +101,10 @@ class Source:
         given, or one for each frame, replaces the ``box`` of frames."""
         if given is not None:
             # One for each frame is a list of sequences; (Lx, None, None) is not.
-            several = isinstance(given, np.ndarray | list | tuple) and any(np.ndim(one) == 1 for one in given)
+            wanted = "(3,) or (2,), or one of these for each frame"
+            several = isinstance(given, np.ndarray | list | tuple) and any(
+                dimensions(f"{self.what}: box[{k}]", one, wanted) == 1 for k, one in enumerate(given)
+            )
             if several and len(given) != len(self):
                 raise ParameterError(f"{self.what}: box is of {len(given)} frames, but there are {len(self)}")
             if several:
@@ -117,9 +120,11 @@ class Source:
     def arrays(self, name: str, given: Any, width: int) -> list[np.ndarray]:
         """Return whole numbers (k, width), one array for all frames or one for each; TopologyError of others."""
         what = f"{self.what}: {name}"
-        # Lists of frames with different numbers of rows are not an array.
-        several = isinstance(given, list | tuple) and len(given) > 0 and all(np.ndim(one) == 2 for one in given)
         shapes = f"(k, {width}), or one of these for each frame"
+        # Lists of frames with different numbers of rows are not an array.
+        several = isinstance(given, list | tuple) and len(given) > 0 and all(
+            dimensions(f"{what}[{k}]", one, shapes, error=TopologyError) == 2 for k, one in enumerate(given)
+        )  # fmt: skip
         several = several or dimensions(what, given, shapes, error=TopologyError) == 3
         found = [
             array(f"{what}[{k}]" if several else what, one, (None, width), dtype=np.int64, error=TopologyError)

@@ -397,6 +397,16 @@ def test_links_that_are_none(rng):
     refuses(mp.TopologyError, "links must hold integers", analysis.clusters, x, links=[[0.5, 1.0]])
 
 
+def test_refusals_of_rows_of_different_lengths(rng):
+    """In one frame among several: links, triangles, boxes."""
+    x = places(rng, 2, 4, gone=0.0)
+    wanted = r"\[1\] must have shape .*, or one of these for each frame"
+    refuses(mp.TopologyError, f"clusters: links{wanted}", analysis.clusters, x, links=[[[0, 1]], [[0, 1], [1]]])
+    faces = [[[0, 1, 2]], [[0, 1, 2], [1]]]
+    refuses(mp.TopologyError, f"curvatures: faces{wanted}", analysis.curvatures, x, faces=faces)
+    refuses(mp.ParameterError, f"clusters: box{wanted}", analysis.clusters, x, cutoff=1.0, box=[9.0, [9.0, [9.0]]])
+
+
 def test_clusters_of_bound_links(tmp_path):
     """What a jump has bound, from states: sites are beads, whose rows are the clusters' links."""
     rng = np.random.default_rng(2)
