@@ -111,7 +111,7 @@ class Topology(Displayed, Guarded):
     @property
     def has_room(self) -> bool:
         """True if any row is inactive."""
-        return any(len(handle._asleep) for handle in self._handles)
+        return any(len(handle._inactive) for handle in self._handles)
 
     @property
     def handles(self) -> tuple[Handle, ...]:
@@ -182,7 +182,7 @@ class Topology(Displayed, Guarded):
         """Return the plain number of every row, (n,)."""
         out, first = np.arange(self._n_beads), 0
         for handle in self._handles:
-            rows = np.append(handle.beads, handle._asleep)
+            rows = np.append(handle.beads, handle._inactive)
             out[rows] = first + np.arange(len(rows))
             first += handle.kind.rows_remade
         return out
@@ -229,7 +229,7 @@ class Topology(Displayed, Guarded):
     def beads_with(self, of: str) -> np.ndarray:
         """Return the rows (m,) of all that have columns of an `of`, ascending: the order of rows in these."""
         if of not in self._beads_with:
-            rows = [np.append(h.beads, h._asleep) for h in self._handles if h.kind.rows_of == of]
+            rows = [np.append(h.beads, h._inactive) for h in self._handles if h.kind.rows_of == of]
             self._beads_with[of] = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
         return self._beads_with[of]
 
@@ -347,7 +347,7 @@ class Topology(Displayed, Guarded):
         if self._next_id != first:
             handle._ids = np.arange(self._next_id, self._next_id + len(handle))
         self._next_id += n
-        handle._asleep = np.arange(first + len(handle), first + n)
+        handle._inactive = np.arange(first + len(handle), first + n)
         self._handles.append(handle)
         self._joint = None
         return handle
@@ -384,13 +384,13 @@ class Topology(Displayed, Guarded):
         """Add the beads of another handle, which is in no topology, to a handle, and return their rows. Inactive rows
         are taken first, and new ones come behind all others."""
         n = len(other)
-        room = min(n, len(handle._asleep))
-        rows = np.concatenate([handle._asleep[:room], np.arange(self._n_beads, self._n_beads + n - room)])
+        room = min(n, len(handle._inactive))
+        rows = np.concatenate([handle._inactive[:room], np.arange(self._n_beads, self._n_beads + n - room)])
         ids = np.arange(self._next_id, self._next_id + n)
         self._check_size(handle.name, n - room, ids=n)
         attributes = handle._merged(other)
         self._renumber(
-            handle, np.append(handle.beads, rows), np.append(handle.ids, ids), handle._asleep[room:], attributes
+            handle, np.append(handle.beads, rows), np.append(handle.ids, ids), handle._inactive[room:], attributes
         )
         self._next_id += n
         self._n_beads += n - room
@@ -422,14 +422,14 @@ class Topology(Displayed, Guarded):
             if any(masks.any() for masks in found.values()):
                 hooks.without(found)
         for handle, keep in kept.items():
-            asleep = np.sort(np.append(handle._asleep, handle.beads[~keep]))
+            asleep = np.sort(np.append(handle._inactive, handle.beads[~keep]))
             self._renumber(handle, handle.beads[keep], handle.ids[keep], asleep, handle._chosen(keep))
 
     def _become(
         self, handle: Handle, keep: np.ndarray, born: Handle, rows: np.ndarray, ids: np.ndarray
     ) -> None:
         """Keep some beads (n,) of a handle, and give it others, which jumps have added in these rows."""
-        room = np.append(handle.beads[~keep], handle._asleep)
+        room = np.append(handle.beads[~keep], handle._inactive)
         beads, own = np.append(handle.beads[keep], rows), np.append(handle.ids[keep], ids)
         handle._take(**handle._chosen(keep))
         self._renumber(handle, beads, own, np.setdiff1d(room, rows), handle._merged(born))
@@ -439,7 +439,7 @@ class Topology(Displayed, Guarded):
         capacity = whole_number(f"{what}: capacity", capacity, at_least=handle.capacity, at_most=MAX_BEADS)
         more = capacity - handle.capacity
         self._check_size(what, more)
-        handle._asleep = np.append(handle._asleep, np.arange(self._n_beads, self._n_beads + more))
+        handle._inactive = np.append(handle._inactive, np.arange(self._n_beads, self._n_beads + more))
         handle._version += 1
         self._joint = None
         self._n_beads += more
@@ -455,7 +455,7 @@ class Topology(Displayed, Guarded):
         handle.topology._joint = None
         handle._rows = None if np.array_equal(beads, plain) else _frozen(beads)
         handle._ids = None if np.array_equal(ids, beads) else _frozen(ids)
-        handle._asleep = asleep
+        handle._inactive = asleep
 
     def numbering(self) -> dict[str, Any] | None:
         """Return which rows and ids beads have, where an edit has made them others than those in the order in which
@@ -465,11 +465,11 @@ class Topology(Displayed, Guarded):
             rows = np.arange(first, first + handle.capacity)
             plain &= handle._rows is None and handle._ids is None and handle._first == first
             plain &= handle.kind.rows_remade == handle.capacity
-            plain &= np.array_equal(handle._asleep, rows[len(handle) :])
+            plain &= np.array_equal(handle._inactive, rows[len(handle) :])
             first += handle.capacity
         if plain and self._next_id == first:
             return None
-        handles = {h.name: {"beads": h.beads, "ids": h.ids, "asleep": h._asleep} for h in self._handles}
+        handles = {h.name: {"beads": h.beads, "ids": h.ids, "asleep": h._inactive} for h in self._handles}
         return {"n_beads": self._n_beads, "next_id": self._next_id, "handles": handles}
 
     def number(self, numbering: dict[str, Any]) -> None:
@@ -558,7 +558,7 @@ class Topology(Displayed, Guarded):
         TopologyError
         """
         for handle in self._handles:
-            asleep = beads[np.isin(beads, handle._asleep)] if len(handle._asleep) else beads[:0]
+            asleep = beads[np.isin(beads, handle._inactive)] if len(handle._inactive) else beads[:0]
             if len(asleep):
                 raise TopologyError(f"{what}: bead {asleep[0]} is a row of {handle!r} without a bead: it is inactive")
 

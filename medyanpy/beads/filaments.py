@@ -414,7 +414,7 @@ class DirectorsKind(BeadsKind):
     @property
     def rows_remade(self) -> int:
         # As many as nodes, where these have room.
-        return self.handle.filaments.capacity if len(self.handle.filaments._asleep) else len(self.handle)
+        return self.handle.filaments.capacity if len(self.handle.filaments._inactive) else len(self.handle)
 
     @property
     def step_lengths(self) -> np.ndarray:

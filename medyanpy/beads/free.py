@@ -116,19 +116,19 @@ class Beads(Handle, kind=BeadsKind):
             if name in self.kind.per_bead:
                 own[name] = np.concatenate([_each(one, name) for one in (self, other)])
         names = BeadsKind.per_bead
-        return self._anew(own, {name: together(getattr(self, name), getattr(other, name)) for name in names})
+        return self._remade(own, {name: together(getattr(self, name), getattr(other, name)) for name in names})
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         if not self._is_from_elsewhere:
             return super()._chosen(keep)
         self._expect_said(f"{self.name}.remove")
         own = {k: _each(self, k)[keep] if k in self.kind.per_bead else v for k, v in self._own.items()}
-        return self._anew(own, {name: chosen(getattr(self, name), keep) for name in BeadsKind.per_bead})
+        return self._remade(own, {name: chosen(getattr(self, name), keep) for name in BeadsKind.per_bead})
 
-    def _anew(self, own: dict[str, Any], given: dict[str, np.ndarray]) -> dict[str, Any]:
+    def _remade(self, own: dict[str, Any], given: dict[str, np.ndarray]) -> dict[str, Any]:
         made = type(self)(self.topology, self.name, 0, given["positions"], given["mass"], given["friction"], **own)
         made._own = own
-        apart = "topology name kind fixed _made _first _rows _ids _asleep _of_all _version".split()
+        apart = "topology name kind fixed _made _first _rows _ids _inactive _of_all _version".split()
         return {name: value for name, value in vars(made).items() if name not in apart}
 
     def _arguments_now(self) -> dict[str, Any]:

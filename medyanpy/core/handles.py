@@ -28,8 +28,8 @@ MAX_IDS = 2**48
 
 
 #: Rows of a handle that has none.
-_NOBODY = np.empty(0, np.int64)
-_NOBODY.flags.writeable = False
+_NO_ROWS = np.empty(0, np.int64)
+_NO_ROWS.flags.writeable = False
 
 
 class Handle(Guarded):
@@ -83,7 +83,7 @@ class Handle(Guarded):
         #: Rows of its beads and their ids, where these are not simply counted from the first; and inactive rows.
         self._rows: np.ndarray | None = None
         self._ids: np.ndarray | None = None
-        self._asleep = _NOBODY
+        self._inactive = _NO_ROWS
         #: The one number that all beads had, where there are none any more.
         self._of_all: dict[str, Any] = {}
         self._version = 0
@@ -101,7 +101,7 @@ class Handle(Guarded):
 
     @property
     def capacity(self) -> int:
-        return len(self) + len(self._asleep)
+        return len(self) + len(self._inactive)
 
     # Coming and going ----------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Handle(Guarded):
         """Return the reason why a row is not that of a bead of this handle."""
         if not 0 <= row < self.topology.n_beads:
             return f"there is none: beads are 0 to {self.topology.n_beads - 1}"
-        if row in self._asleep:
+        if row in self._inactive:
             return f"this row of {self.name!r} is inactive: it has no bead"
         return f"that is a row of {self.topology.handle_of(row)!r}"
 
@@ -193,7 +193,7 @@ class Handle(Guarded):
         """Tell whether a row is of these beads, or of what there is room for."""
         if self._rows is None and self._first <= bead < self._first + len(self):
             return True
-        return (self._rows is not None and bead in self._rows) or bead in self._asleep
+        return (self._rows is not None and bead in self._rows) or bead in self._inactive
 
     def _number_for(self, what: str, name: str, given: Any, prefix: str = "") -> Any:
         """Return the number for new beads: what is given, or else the number that all have; `prefix` stands before the
@@ -248,7 +248,7 @@ class Handle(Guarded):
 
     def _room_now(self) -> dict[str, int]:
         """Return the arguments of an adder for room, where there is any."""
-        return {"capacity": self.capacity} if len(self._asleep) else {}
+        return {"capacity": self.capacity} if len(self._inactive) else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # It is stored by its number, so that handles and their topology stay together in pickles and copies.

@@ -140,7 +140,7 @@ class Kind(Guarded):
     @property
     def rows_with_room(self) -> np.ndarray:
         """Rows in these columns of its beads (m,), and behind them those that were inactive."""
-        own = np.append(self.handle.beads, self.handle._asleep)
+        own = np.append(self.handle.beads, self.handle._inactive)
         return _numbers(self.handle.topology.rows_in(self.rows_of, own))
 
     def inactive(self, column: Column) -> Any:
@@ -213,12 +213,12 @@ class Kind(Guarded):
     @property
     def with_room(self) -> np.ndarray:
         """Rows of its beads, and of those that jumps may add, (m,): what forces act on as they come."""
-        return np.append(self.handle.beads, self.handle._asleep) if self.comes_and_goes else self.handle.beads
+        return np.append(self.handle.beads, self.handle._inactive) if self.comes_and_goes else self.handle.beads
 
     @property
     def all_rows(self) -> np.ndarray:
         """Rows of its beads and inactive rows, (m,) ascending."""
-        return np.sort(np.append(self.handle.beads, self.handle._asleep))
+        return np.sort(np.append(self.handle.beads, self.handle._inactive))
 
     @property
     def rows_remade(self) -> int:
@@ -258,11 +258,11 @@ class Kind(Guarded):
         the numbers of a bead that is added there by default, where all beads have the same; the others are masked."""
         handle = self.handle
         beside = {"mass": (handle.mass, "pN s+2 nm-1"), **self.beside_frames()}
-        if not len(handle._asleep) and handle._rows is None:
+        if not len(handle._inactive) and handle._rows is None:
             return beside
         beside.pop("starts", None)
         rows = self.all_rows
-        own, free = np.searchsorted(rows, handle.beads), np.searchsorted(rows, handle._asleep)
+        own, free = np.searchsorted(rows, handle.beads), np.searchsorted(rows, handle._inactive)
         if self.comes_and_goes and not len(handle) and self.differs() is None:
             one = self.created({c: c.empty(1) + c.dtype(self.inactive(c)) for c in self.columns if not c.is_momentum})
             beside |= {"mass": (one.mass, beside["mass"][1]), **one.kind.beside_frames()}

@@ -175,7 +175,7 @@ class Layout:
         a third of the time of G. No result depends on it: sums over points have no order, and random numbers
         belong to the permanent id of a bead.
         """
-        rows = np.append(self.in_order(handle, handle.beads), handle._asleep)
+        rows = np.append(self.in_order(handle, handle.beads), handle._inactive)
         return rows.astype(np.int32)
 
     def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -272,7 +272,7 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
                 f"{jump}: beads of {handle.name!r} cannot be created while {name} acts on them: {obstacle}"
             )
     rows = np.zeros(handle.topology.n_beads, bool)
-    rows[np.append(handle.beads, handle._asleep)] = True
+    rows[np.append(handle.beads, handle._inactive)] = True
     everything = zip((*system.force_names, *system.jump_names), (*system.forces, *system.jumps), strict=True)
     for name, one in everything:
         for noun, named in one.naming(rows).items():

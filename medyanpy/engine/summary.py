@@ -100,7 +100,7 @@ def _look(context: "Context") -> "tuple[State | None, str]":
 
 def _living(handle: "Handle", state: "State | None") -> int:
     """Return how many beads of a handle there are now, where that is known, or were at the start."""
-    return len(handle) if state is None or not len(handle._asleep) else len(state.living(handle))
+    return len(handle) if state is None or not len(handle._inactive) else len(state.living(handle))
 
 
 def _thermostat(kT: float | None, temperature: float | None, in_kelvin: bool) -> str:

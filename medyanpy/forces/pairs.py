@@ -110,7 +110,7 @@ class SoftSphere(TwoGroups):
             if isinstance(handle, Balls):
                 out[handle.beads] = handle.radius
                 # Rows without a bead have the radius of balls that jumps may add; where balls differ none can be added.
-                out[handle._asleep] = handle.kind.of_all("radius") or handle.radius.max()
+                out[handle._inactive] = handle.kind.of_all("radius") or handle.radius.max()
         out = out[beads]
         if np.isnan(out).any():
             raise self._no_radius(repr(topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))

@@ -78,7 +78,7 @@ class Content:
         self._membranes = {f"medyanpy/faces/{k}": h for k, h in numbered if faces and isinstance(h, Membrane)}
         #: Chains of handles that may get more of them.
         self._chains = {
-            f"medyanpy/links/{k}": h for k, h in numbered if len(h._asleep) and "links" in h.kind.beside_frames()
+            f"medyanpy/links/{k}": h for k, h in numbered if len(h._inactive) and "links" in h.kind.beside_frames()
         }
         #: The name of each jump that has something in frames, what it is, and the most rows it can have.
         self._jumps: dict[str, tuple[str, str, int]] = {}
