@@ -99,7 +99,8 @@ class Triangulation:
         """
         first = self._first_places[membrane]
         # The first flip that changes a face finds it at one of these vertices.
-        faces = [corner // 3 for vertex in np.unique(edges) for corner in self.triangles.ring(vertex + first)]
+        vertices = np.append(np.unique(edges) + first, beads[beads < self.triangles.n_vertices])
+        faces = [corner // 3 for vertex in vertices for corner in self.triangles.ring(vertex)]
         self._touched[faces] = True
         points = np.flatnonzero(self._touched[in_faces]).astype(np.int32)
         self._touched[faces] = False

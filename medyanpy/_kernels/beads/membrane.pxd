@@ -258,14 +258,11 @@ cdef class MembraneForce(Operation):
     cdef void gather(
         self, World* world, const double* rows, const double* weight, double factor, double* out,
     ) noexcept nogil
-    # Of what a change touches, as the geometry knows it: the energy, or what it depends on; inf where a triangle that
-    # bends has no area.
-    cdef int part(self, World* world, double* out) noexcept nogil
+    # `local_energy` is that of what the geometry has touched, or what it depends on; inf where a triangle that bends has no
+    # area.
     # Whether `of_flip` is there.
     cdef bint sees_flips
     # What the energy gains by the flip that the geometry has seen, by what it has measured.
     cdef void of_flip(self, World* world, double* out) noexcept nogil
-    # What the energy gains where that was `before` and becomes `after`.
-    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil
     cdef bint changed(self, World* world, const Change* change) noexcept nogil

@@ -517,34 +517,26 @@ cdef class MembraneForce(Operation):
         task.out = out
         over_blocks(_gather, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
-        return 0
-
     cdef void of_flip(self, World* world, double* out) noexcept nogil:
         pass
 
-    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
-        out[0] = after - before
-        return 0
-
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
-        cdef double before = 0.0
-        cdef double after = 0.0
-        cdef int fault, failed
         if self.sees_flips and self.geometry.see(world, change):
             self.of_flip(world, out)
             return 0
+        return Operation.difference(self, world, change, out)
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         # The same in both states: faces and neighbours that a vertex comes by are those at flipped edges.
         self.geometry.touch(world, change)
-        fault = change.swap(world, change)
-        if fault == 0:
-            fault = self.part(world, &after)
-            failed = change.swap(world, change)
-            fault = failed if fault == 0 else fault
-        if fault == 0:
-            fault = self.part(world, &before)
+        self.examined += 2 * (self.geometry.n_touched + self.geometry.n_faces_touched)
+        return True
+
+    cdef void release(self) noexcept nogil:
         self.geometry.let_go()
-        return fault if fault != 0 else self.gain(world, before, after, out)
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         # All that is measured is measured anew, by the faces and rings of the World, or has been mended.

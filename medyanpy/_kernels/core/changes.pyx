@@ -129,7 +129,7 @@ cdef int swap(World* world, Change* change) noexcept nogil:
     else:
         world.positions = change.positions
     change.positions = before
-    if placed and change.n_beads == 0:
+    if placed:
         # All other points are where they were.
         for i in range(change.n_points):
             place_one(world, change.points[i])
@@ -149,7 +149,7 @@ cdef class Proposal:
         Places of both ends of edges to be flipped, one after the other: of later ones as they are once the earlier ones
         have been.
     points : (p,) int32
-        All in-triangle points in the faces concerned; others may be among them.
+        All in-triangle points in the faces concerned, and in those with a corner that moves; others may be among them.
     beads : (n,) int32
         Cartesian beads that are elsewhere, by place.
     x : (n, 3) float
@@ -196,7 +196,9 @@ cdef class Proposal:
         self.program = program
         self.triangles = triangles
         self.made = np.asarray(made)
-        self.arrays = quads, back, moving, points_, triangle, barycentric, v, to
+        cdef int32_t[::1] moved = np.append(np.append(beads, np.asarray(points, int) + world.n_cartesian), 0).astype(
+            np.int32)
+        self.arrays = quads, back, moving, points_, triangle, barycentric, v, to, moved
         for i in range(len(points)):
             keep_point(world, points_[i], &triangle[i], &barycentric[i, 0], &v[i, 0])
         for i in range(n):
@@ -232,6 +234,8 @@ cdef class Proposal:
         change.barycentric = &barycentric[0, 0]
         change.v = &v[0, 0]
         change.triangles = <PyObject*> triangles
+        change.n_moved = len(beads) + len(points)
+        change.moved = &moved[0]
         change.there = 0
         change.positions = 0
         change.number = 0

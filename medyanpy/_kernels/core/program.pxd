@@ -145,12 +145,15 @@ cdef struct Change:
     Py_ssize_t n_flips
     const Quad* quads         # as the edges are flipped one after the other
     const Quad* back          # and back, from the last to the first
-    Py_ssize_t n_points       # in the faces of these
-    const int32_t* points
+    Py_ssize_t n_points       # in the faces of these,
+    const int32_t* points     # or with a corner among `beads`
     int32_t* triangle         # in the other state
     double* barycentric
     double* v
     PyObject* triangles       # Triangles (borrowed)
+    # Places of x that are elsewhere in the other state: those of `beads`, then of `points`.
+    Py_ssize_t n_moved
+    const int32_t* moved
     int there                 # whether the World has the edges flipped
     long long positions       # of the other state, 0 before it has been there
     # Another one for each flip that a letter tries, in which beads stay: what has been measured of a membrane is then
@@ -175,6 +178,8 @@ cdef class Operation:
     cdef readonly bint repeatable
     # The exception that Python code called by this operation raised.
     cdef readonly object error
+    # Terms (pairs, faces, vertices, ...) that `local_energy` has looked at, of all changes so far.
+    cdef readonly long long examined
 
     cdef int run(self, World* world) noexcept nogil
     # Optional, for forces; all in terms of 3D positions, as f is.
@@ -191,9 +196,20 @@ cdef class Operation:
     cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil
     # out (n, 3, 3) += the blocks of beads with themselves of the stiffness: what solvers by iteration are helped with.
     cdef int diagonal(self, World* world, double* out) noexcept nogil
-    # What its energy gains if a change is made; the World is as before afterwards. Whoever asks has set f, torque and
-    # the forces of momenta to work space, and x of points. Without a method of its own, the whole energy twice.
+    # What its energy gains if a change is made; the World is as before afterwards. The caller has set f, torque and the
+    # forces of momenta to work space, and x of points. Forces override the four below it, or all of it.
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil
+    # Keep which terms of the energy a change concerns, the same in both states; `release` forgets them. False: there is
+    # no local form, and the whole energy is evaluated twice.
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil
+    cdef void release(self) noexcept nogil
+    # Their energy in the state of the World.
+    cdef int local_energy(self, World* world, double* out) noexcept nogil
+    # The gain of the energy from that of the part before and after.
+    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
+    cdef int whole(self, World* world, double* out) noexcept nogil
+    # Whether `touch` has a local form, asked before any change.
+    cdef bint is_local(self) noexcept nogil
     # A change has been made to triangles of a membrane that the force names: whether the operation is right again, by
     # what it mends here if need be. Those that are not are bound anew, as all are without a method of their own.
     cdef bint changed(self, World* world, const Change* change) noexcept nogil

@@ -6,6 +6,7 @@ long ago the copy was made.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.ref cimport PyObject
+from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -140,19 +141,45 @@ cdef class Operation:
 
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
         cdef int wanted = world.want_energy
+        cdef bint local = self.touch(world, change)
+        cdef double before = 0.0
+        cdef double after = 0.0
         cdef int fault, failed
         world.want_energy = 1
-        fault = self.run(world)
-        out[0] = -self.energy
+        # What is measured last stays measured: that is the state of now.
+        fault = change.swap(world, change)
         if fault == 0:
-            fault = change.swap(world, change)
-            if fault == 0:
-                fault = self.run(world)
-                out[0] += self.energy
-                failed = change.swap(world, change)
-                fault = failed if fault == 0 else fault
+            fault = self.local_energy(world, &after) if local else self.whole(world, &after)
+            failed = change.swap(world, change)
+            fault = failed if fault == 0 else fault
+        if fault == 0:
+            fault = self.local_energy(world, &before) if local else self.whole(world, &before)
         world.want_energy = wanted
+        if local:
+            self.release()
+        return fault if fault != 0 else self.gain(world, before, after, out)
+
+    cdef int whole(self, World* world, double* out) noexcept nogil:
+        cdef int fault = self.run(world)
+        out[0] = self.energy
         return fault
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        return False
+
+    cdef void release(self) noexcept nogil:
+        pass
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        return NO_FAULT
+
+    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
+        # inf less inf is not a number: what is impossible after the change stays so.
+        out[0] = after if after == INFINITY else after - before
+        return NO_FAULT
+
+    cdef bint is_local(self) noexcept nogil:
+        return False
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         return False

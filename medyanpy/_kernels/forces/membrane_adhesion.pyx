@@ -208,16 +208,16 @@ cdef class MembraneAdhesion(MembraneForce):
             self.energy = ordered_sum(t.partial, self.partial.shape[0])
         return 0
 
-    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         cdef Py_ssize_t i, k
         for i in range(change.n_beads):
             for k in range(self.task.n_beads):
                 if change.beads[i] == self.task.beads[k]:
                     # All vertices feel it.
-                    return Operation.difference(self, world, change, out)
-        return MembraneForce.difference(self, world, change, out)
+                    return False
+        return MembraneForce.touch(self, world, change)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef const Membrane* m = self.membrane
         cdef double big_n[3]
         cdef double area

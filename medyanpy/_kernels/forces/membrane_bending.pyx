@@ -316,7 +316,7 @@ cdef class VertexBending(Bending):
     cdef void measured(self, World* world, const BendingTask* task) noexcept nogil:
         self.geometry.measure(world, AREA_SUMS | VECTOR_SUMS)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef double a[3]
         cdef double g[3]
         cdef double lengths

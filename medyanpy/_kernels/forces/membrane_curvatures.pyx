@@ -152,7 +152,7 @@ cdef class GaussianCurvature(MembraneForce):
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef Py_ssize_t i, v
         out[0] = 0.0
         for i in range(self.geometry.n_touched):
@@ -475,7 +475,7 @@ cdef class VertexAreaDifference(AreaDifference):
     cdef int derive(self, World* world, DifferenceTask* task) noexcept nogil:
         return over_blocks(_rows_of_vertices, task, world, self.membrane.n_faces, FACE_BLOCK)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef double r[7]
         cdef Py_ssize_t i
         out[0] = 0.0
@@ -499,7 +499,7 @@ cdef class DihedralAreaDifference(AreaDifference):
     cdef int measure(self, World* world, DifferenceTask* task) noexcept nogil:
         return over_blocks(_values_of_faces, task, world, self.membrane.n_faces, M_BLOCK)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Of every edge of the faces that are touched, once."""
         cdef const Membrane* m = self.membrane
         cdef double e[3]

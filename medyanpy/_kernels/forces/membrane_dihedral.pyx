@@ -378,7 +378,7 @@ cdef class DihedralBending(Bending):
                 self.n_pairs += 1
         self.flips = self.geometry.triangles.flips
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef const Membrane* m = self.membrane
         cdef const int32_t* beads
         cdef double e[3]

@@ -135,6 +135,7 @@ cdef class EdgeTether(MembraneForce):
         cdef double before
         # One edge for another: no triangle need be looked at.
         if change.n_flips == 1 and change.n_beads == 0 and not change.there:
+            self.examined += 2
             out[0] = 0.0
             if self.is_mine(quad):
                 before = self.between(world, quad.c, quad.d)
@@ -152,7 +153,7 @@ cdef class EdgeTether(MembraneForce):
         displacement(&world.box, world.x + 3 * <Py_ssize_t> i, world.x + 3 * <Py_ssize_t> j, d)
         return tether_at(&self.tether, sqrt(dot(d, d)), &slope)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Edges of faces that are touched: inner ones from the corner of lower number."""
         cdef const Membrane* m = self.membrane
         cdef Py_ssize_t i, face, corner, across
@@ -167,9 +168,4 @@ cdef class EdgeTether(MembraneForce):
                 ]:
                     continue
                 out[0] += self.between(world, world.faces[corner_after(corner)], world.faces[corner_before(corner)])
-        return 0
-
-    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
-        # inf less inf is no number.
-        out[0] = INFINITY if after == INFINITY else after - before
         return 0

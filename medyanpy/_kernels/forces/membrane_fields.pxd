@@ -40,7 +40,7 @@ cdef class WeightForce(Operation):
     cdef BlockFunction loop
     cdef int32_t[::1] row_of  # (points,) -1: not of this force
 
-    cdef int of_points(self, World* world, const Change* change, double* out) noexcept nogil
+    cdef const Change* change # that its part belongs to
     cdef int measure(self, World* world) noexcept nogil
     # Add to `total` what vertices feel of the energy at fixed weights.
     cdef int bend(self, World* world) noexcept nogil

@@ -182,8 +182,15 @@ cdef class WeightForce(Operation):
     cdef int measure(self, World* world) noexcept nogil:
         return over_blocks(self.loop, &self.task, world, self.n, POINTS_BLOCK)
 
-    cdef int of_points(self, World* world, const Change* change, double* out) noexcept nogil:
-        """The energy of the points that a change carries along."""
+    cdef bint is_local(self) noexcept nogil:
+        return self.loop != NULL
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        self.change = change
+        return self.loop != NULL
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef const Change* change = self.change
         cdef Py_ssize_t i, k, place
         cdef int fault = 0
         out[0] = 0.0
@@ -191,24 +198,9 @@ cdef class WeightForce(Operation):
             place = world.n_cartesian + change.points[i]
             k = self.row_of[place] if place < self.row_of.shape[0] else -1
             if k >= 0:
+                self.examined += 1
                 fault |= self.loop(&self.task, world, k, k + 1, 0)
                 out[0] += self.task.energy[k]
-        return fault
-
-    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
-        cdef double before = 0.0
-        cdef double after = 0.0
-        cdef int fault, failed
-        if self.loop == NULL:
-            return Operation.difference(self, world, change, out)
-        fault = change.swap(world, change)
-        if fault == 0:
-            fault = self.of_points(world, change, &after)
-            failed = change.swap(world, change)
-            fault = failed if fault == 0 else fault
-        if fault == 0:
-            fault = self.of_points(world, change, &before)
-        out[0] = after - before
         return fault
 
     cdef int bend(self, World* world) noexcept nogil:

@@ -156,7 +156,7 @@ cdef class FoldRepulsion(MembraneForce):
         cdef double slope, x
         return fold_at(&self.fold, n1, n2, &slope, &x)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Edges of faces that are touched, once; normals are of now."""
         cdef const Membrane* m = self.membrane
         cdef double n1[3]
@@ -196,11 +196,6 @@ cdef class FoldRepulsion(MembraneForce):
         for c in range(3):
             n[c] /= length
         return True
-
-    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
-        # inf less inf is no number.
-        out[0] = INFINITY if after == INFINITY else after - before
-        return 0
 
     cdef void of_flip(self, World* world, double* out) noexcept nogil:
         """The edge itself and the four round it, each with one of the two faces, old and new."""

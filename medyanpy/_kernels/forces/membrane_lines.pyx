@@ -83,7 +83,7 @@ cdef class BorderTension(MembraneForce):
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Of every edge along the border one end of which is touched, once."""
         cdef const int32_t* bead
         cdef double d[3]
@@ -194,7 +194,7 @@ cdef class PhaseTension(MembraneForce):
             return 0.0
         return 0.5 * self.tension * sqrt(dot(across, across))
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef Py_ssize_t i
         out[0] = 0.0
         for i in range(self.geometry.n_faces_touched):

@@ -235,7 +235,7 @@ cdef class TotalArea(FaceForce):
             self.energy = self.tension * total + 0.5 * self.modulus * strain * (total - self.area)
         return 0
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Area."""
         cdef double big_n[3]
         cdef Py_ssize_t i
@@ -314,7 +314,7 @@ cdef class TriangleAreas(FaceForce):
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef double big_n[3]
         cdef double excess
         cdef Py_ssize_t i, f
@@ -374,7 +374,7 @@ cdef class OfVolume(MembraneForce):
             self.origin[c] = world.x[3 * self.membrane.first_bead + c]
         return MembraneForce.difference(self, world, change, out)
 
-    cdef int part(self, World* world, double* out) noexcept nogil:
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Volume."""
         cdef double big_n[3]
         cdef double d[3]

@@ -837,25 +837,24 @@ cdef class PointCurvature(WeightForce):
                     self.n_near += 1
                 k = self.next[k]
 
-    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
-        cdef double before, after
-        cdef int fault, failed
-        out[0] = 0.0
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        self.n_near = 0
         if self.n == 0:
-            return 0
+            return True
         self.index(world)
         self.geometry.touch(world, change)
         # The same points in both states: those that are carried stay in the two faces at their edge.
         self.reach(world)
         self.geometry.let_go()
-        if self.n_near == 0:
-            return 0
-        before = self.energy_near(world)
-        fault = change.swap(world, change)
-        after = self.energy_near(world) if fault == 0 else 0.0
-        failed = change.swap(world, change)
-        out[0] = after - before
-        return fault if fault != 0 else failed
+        return True
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        self.examined += self.n_near
+        out[0] = self.energy_near(world) if self.n_near > 0 else 0.0
+        return 0
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         """All is measured anew; points that were carried are found where they are now."""

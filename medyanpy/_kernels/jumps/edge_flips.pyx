@@ -100,6 +100,7 @@ cdef class EdgeFlips(JumpOperation):
     cdef int32_t[::1] head
     cdef int32_t[::1] next
     cdef int32_t[::1] points
+    cdef int32_t[::1] moved
     cdef int32_t[::1] triangle
     cdef double[:, ::1] barycentric
     cdef double[:, ::1] v
@@ -122,6 +123,7 @@ cdef class EdgeFlips(JumpOperation):
         self.head = np.full(n_faces, -1, np.int32)
         self.next = np.full(n_points + 1, -1, np.int32)
         self.points = np.zeros(n_points + 1, np.int32)
+        self.moved = np.zeros(n_points + 1, np.int32)
         self.triangle = np.zeros(n_points + 1, np.int32)
         self.barycentric = np.zeros((n_points + 1, 2))
         self.v = np.zeros((n_points + 1, 3))
@@ -132,6 +134,7 @@ cdef class EdgeFlips(JumpOperation):
         self.change.quads = &self.quad
         self.change.back = &self.back
         self.change.points = &self.points[0]
+        self.change.moved = &self.moved[0]
         self.change.triangle = &self.triangle[0]
         self.change.barycentric = &self.barycentric[0, 0]
         self.change.v = &self.v[0, 0]
@@ -303,7 +306,7 @@ cdef class EdgeFlips(JumpOperation):
         change.number = self.number
         change.there = 0
         change.positions = 0
-        change.n_points = 0
+        change.n_points = change.n_moved = 0
         if world.n_points > 0:
             kinetic = self.take_points(world)
             if change.n_points < 0:
@@ -340,7 +343,8 @@ cdef class EdgeFlips(JumpOperation):
         if fault != 0:
             return fault
         for k in range(self.n_forces):
-            if self.asks[k] == DIFFERENCE:
+            ask = self.asks[k]
+            if ask == DIFFERENCE or (ask == OF_POINTS and change.n_points > 0):
                 (<Operation> self.items[k]).changed(world, change)
         if self.n_anew > 0:
             with gil:
@@ -375,9 +379,10 @@ cdef class EdgeFlips(JumpOperation):
                 points[i] = <int32_t> p
                 n += 1
                 p = self.next[p]
-        change.n_points = n
+        change.n_points = change.n_moved = n
         for i in range(n):
             p = points[i]
+            self.moved[i] = <int32_t> (world.n_cartesian + p)
             v = change.v + 3 * i
             keep_point(world, p, change.triangle + i, change.barycentric + 2 * i, v)
             carry(world, &self.quad, change.triangle + i, change.barycentric + 2 * i, v)
