@@ -272,8 +272,13 @@ class MembraneEdgeSprings(HarmonicBonds):
         return "MembraneEdgeSprings"
 
     def bind(self, layout: "Layout") -> Operation:
-        edges = self._membrane.beads[layout.connectivity(self._membrane).edges]
-        return bind_springs(self, layout, edges)
+        edges = layout.connectivity(self._membrane).edges
+        if self.obstacle_to_flips():
+            return bind_springs(self, layout, self._membrane.beads[edges])
+        stiffness, length = (np.ravel(numbers)[0] for numbers in self._named("stiffness", "length"))
+        layout.expect_lengths(self.name, self.noun, np.full(len(edges), length))
+        one = np.array([[stiffness, length]])
+        return bonds.EdgeSprings(self.name, Radial.HARMONIC, one, layout.geometry(self._membrane), len(edges))
 
 
 def bind_springs(force: HarmonicBonds, layout: "Layout", pairs: np.ndarray) -> Operation:

@@ -243,6 +243,8 @@ cdef class Geometry:
     cdef void touch(self, World* world, const Change* change) noexcept nogil
     cdef void touch_vertex(self, Py_ssize_t vertex) noexcept nogil
     cdef void touch_face(self, Py_ssize_t face) noexcept nogil
+    # Whether the edge opposite a corner of a face that is touched is seen from that corner first.
+    cdef bint is_first(self, World* world, int32_t corner) noexcept nogil
     cdef void let_go(self) noexcept nogil
     cdef int ask(self, int what) except -1
     cdef void measure(self, World* world, int what) noexcept nogil

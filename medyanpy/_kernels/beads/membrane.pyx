@@ -299,6 +299,11 @@ cdef class Geometry:
             self.touch_vertex(quad.c - m.first_bead)
             self.touch_vertex(quad.d - m.first_bead)
 
+    cdef bint is_first(self, World* world, int32_t corner) noexcept nogil:
+        cdef int32_t across = world.opposite[corner]
+        return not 0 <= across < corner or not self.marks[
+            self.membrane.n_vertices + across // 3 - self.membrane.first_face]
+
     cdef void let_go(self) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.n_touched):

@@ -32,6 +32,8 @@ cdef extern from *:
 cdef struct Ranges:
     int n
     Py_ssize_t candidates
+    int32_t first_cell[81]
+    int32_t last_cell[81]     # and one more
     int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
     int32_t end[81]
     double shift[243]         # what leads from a member to its image next to these, (81, 3)
@@ -102,16 +104,27 @@ cdef struct Neighbors:
     # By block of slots: the rows of its slots, one after another.
     int32_t** rows
     Py_ssize_t* capacity
-    # By member, where somebody has asked for `index`; -1 of those that are asleep.
+    # By member, after `index`; -1 of those that are inactive.
     int32_t* slot_of
     int32_t** row_of
     double* box               # (blocks, 6)
     int* stale                # whether a member has moved too far
     long long* examined       # candidates whose distance was computed
 
+    # Slots whose members a change has put further away than their rows allow, until the list is built again: cells do
+    # not find them; `loose` and `of_cell` start chains of them, -1 where there are none.
+    int32_t loose
+    int32_t* of_cell          # (n_members,) by cell
+    int32_t* next_stray       # (n_members,) by slot
+    int32_t* chain            # (n_members,) by slot: its cell, LOOSE, or NOT_STRAY
+
     int valid
     long long builds
+    long long indexed         # the build that `slot_of` is of
     long long follows
+    # The state whose places `now` holds.
+    long long world
+    long long positions
 
 
 cdef class NeighborList:
@@ -122,3 +135,24 @@ cdef class NeighborList:
     cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil
     # `slot_of` and `row_of` for the list as it is: members in ascending row, whatever the age of the list.
     cdef int index(self, World* world) noexcept nogil
+
+    # For single members, in a state in which few beads move: `is_current` tells whether `now` holds the places of this
+    # state; `locate` sees to it, once sites have been gathered.
+    cdef Ranges ranges
+    cdef uint64_t around      # the cell that `ranges` is of
+    cdef long long around_build
+    cdef int32_t* found
+    cdef Py_ssize_t room
+    # The member at a site, -1 where there is none or it is inactive.
+    cdef int32_t member_of(self, int32_t site) noexcept nogil
+    cdef bint is_current(self, World* world) noexcept nogil
+    cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil
+    # `found` has the slots of all members within range of a member if that were at x (3,), by their places in `now`, and
+    # others near it: how many, in the order of numbers of sites; -1 where memory is not enough. Partners that it ignores
+    # are left out; it may be among them itself.
+    cdef Py_ssize_t insert(self, Py_ssize_t slot, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
+    # Whether two members interact, however far apart.
+    cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
+    # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.
+    cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil

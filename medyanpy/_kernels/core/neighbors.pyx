@@ -15,7 +15,7 @@ The caller has gathered the sites, and checked numbers, radii > 0 and skin >= 0.
 """
 import numpy as np
 
-from libc.math cimport fabs, floor, fmax, fmin
+from libc.math cimport NAN, fabs, floor, fmax, fmin
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from libc.stdint cimport uintptr_t
@@ -33,6 +33,9 @@ cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 # Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
 # one, which costs a few useless distances and nothing else.
 cdef uint64_t LARGEST_GRID = 1 << 20
+cdef enum Chain:
+    LOOSE = -1
+    NOT_STRAY = -2
 # Bits per pass of the sort by key.
 cdef enum:
     DIGIT = 11
@@ -96,6 +99,24 @@ cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c
         return 1
     # Rounding may leave x a little outside the box.
     return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
+
+
+cdef inline bint _cell_of(const Neighbors* near, const Box* box, int c, double x, uint64_t* cell) noexcept nogil:
+    """Find the cell of a place along c, of the image next to the origin; False where it is so far outside of all of
+    them that nothing is near it."""
+    cdef double f
+    if near.length[c] > 0.0:
+        cell[0] = _periodic_cell(near, box, c, x)
+        return True
+    f = (x - near.origin[c]) * near.per_cell + 1.0
+    if not (0.0 <= f < 1125899906842624.0):
+        return False
+    cell[0] = <uint64_t> f
+    if cell[0] >= near.grid[c]:
+        if near.grid[c] < LARGEST_GRID:
+            return False
+        cell[0] %= near.grid[c]
+    return True
 
 
 cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -230,6 +251,8 @@ cdef inline void _add_range(
     while e < near.n_cells and near.cell_key[e] <= high:
         e += 1
     if e > b:
+        out.first_cell[out.n] = <int32_t> b
+        out.last_cell[out.n] = <int32_t> e
         out.begin[out.n] = near.cell_start[b]
         out.end[out.n] = near.cell_start[e]
         out.shift[3 * out.n] = x
@@ -274,10 +297,10 @@ cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
                     _add_range(near, base + nx - 2, base + nx - 1, 0.0, y, z, &out.cursor[column], out)
 
 
-cdef inline int _without_excluded(Neighbors* near, Py_ssize_t own, int32_t* row, int n) noexcept nogil:
-    """Take excluded beads from a sorted row: both lists are walked once."""
-    cdef const int32_t* excluded = near.excluded + near.excluded_from[near.member[own]]
-    cdef int left = near.excluded_from[near.member[own] + 1] - near.excluded_from[near.member[own]]
+cdef inline int _without_excluded(Neighbors* near, Py_ssize_t member, int32_t* row, int n) noexcept nogil:
+    """Take excluded beads from the sorted row of a member: both lists are walked once."""
+    cdef const int32_t* excluded = near.excluded + near.excluded_from[member]
+    cdef int left = near.excluded_from[member + 1] - near.excluded_from[member]
     cdef int i, kept = 0, e = 0
     if left == 0:
         return n
@@ -332,7 +355,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         row = near.rows[block] + used
         n = near.find(near, &box, s, &ranges, row)
         examined += ranges.candidates
-        n = _without_excluded(near, s, row, n)
+        n = _without_excluded(near, near.member[s], row, n)
         near.count[s] = n
         used += n
     near.examined[block] += examined
@@ -347,6 +370,7 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
     cdef Py_ssize_t b, s
     cdef int c, fault
     near.valid = 0
+    near.indexed = -1
     _find_living(near, world)
     fault = over_blocks(_bounds, near, world, near.n, ROWS_PER_BLOCK)
     if fault != 0:
@@ -394,6 +418,10 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
             near.n_cells += 1
     near.cell_start[near.n_cells] = <int32_t> near.n
     over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
+    near.loose = -1
+    for s in range(near.n):
+        near.of_cell[s] = -1
+        near.chain[s] = NOT_STRAY
     fault = over_blocks(_rows, near, world, near.n, ROWS_PER_BLOCK)
     if fault != 0:
         return fault
@@ -460,7 +488,7 @@ cdef class NeighborList:
         near.reach = (reach + skin) * (1.0 + MARGIN)
         if n == 0:
             return
-        own = [np.empty(n, np.int32) for _ in range(6)]
+        own = [np.empty(n, np.int32) for _ in range(9)]
         near.apart = n + TOGETHER
         positions = [np.empty((n, 4)), np.zeros((4, near.apart))]
         keys = [np.empty(n, np.uint64) for _ in range(3)]
@@ -483,6 +511,10 @@ cdef class NeighborList:
         near.count = _integers(own[3])
         near.other_member = _integers(own[4])
         near.there = _integers(own[5])
+        near.of_cell = _integers(own[6])
+        near.next_stray = _integers(own[7])
+        near.chain = _integers(own[8])
+        near.world = near.indexed = self.around_build = -1
         near.cell_start = _integers(starts)
         near.now = _doubles(positions[0])
         near.built = _doubles(positions[1])
@@ -513,6 +545,7 @@ cdef class NeighborList:
         free(self.list.examined)
         free(self.list.slot_of)
         free(self.list.row_of)
+        free(self.found)
 
     cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil:
         # Positions are always compared, never the counter of the world: minimisation moves the same beads in
@@ -524,6 +557,8 @@ cdef class NeighborList:
             return 0
         near.sites = sites[0]
         near.follows += 1
+        near.world = world.number
+        near.positions = world.positions
         # Images of who has not moved are elsewhere.
         stale |= not has_lengths(&world.box, near.length)
         if not stale:
@@ -534,11 +569,158 @@ cdef class NeighborList:
             return _build(near, world)
         return 0
 
+    cdef int32_t member_of(self, int32_t site) noexcept nogil:
+        cdef const Neighbors* near = &self.list
+        cdef Py_ssize_t low = 0, high = near.n_members, middle
+        while low < high:
+            middle = (low + high) // 2
+            if near.site[middle] < site:
+                low = middle + 1
+            else:
+                high = middle
+        if low == near.n_members or near.site[low] != site or near.slot_of[low] < 0:
+            return -1
+        return <int32_t> low
+
+    cdef bint is_current(self, World* world) noexcept nogil:
+        cdef const Neighbors* near = &self.list
+        return near.valid and near.world == world.number and near.positions == world.positions and (
+            world.living == NULL or world.living[0] == near.living)
+
+    cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil:
+        cdef int fault = 0
+        if not self.is_current(world):
+            fault = self.follow(world, sites)
+        if fault == 0 and self.list.indexed != self.list.builds:
+            fault = self.index(world)
+        return fault
+
+    cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef Ranges* ranges = &self.ranges
+        cdef double image[3]
+        cdef double few[3]
+        cdef uint64_t cell[3]
+        cdef uint64_t key
+        cdef Box box
+        cdef Py_ssize_t wanted, n, s
+        cdef int32_t* grown
+        cdef int c
+        if near.n == 0:
+            return 0
+        for c in range(3):
+            image[c] = x[c]
+        nearest_image(&world.box, image)
+        for c in range(3):
+            if not _cell_of(near, &world.box, c, image[c], cell + c):
+                return 0
+        key = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
+        key += (near.groups[member] - 1) * near.cells_per_group
+        if self.around_build != near.builds or self.around != key:
+            if self.around_build != near.builds:
+                memset(ranges.cursor, 0, sizeof(ranges.cursor))
+            _around(near, key, ranges)
+            self.around = key
+            self.around_build = near.builds
+        # In any case room for all strays, of which there are no more than members.
+        wanted = ranges.candidates + near.n_members
+        if wanted > self.room:
+            grown = <int32_t*> realloc(self.found, (wanted + wanted // 4) * sizeof(int32_t))
+            if grown == NULL:
+                return -1
+            self.found = grown
+            self.room = wanted + wanted // 4
+        for c in range(3):
+            few[c] = near.length[c] if near.around[c] == 0 else 0.0
+            # Behind the last slot is room for one more.
+            near.built[near.apart * c + near.n] = image[c]
+        near.built[3 * near.apart + near.n] = near.radius[member]
+        set_lengths(&box, few)
+        n = near.find(near, &box, near.n, ranges, self.found)
+        s = near.loose
+        while s >= 0:
+            n = self.insert(s, n)
+            s = near.next_stray[s]
+        for c in range(ranges.n):
+            for wanted in range(ranges.first_cell[c], ranges.last_cell[c]):
+                s = near.of_cell[wanted]
+                while s >= 0:
+                    n = self.insert(s, n)
+                    s = near.next_stray[s]
+        return _without_excluded(near, member, self.found, <int> n)
+
+    cdef Py_ssize_t insert(self, Py_ssize_t slot, Py_ssize_t n) noexcept nogil:
+        """Add a slot to the n that are found, in order; how many there are then."""
+        cdef int32_t id = self.list.id[slot]
+        cdef Py_ssize_t k = n
+        while k > 0 and self.list.id[self.found[k - 1]] > id:
+            self.found[k] = self.found[k - 1]
+            k -= 1
+        self.found[k] = <int32_t> slot
+        return n + 1
+
+    cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil:
+        cdef const Neighbors* near = &self.list
+        cdef int32_t id
+        cdef int32_t e
+        if not (near.groups[member] & 1 and near.groups[other] & 2 or near.groups[member] & 2
+                and near.groups[other] & 1):
+            return False
+        id = near.sites.id[near.site[other]]
+        for e in range(near.excluded_from[member], near.excluded_from[member + 1]):
+            if near.excluded[e] == id:
+                return False
+        return True
+
+    cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef double image[3]
+        cdef double d[3]
+        cdef uint64_t cell[3]
+        cdef uint64_t key
+        cdef Py_ssize_t s, k
+        cdef int32_t* at
+        cdef bint known = True
+        cdef int c
+        if member < 0:
+            return
+        s = near.slot_of[member]
+        for c in range(3):
+            image[c] = x[c]
+        nearest_image(&world.box, image)
+        for c in range(3):
+            near.now[4 * s + c] = image[c] if near.images else x[c]
+            d[c] = image[c] - near.built[near.apart * c + s]
+        if near.chain[s] != NOT_STRAY:
+            at = &near.loose if near.chain[s] == LOOSE else near.of_cell + near.chain[s]
+            while at[0] != s:
+                at = near.next_stray + at[0]
+            at[0] = near.next_stray[s]
+        else:
+            nearest_image(&world.box, d)
+            if dot(d, d) <= 0.25 * near.skin * near.skin:
+                return
+            for c in range(3):
+                # Not near anything, so that no cell finds it, and the list is built again before its rows are used.
+                near.built[near.apart * c + s] = NAN
+        for c in range(3):
+            known &= _cell_of(near, &world.box, c, image[c], cell + c)
+        near.chain[s] = LOOSE
+        if known:
+            key = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
+            key += (near.groups[member] - 1) * near.cells_per_group
+            k = _seek(near.cell_key, near.n_cells, key, near.n_cells // 2)
+            if k < near.n_cells and near.cell_key[k] == key:
+                near.chain[s] = <int32_t> k
+        at = &near.loose if near.chain[s] == LOOSE else near.of_cell + near.chain[s]
+        near.next_stray[s] = at[0]
+        at[0] = <int32_t> s
+
     cdef int index(self, World* world) noexcept nogil:
         cdef Neighbors* near = &self.list
         cdef int32_t* row = NULL
         cdef Py_ssize_t s
-        if near.n_members == 0:
+        if near.n_members == 0 or near.indexed == near.builds and near.row_of != NULL:
             return 0
         if near.row_of == NULL:
             near.slot_of = <int32_t*> calloc(near.n_members, sizeof(int32_t))
@@ -553,6 +735,7 @@ cdef class NeighborList:
             near.slot_of[near.member[s]] = <int32_t> s
             near.row_of[near.member[s]] = row
             row += near.count[s]
+        near.indexed = near.builds
         return 0
 
     @property

@@ -92,6 +92,9 @@ cdef class SiteTable:
     cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil
+    # The same of one site, and where it is; of that place alone.
+    cdef void refresh(self, World* world, Py_ssize_t site) noexcept nogil
+    cdef void place(self, World* world, Py_ssize_t site, double* out) noexcept nogil
     # The forces in now.f onto beads and bodies.
     cdef int scatter(self, World* world) noexcept nogil
 

@@ -240,6 +240,20 @@ cdef class SiteTable:
             return 0
         return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
 
+    cdef void refresh(self, World* world, Py_ssize_t site) noexcept nogil:
+        if self.are_beads:
+            self.gather(world)
+        else:
+            where(&self.rows, world, site, self.rows.x + 3 * site)
+
+    cdef void place(self, World* world, Py_ssize_t site, double* out) noexcept nogil:
+        cdef int c
+        if not self.are_beads:
+            where(&self.rows, world, site, out)
+            return
+        for c in range(3):
+            out[c] = world.x[3 * site + c]
+
     cdef int scatter(self, World* world) noexcept nogil:
         cdef int fault
         if self.are_beads:

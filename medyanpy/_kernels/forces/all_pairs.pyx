@@ -17,8 +17,9 @@ from libc.string cimport memcpy, memset
 from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.core.box cimport displacement, displacements
 from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.local_terms cimport MovedSites
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
-from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.program cimport Change, World
 from medyanpy._kernels.forces.radial cimport COULOMB, LENNARD_JONES, derive, evaluate, pull, slope
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable, is_asleep
 from medyanpy._kernels.core.vec3 cimport dot
@@ -171,6 +172,9 @@ cdef class AllPairs(SmoothForce):
     cdef Py_ssize_t n
     cdef list arrays
     cdef double* partial
+    cdef MovedSites moved
+    cdef object rows
+    cdef int32_t[::1] member_of   # by site, -1 of others
 
     def __init__(
         self, str name, int kind, parameters, const int32_t[::1] row, weight, const int32_t[::1] first,
@@ -190,6 +194,8 @@ cdef class AllPairs(SmoothForce):
         t.b = self.p[1] if len(parameters) > 1 else 0.0
         weights = np.zeros(parts * PART)
         weights[:self.n] = weight
+        self.moved = MovedSites()
+        self.rows = row
         self.arrays = []
         t.row = vector(self.arrays, row)
         t.first = vector(self.arrays, first)
@@ -218,6 +224,66 @@ cdef class AllPairs(SmoothForce):
         if world.want_energy:
             self.energy = sum_in_blocks(world, self.task.energy, self.n, self.partial)
         return self.sites.scatter(world)
+
+    # Where a few sites move: each with all of its partners.
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        if self.member_of is None:
+            with gil:
+                self.list_members()
+        return self.moved.take(world, self.sites, change)
+
+    def list_members(self):
+        rows = np.asarray(self.rows)
+        member_of = np.full(int(np.max(rows, initial=-1)) + 1, -1, np.int32)
+        member_of[rows] = np.arange(len(rows), dtype=np.int32)
+        self.member_of = member_of
+
+    cdef void release(self) noexcept nogil:
+        self.moved.release()
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef AllTask* t = &self.task
+        cdef double* p = &self.p[0]
+        cdef double d[3]
+        cdef double other_x[3]
+        cdef double u, w, first = p[0]
+        cdef Py_ssize_t k, m, other
+        cdef int32_t e, site
+        out[0] = 0.0
+        self.sites.refresh(world, 0)
+        t.sites = self.sites.now
+        self.moved.follow(world, self.sites)
+        for k in range(self.moved.n):
+            site = self.moved.site[k]
+            m = self.member_of[site] if site < self.member_of.shape[0] else -1
+            if m < 0 or is_asleep(world, &t.sites, site):
+                continue
+            e = t.ignored_from[m]
+            for other in range(t.first[m], t.last[m]):
+                while e < t.ignored_from[m + 1] and t.ignored[e] < other:
+                    e += 1
+                if e < t.ignored_from[m + 1] and t.ignored[e] == other or is_asleep(world, &t.sites, t.row[other]):
+                    continue
+                w = t.given[m] * t.given[other]
+                # Pairs that move as a whole are counted once.
+                if w == 0.0 or 0 <= self.moved.rank[t.row[other]] < k:
+                    continue
+                self.examined += 1
+                self.sites.place(world, t.row[other], other_x)
+                displacement(&world.box, self.moved.x + 3 * k, other_x, d)
+                # All energies are proportional to their first parameter.
+                p[0] = first * w
+                slope(t.kind, p, dot(d, d), &u)
+                p[0] = first
+                out[0] += u
+        return 0
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        return True
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         """Higher derivatives: each pair once, in the order of members."""

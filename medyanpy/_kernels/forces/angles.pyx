@@ -16,12 +16,16 @@ sites in one place does not exist: such a term has the energy k and no force.
 Every row of the table of sites belongs to one term: a term writes the forces on its sites, and the table hands them on
 by owner, in the order of terms. Second and third derivatives: cosine.pxd.
 """
+import numpy as np
+
 from libc.math cimport sqrt
 
 from medyanpy._kernels.core.arrays cimport table, zeros
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.cosine cimport derive
-from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.derivatives cimport Derivative
+from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable
@@ -83,7 +87,7 @@ cdef int _angles(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef class Angles(SmoothForce):
+cdef class Angles(TermForce):
     """Energies of angles between directions.
 
     sites : table with `ends` rows for each term, in the order of terms.
@@ -125,6 +129,19 @@ cdef class Angles(SmoothForce):
         if world.want_energy:
             self.energy = ordered_sum(self.task.partial, n_blocks(terms, BLOCK))
         return self.sites.scatter(world)
+
+    def named(self):
+        rows = np.arange(self.task.ends * self.numbers.shape[0])
+        return *at_sites(self.sites, rows, rows // self.task.ends), self.numbers.shape[0]
+
+    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int fault
+        for i in range(self.task.ends):
+            self.sites.refresh(world, self.task.ends * term + i)
+        fault = _angles(&self.task, world, term, term + 1, 0)
+        out[0] = self.task.partial[term // BLOCK]
+        return fault
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         cdef const AngleTask* t = &self.task

@@ -12,13 +12,17 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.derivatives cimport Derivative
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
 from medyanpy._kernels.core.expressions cimport evaluate as run_program
+from medyanpy._kernels.core.local_terms cimport MovedSites, TermForce
+from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport NOT_FINITE, World
+from medyanpy._kernels.beads.membrane cimport Geometry
+from medyanpy._kernels.core.program cimport Change, LOST_COUNT, NOT_FINITE, World
 from medyanpy._kernels.forces.radial cimport PENALTY, derive, evaluate
 from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteTable
+from medyanpy._kernels.core.triangles cimport Rings, corner_after, corner_before
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
 cdef Py_ssize_t BLOCK = 1024
@@ -79,7 +83,7 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Bonds(SmoothForce):
+cdef class Bonds(TermForce):
     """Radial energies of pairs of sites; the caller has checked numbers and sorted terms by owner."""
     cdef SiteTable sites
     cdef int kind
@@ -90,6 +94,7 @@ cdef class Bonds(SmoothForce):
     cdef const int32_t[::1] term
     cdef const double[:, ::1] parameters
     cdef double[::1] partial
+    cdef const int32_t[:, ::1] ends   # of each term, once it has been asked for
 
     def __init__(self, str name, int kind, const int32_t[::1] owner, const int32_t[::1] offset,
                  const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters, SiteTable sites):
@@ -131,6 +136,34 @@ cdef class Bonds(SmoothForce):
             self.energy = ordered_sum(task.partial, n_blocks(self.rows, BLOCK))
         return self.sites.scatter(world)
 
+    def named(self):
+        n = self.parameters.shape[0]
+        offset, term = np.asarray(self.offset)[:self.rows + 1], np.asarray(self.term)[:self.offset[self.rows]]
+        owner = np.repeat(np.asarray(self.owner)[:self.rows], np.diff(offset))
+        ends = np.zeros((n, 2), np.int32)
+        ends[term, 0] = owner
+        ends[term, 1] = np.asarray(self.other)[:len(term)]
+        self.ends = ends
+        return *at_sites(self.sites, owner, term), n
+
+    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+        cdef double u[4]
+        cdef double d[3]
+        cdef const double* x
+        cdef int fault
+        self.sites.refresh(world, self.ends[term, 0])
+        self.sites.refresh(world, self.ends[term, 1])
+        fault = self.find_one(world, term)
+        x = self.sites.now.x
+        displacement(&world.box, x + 3 * <Py_ssize_t> self.ends[term, 0], x + 3 * <Py_ssize_t> self.ends[term, 1], d)
+        _radial(self.kind, &self.parameters[term, 0], sqrt(dot(d, d)), 1, u)
+        out[0] = u[0]
+        return fault
+
+    cdef int find_one(self, World* world, Py_ssize_t term) noexcept nogil:
+        """What `find` does for the energy of one term."""
+        return 0
+
     cdef int find(self, World* world, int order) noexcept nogil:
         """Whatever is to be known before the loops: energies that are no formula of `radial`."""
         return 0
@@ -170,6 +203,7 @@ cdef class PassingBonds(Bonds):
     linked : LinkedSites
     """
     cdef LinkedSites linked
+    cdef MovedSites moved
 
     def __init__(self, str name, int kind, parameters, LinkedSites linked):
         n, terms = len(linked.start_of) - 1, len(linked.partner_of)
@@ -182,6 +216,38 @@ cdef class PassingBonds(Bonds):
         self.linked.follow(world)
         self.rows = self.linked.n
 
+    # Rows of now tell the partners of a site that moves.
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        if self.moved is None:
+            with gil:
+                self.moved = MovedSites()
+        self.follow(world)
+        return self.moved.take(world, self.sites, change)
+
+    cdef void release(self) noexcept nogil:
+        self.moved.release()
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef double d[3]
+        cdef double u[4]
+        cdef Py_ssize_t k, s
+        cdef int32_t other
+        out[0] = 0.0
+        self.moved.follow(world, self.sites)
+        for k in range(self.moved.n):
+            for s in range(self.offset[self.moved.site[k]], self.offset[self.moved.site[k] + 1]):
+                other = self.other[s]
+                # A pair that moves as a whole is in the rows of both.
+                if 0 <= self.moved.rank[other] < k:
+                    continue
+                self.examined += 1
+                self.sites.place(world, other, d)
+                displacement(&world.box, self.moved.x + 3 * k, d, d)
+                _radial(self.kind, &self.parameters[0, 0], sqrt(dot(d, d)), 1, u)
+                out[0] += u[0]
+        return 0
+
     cdef int run(self, World* world) noexcept nogil:
         self.follow(world)
         return Bonds.run(self, world)
@@ -189,6 +255,94 @@ cdef class PassingBonds(Bonds):
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         self.follow(world)
         return Bonds.higher(self, world, wanted)
+
+
+cdef class EdgeSprings(Bonds):
+    """Bonds of one kind along the edges of a membrane, which may flip: rows follow its rings.
+
+    Parameters
+    ----------
+    parameters : (1, 2) float
+    geometry : Geometry
+    n_edges : int
+    """
+    cdef Geometry geometry
+    cdef long long flips
+    cdef int32_t[::1] starts, neighbor
+
+    def __init__(self, str name, int kind, parameters, Geometry geometry not None, Py_ssize_t n_edges):
+        cdef Py_ssize_t first = geometry.membrane.first_bead, n = geometry.membrane.n_vertices
+        self.starts = np.zeros(n + 1, np.int32)
+        self.neighbor = np.zeros(2 * n_edges + 1, np.int32)
+        Bonds.__init__(
+            self, name, kind, np.arange(first, first + n, dtype=np.int32), self.starts, self.neighbor,
+            np.zeros(2 * n_edges + 1, np.int32), parameters, SiteTable())
+        self.acts_on_points = False
+        self.geometry = geometry
+        self.flips = -1
+
+    cdef int follow(self, World* world) noexcept nogil:
+        """Lay rows out again if edges have been flipped: neighbours in ascending order."""
+        cdef const Rings* rings = self.geometry.membrane.rings
+        cdef Py_ssize_t k, s, i, v, begin, at = 0
+        cdef int32_t corner, other
+        cdef int side
+        if self.flips == self.geometry.triangles.flips:
+            return 0
+        for k in range(self.rows):
+            v = self.owner[k]
+            begin = at
+            for s in range(rings.starts[v], rings.ends[v]):
+                corner = rings.corners[s]
+                for side in range(2):
+                    # The edge to the corner before is the next one of another face, unless it is on a border.
+                    if side and world.opposite[corner_after(corner)] >= 0:
+                        continue
+                    if at + 1 >= self.neighbor.shape[0]:
+                        return record_fault(world, LOST_COUNT, v, -1)
+                    other = world.faces[corner_before(corner) if side else corner_after(corner)]
+                    i = at
+                    while i > begin and self.neighbor[i - 1] > other:
+                        self.neighbor[i] = self.neighbor[i - 1]
+                        i -= 1
+                    self.neighbor[i] = other
+                    at += 1
+            self.starts[k + 1] = <int32_t> at
+        self.flips = self.geometry.triangles.flips
+        return 0
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = self.follow(world)
+        return fault if fault != 0 else Bonds.run(self, world)
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        cdef int fault = self.follow(world)
+        return fault if fault != 0 else Bonds.higher(self, world, wanted)
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        self.geometry.touch(world, change)
+        return True
+
+    cdef void release(self) noexcept nogil:
+        self.geometry.let_go()
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef double d[3]
+        cdef double u[4]
+        cdef const double* x
+        cdef Py_ssize_t i, first
+        cdef int32_t corner
+        out[0] = 0.0
+        for i in range(self.geometry.n_faces_touched):
+            first = 3 * (self.geometry.membrane.first_face + self.geometry.faces[i])
+            for corner in range(<int32_t> first, <int32_t> first + 3):
+                if self.geometry.is_first(world, corner):
+                    self.examined += 1
+                    x = world.x + 3 * <Py_ssize_t> world.faces[corner_after(corner)]
+                    displacement(&world.box, x, world.x + 3 * <Py_ssize_t> world.faces[corner_before(corner)], d)
+                    _radial(self.kind, &self.parameters[0, 0], sqrt(dot(d, d)), 1, u)
+                    out[0] += u[0]
+        return 0
 
 
 cdef struct FindTask:
@@ -265,10 +419,20 @@ cdef class WrittenBonds(Bonds):
         self.written.others = table(self.arrays, others)
         self.written.q = others.shape[1]
 
+    cdef int find_one(self, World* world, Py_ssize_t term) noexcept nogil:
+        cdef FindTask* t = &self.written
+        self.prepare(1)
+        return _find(t, world, term, term + 1, 0)
+
     cdef int find(self, World* world, int order) noexcept nogil:
         cdef FindTask* t = &self.written
         if self.values.shape[0] == 0:
             return 0
+        self.prepare(order)
+        return over_blocks(_find, t, world, self.values.shape[0], BLOCK)
+
+    cdef void prepare(self, int order) noexcept nogil:
+        cdef FindTask* t = &self.written
         t.sites = &self.sites.now
         t.order = order
         if order == 1:
@@ -278,4 +442,3 @@ cdef class WrittenBonds(Bonds):
             t.function = &self.third.function
             t.registers = &self.third.registers[0, 0]
         t.values = &self.values[0, 0]
-        return over_blocks(_find, t, world, self.values.shape[0], BLOCK)

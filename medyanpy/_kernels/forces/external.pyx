@@ -6,12 +6,16 @@
 Shapes: m rows of a table of sites; o and g have m rows, or one that is the same for all. Units: nm, pN, pN/nm. The
 caller has checked rows, that none occurs twice, and shapes.
 """
+import numpy as np
+
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.core.program cimport AddBlock, Operation, World
+from medyanpy._kernels.core.program cimport AddBlock, World
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable, is_asleep
 
 cdef Py_ssize_t BLOCK = 2048
@@ -56,7 +60,7 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Field(Operation):
+cdef class Field(TermForce):
     """A trap and a constant force on single sites."""
     cdef SiteTable sites
     cdef FieldTask task
@@ -95,6 +99,18 @@ cdef class Field(Operation):
         if world.want_energy:
             self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return self.sites.scatter(world)
+
+    def named(self):
+        n = self.row.shape[0]
+        return *at_sites(self.sites, self.row, np.arange(n, dtype=np.int32)), n
+
+    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+        cdef int fault
+        self.sites.refresh(world, self.row[term])
+        self.task.sites = self.sites.now
+        fault = _field(&self.task, world, term, term + 1, 0)
+        out[0] = self.task.partial[term // BLOCK]
+        return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef double block[9]

@@ -9,13 +9,17 @@ worked on WIDTH at a time, one in each lane; what a site gets depends on its own
 Shapes: m rows of a table of sites; others (m, q) numbers of each, which follow x, y, z in the registers. The caller has
 checked rows, that none occurs twice, and programs.
 """
+import numpy as np
+
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport Box, nearest_image
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH, evaluate
+from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, Operation, World
+from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, World
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable, is_asleep
 
 cdef Py_ssize_t BLOCK = 2048
@@ -84,7 +88,7 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return fault
 
 
-cdef class ExpressionField(Operation):
+cdef class ExpressionField(TermForce):
     """A field on single sites. programs: three, each of instructions, constants, outputs, and number of registers."""
     cdef SiteTable sites
     cdef FieldTask task
@@ -130,6 +134,20 @@ cdef class ExpressionField(Operation):
         if world.want_energy:
             self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return self.sites.scatter(world)
+
+    def named(self):
+        n = self.row.shape[0]
+        return *at_sites(self.sites, self.row, np.arange(n, dtype=np.int32)), n
+
+    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+        cdef int fault
+        self.sites.refresh(world, self.row[term])
+        self.task.sites = self.sites.now
+        self.task.function = &self.first.function
+        self.task.registers = &self.first.registers[0, 0]
+        fault = _field(&self.task, world, term, term + 1, 0)
+        out[0] = self.task.partial[term // BLOCK]
+        return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef FieldTask* t = &self.task

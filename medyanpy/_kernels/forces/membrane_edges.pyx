@@ -156,16 +156,12 @@ cdef class EdgeTether(MembraneForce):
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         """Edges of faces that are touched: inner ones from the corner of lower number."""
         cdef const Membrane* m = self.membrane
-        cdef Py_ssize_t i, face, corner, across
+        cdef Py_ssize_t i, face, corner
         out[0] = 0.0
         for i in range(self.geometry.n_faces_touched):
             face = m.first_face + self.geometry.faces[i]
             for corner in range(3 * face, 3 * face + 3):
-                across = world.opposite[corner]
-                # From the other side, if that is touched too.
-                if across >= 0 and across < corner and self.geometry.marks[
-                    m.n_vertices + across // 3 - m.first_face
-                ]:
-                    continue
-                out[0] += self.between(world, world.faces[corner_after(corner)], world.faces[corner_before(corner)])
+                if self.geometry.is_first(world, <int32_t> corner):
+                    out[0] += self.between(
+                        world, world.faces[corner_after(corner)], world.faces[corner_before(corner)])
         return 0

@@ -22,8 +22,9 @@ from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
 from medyanpy._kernels.core.expressions cimport evaluate as run_program
 from medyanpy._kernels.core.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
+from medyanpy._kernels.core.local_terms cimport MovedSites
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
-from medyanpy._kernels.core.program cimport NOT_FINITE, World
+from medyanpy._kernels.core.program cimport Change, NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.forces.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
@@ -274,6 +275,8 @@ cdef class Pairs(SmoothForce):
     cdef list arrays
     cdef double[::1] p
     cdef double* partial
+    cdef MovedSites moved
+    cdef int32_t[::1] member  # of the sites that move, -1: none, or inactive
 
     def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites):
         cdef PairTask* t = &self.task
@@ -300,6 +303,8 @@ cdef class Pairs(SmoothForce):
         else:
             t.end = self.p[OFF]
             t.end_squared = self.p[END] * self.p[END]
+        self.moved = MovedSites()
+        self.member = np.zeros(16, np.int32)
         self.arrays = []
         t.energy = zeros(self.arrays, t.list.n_members)
         self.partial = zeros(self.arrays, n_blocks(t.list.n_members, SUM_BLOCK))
@@ -329,6 +334,109 @@ cdef class Pairs(SmoothForce):
         """Sites and their neighbours as they are now."""
         cdef int fault = self.sites.gather(world)
         return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
+
+    # Where a few sites move: pairs among them, and those with neighbours of their places. Sums are in the order of sites
+    # and of numbers, whatever the age of the list. ----------------------------------------------------------------
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t k
+        cdef int fault = 0
+        if near.n_members == 0:
+            return True
+        if not self.neighbors.is_current(world):
+            fault = self.sites.gather(world)
+        if fault == 0:
+            fault = self.neighbors.locate(world, &self.sites.now)
+        if fault != 0 or not self.moved.take(world, self.sites, change):
+            return False
+        if self.moved.n > self.member.shape[0]:
+            with gil:
+                self.member = np.zeros(2 * self.moved.n, np.int32)
+        for k in range(self.moved.n):
+            self.member[k] = self.neighbors.member_of(self.moved.site[k])
+        return True
+
+    cdef void release(self) noexcept nogil:
+        self.moved.release()
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef Neighbors* near = &self.neighbors.list
+        cdef double* x = NULL
+        cdef Py_ssize_t k, j, n
+        cdef int32_t slot
+        cdef int fault = 0
+        out[0] = 0.0
+        self.moved.follow(world, self.sites)
+        for k in range(self.moved.n):
+            if self.member[k] < 0:
+                continue
+            x = self.moved.x + 3 * k
+            for j in range(k):
+                if self.member[j] >= 0 and self.neighbors.interact(self.member[k], self.member[j]):
+                    fault |= self.add_pair(
+                        world, near.slot_of[self.member[k]], near.slot_of[self.member[j]], x, self.moved.x + 3 * j, out)
+            n = self.neighbors.near_place(world, self.member[k], x)
+            if n < 0:
+                return record_fault(world, OUT_OF_MEMORY, -1, -1)
+            for j in range(n):
+                slot = self.neighbors.found[j]
+                if self.moved.rank[near.row[slot]] < 0:
+                    fault |= self.add_pair(
+                        world, near.slot_of[self.member[k]], slot, x, near.now + 4 * <Py_ssize_t> slot, out)
+        return fault
+
+    cdef int add_pair(
+        self, World* world, int32_t own, int32_t other, const double* x, const double* y, double* out,
+    ) noexcept nogil:
+        """Add the energy of the sites in two slots, at places of their own."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef double d[3]
+        cdef double u, rr, radii = self.task.b, end_squared = self.task.end_squared
+        cdef Py_ssize_t row
+        displacement(&world.box, x, y, d)
+        rr = dot(d, d)
+        if self.task.kind == SOFT_SPHERE and not near.equal:
+            radii = near.now[4 * <Py_ssize_t> own + 3] + near.now[4 * <Py_ssize_t> other + 3]
+            end_squared = radii * radii
+        if rr >= end_squared:
+            return 0
+        self.examined += 1
+        u = self.pair_energy(own, other, radii, rr)
+        out[0] += u
+        if 0.0 * u == 0.0:
+            return 0
+        row = near.row[own]
+        return record_fault(world, NOT_FINITE, row if near.sites.bead == NULL else near.sites.bead[row], -1)
+
+    cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
+        """U at a squared distance within range, as `run` has it."""
+        cdef const PairTask* t = &self.task
+        cdef double u
+        if t.kind == SOFT_SPHERE or t.kind == WCA:
+            pull(t.kind, t.a, radii, t.end, rr, &u)
+        elif (t.kind == LENNARD_JONES or t.kind == RICKER) and t.p[SWITCH] >= t.p[END]:
+            pull(t.kind, t.a, t.b, t.end, rr, &u)
+        else:
+            slope(t.kind, t.p, rr, &u)
+        return u
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        cdef Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t k
+        if world == NULL or near.n_members == 0:
+            return True
+        if near.valid and near.world == world.number and near.positions == change.positions and (
+                near.indexed == near.builds) and self.moved.take(world, self.sites, change):
+            self.moved.follow(world, self.sites)
+            for k in range(self.moved.n):
+                self.neighbors.put(world, self.neighbors.member_of(self.moved.site[k]), self.moved.x + 3 * k)
+            near.positions = world.positions
+            self.moved.release()
+        return True
 
     # Higher derivatives: members in ascending row, so that no result depends on the age of the list. ---------------
 
@@ -417,6 +525,14 @@ cdef class WrittenPairs(Pairs):
         t.n_first = of_first.shape[1]
         t.n_second = of_second.shape[1]
         t.by_group = by_group
+
+    cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
+        cdef const Function* f = &self.first.function
+        cdef int lane
+        for lane in range(WIDTH):
+            _fetch(&self.task, f, self.task.registers, lane, own, other, sqrt(rr))
+        run_program(f, self.task.registers)
+        return self.task.registers[WIDTH * f.outputs[0]]
 
     cdef void of_pair(self, int32_t own, int32_t other, double radii, double r, double* u) noexcept nogil:
         cdef const Function* f = &self.third.function

@@ -9,12 +9,15 @@ at a time; then one thread owns a bead and adds up what acts on it, in the order
 Shapes: beads (terms, k) places, others (terms, q) numbers of each. The caller has checked them, and that no term names
 a bead twice.
 """
+import numpy as np
+
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH, evaluate, prepare
+from medyanpy._kernels.core.local_terms cimport TermForce
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, Operation, World
+from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, World
 
 cdef Py_ssize_t BLOCK = 512
 # Beads per block of the sums.
@@ -95,7 +98,7 @@ cdef int _sums(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef class Terms(Operation):
+cdef class Terms(TermForce):
     """programs: three, each of instructions, constants, outputs, and number of registers."""
     cdef TermsTask task
     cdef Py_ssize_t terms, owners
@@ -138,6 +141,19 @@ cdef class Terms(Operation):
         if world.want_energy:
             self.energy = ordered_sum(self.task.partial, n_blocks(self.terms, BLOCK))
         return 0
+
+    def named(self):
+        if self.terms == 0:
+            return (), (), 0
+        beads = np.asarray(<const int32_t[:self.task.k * self.terms]> self.task.beads)
+        return beads, np.arange(len(beads)) // self.task.k, self.terms
+
+    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+        cdef int fault
+        self.task.a = NULL
+        fault = _terms(&self.task, world, term, term + 1, 0)
+        out[0] = self.task.partial[term // BLOCK]
+        return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef TermsTask* t = &self.task

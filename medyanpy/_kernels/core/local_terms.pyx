@@ -1,0 +1,176 @@
+"""Which terms of an energy a change concerns.
+
+A force is asked what its energy gains by a change of a few places. Its terms are found by these places: from an index of
+the terms that name each place, made when it is first asked for, or from the sites that move.
+"""
+import numpy as np
+
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from medyanpy._kernels.core.sites cimport SiteRows
+
+
+cdef class TermIndex:
+    """Terms by place.
+
+    Parameters
+    ----------
+    places, terms : (m,) int32
+        Each pair: the term depends on the bead at the place. A pair may occur twice.
+    n_terms : int
+    """
+
+    def __init__(self, places, terms, Py_ssize_t n_terms):
+        order = np.argsort(places, kind="stable")
+        size = int(np.max(places, initial=-1)) + 1
+        self.start = np.searchsorted(np.asarray(places)[order], np.arange(size + 1)).astype(np.int32)
+        self.entry = np.append(np.asarray(terms, np.int32)[order], np.int32(0))
+        self.marked = np.zeros(n_terms + 1, np.int8)
+        self.terms = np.zeros(n_terms + 1, np.int32)
+
+    cdef void take(self, const Change* change) noexcept nogil:
+        cdef Py_ssize_t i, e
+        cdef int32_t place
+        for i in range(change.n_moved):
+            place = change.moved[i]
+            if place + 1 >= self.start.shape[0]:
+                continue
+            for e in range(self.start[place], self.start[place + 1]):
+                if not self.marked[self.entry[e]]:
+                    self.marked[self.entry[e]] = 1
+                    self.terms[self.n] = self.entry[e]
+                    self.n += 1
+
+    cdef void release(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            self.marked[self.terms[k]] = 0
+        self.n = 0
+
+
+def at_sites(SiteTable sites not None, rows, terms):
+    """(places, terms) of a `TermIndex`, of terms that depend on sites: rows and terms (m,)."""
+    cdef const SiteRows* t = &sites.rows
+    rows, terms = np.asarray(rows), np.asarray(terms)
+    if sites.are_beads:
+        return rows, terms
+    start = np.asarray(<const int32_t[:t.n + 1]> t.start)
+    counts = np.diff(start)[rows]
+    if not counts.sum():
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    beads = np.asarray(<const int32_t[:t.start[t.n]]> t.bead)
+    first = np.repeat(start[rows] - (np.cumsum(counts) - counts), counts)
+    return beads[first + np.arange(len(first))], np.repeat(terms, counts)
+
+
+cdef class TermForce(SmoothForce):
+
+    def named(self):
+        """The arguments of the `TermIndex` of all terms."""
+        raise NotImplementedError
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        if self.index_of_terms is None:
+            with gil:
+                self.index_of_terms = TermIndex(*self.named())
+        self.index_of_terms.take(change)
+        return True
+
+    cdef void release(self) noexcept nogil:
+        self.index_of_terms.release()
+
+    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+        return 0
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef double energy
+        cdef int fault = 0
+        out[0] = 0.0
+        self.examined += self.index_of_terms.n
+        for k in range(self.index_of_terms.n):
+            energy = 0.0
+            fault |= self.of_term(world, self.index_of_terms.terms[k], &energy)
+            out[0] += energy
+        return fault
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        # Terms stay what they are wherever their beads go.
+        return True
+
+
+cdef class MovedSites:
+
+    def __dealloc__(self):
+        free(self.rank)
+        free(self.site)
+        free(self.x)
+
+    cdef bint add(self, int32_t site) noexcept nogil:
+        cdef void* grown
+        if self.rank[site] >= 0:
+            return True
+        if self.n == self.room:
+            grown = realloc(self.site, (2 * self.room + 16) * sizeof(int32_t))
+            if grown == NULL:
+                return False
+            self.site = <int32_t*> grown
+            grown = realloc(self.x, 3 * (2 * self.room + 16) * sizeof(double))
+            if grown == NULL:
+                return False
+            self.x = <double*> grown
+            self.room = 2 * self.room + 16
+        self.rank[site] = <int32_t> self.n
+        self.site[self.n] = site
+        self.n += 1
+        return True
+
+    cdef bint take(self, World* world, SiteTable sites, const Change* change) noexcept nogil:
+        cdef const SiteRows* t = &sites.rows
+        cdef Py_ssize_t size = world.n if sites.are_beads else t.n
+        cdef Py_ssize_t i, low, high, middle, s
+        cdef int32_t place
+        if self.size != size:
+            free(self.rank)
+            self.size = 0
+            self.rank = <int32_t*> calloc(size + 1, sizeof(int32_t))
+            if self.rank == NULL:
+                return False
+            memset(self.rank, 255, (size + 1) * sizeof(int32_t))
+            self.size = size
+        for i in range(change.n_moved):
+            place = change.moved[i]
+            if sites.are_beads:
+                if not self.add(place):
+                    self.release()
+                    return False
+                continue
+            low, high = 0, t.n_owners
+            while low < high:
+                middle = (low + high) // 2
+                if t.owner[middle] < place:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < t.n_owners and t.owner[low] == place:
+                for s in range(t.owner_start[low], t.owner_start[low + 1]):
+                    if not self.add(t.owner_site[s]):
+                        self.release()
+                        return False
+        return True
+
+    cdef void follow(self, World* world, SiteTable sites) noexcept nogil:
+        """`x` of the state of the World."""
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            sites.place(world, self.site[k], self.x + 3 * k)
+
+    cdef void release(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            self.rank[self.site[k]] = -1
+        self.n = 0
