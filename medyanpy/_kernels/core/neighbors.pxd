@@ -143,6 +143,8 @@ cdef class NeighborList:
     cdef long long around_build
     cdef int32_t* found
     cdef Py_ssize_t room
+    cdef Py_ssize_t hint      # of the next search for a cell
+    cdef int32_t[::1] member_at   # by site, -1 where there is none
     # The member at a site, -1 where there is none or it is inactive.
     cdef int32_t member_of(self, int32_t site) noexcept nogil
     cdef bint is_current(self, World* world) noexcept nogil
@@ -152,6 +154,10 @@ cdef class NeighborList:
     # are left out; it may be among them itself.
     cdef Py_ssize_t insert(self, Py_ssize_t slot, Py_ssize_t n) noexcept nogil
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
+    # `found` has the slots of all members within range of any place in a box from low to high (3,), and others near it,
+    # in any order: how many, -1 where memory is not enough. The box is small, and around the image of its first place.
+    cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil
+    cdef Py_ssize_t collect(self, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil
     # Whether two members interact, however far apart.
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
     # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.

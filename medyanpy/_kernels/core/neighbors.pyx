@@ -18,7 +18,7 @@ import numpy as np
 from libc.math cimport NAN, fabs, floor, fmax, fmin
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 
 from medyanpy._kernels.core.box cimport Box, has_lengths, nearest_image, set_lengths
 from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
@@ -117,6 +117,11 @@ cdef inline bint _cell_of(const Neighbors* near, const Box* box, int c, double x
             return False
         cell[0] %= near.grid[c]
     return True
+
+
+cdef inline uint64_t _around_grid(int64_t cell, uint64_t cells) noexcept nogil:
+    cdef int64_t n = <int64_t> cells
+    return <uint64_t> (((cell % n) + n) % n)
 
 
 cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -486,6 +491,10 @@ cdef class NeighborList:
         near.n = near.n_members = n
         near.skin = skin
         near.reach = (reach + skin) * (1.0 + MARGIN)
+        member_at = np.full(int(np.max(site, initial=-1)) + 1, -1, np.int32)
+        member_at[np.asarray(site)] = np.arange(n, dtype=np.int32)
+        self.member_at = member_at
+        self.hint = 0
         if n == 0:
             return
         own = [np.empty(n, np.int32) for _ in range(9)]
@@ -570,17 +579,8 @@ cdef class NeighborList:
         return 0
 
     cdef int32_t member_of(self, int32_t site) noexcept nogil:
-        cdef const Neighbors* near = &self.list
-        cdef Py_ssize_t low = 0, high = near.n_members, middle
-        while low < high:
-            middle = (low + high) // 2
-            if near.site[middle] < site:
-                low = middle + 1
-            else:
-                high = middle
-        if low == near.n_members or near.site[low] != site or near.slot_of[low] < 0:
-            return -1
-        return <int32_t> low
+        cdef int32_t member = self.member_at[site] if site < self.member_at.shape[0] else -1
+        return member if member >= 0 and self.list.slot_of[member] >= 0 else -1
 
     cdef bint is_current(self, World* world) noexcept nogil:
         cdef const Neighbors* near = &self.list
@@ -648,6 +648,85 @@ cdef class NeighborList:
                     n = self.insert(s, n)
                     s = near.next_stray[s]
         return _without_excluded(near, member, self.found, <int> n)
+
+    cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef int64_t first[3]
+        cdef int64_t last[3]
+        cdef int64_t cells, y, z
+        cdef uint64_t base
+        cdef double scale, shift
+        cdef Py_ssize_t n = 0, s
+        cdef int32_t* grown
+        cdef int c, group
+        if near.n == 0:
+            return 0
+        if self.room < near.n_members:
+            grown = <int32_t*> realloc(self.found, near.n_members * sizeof(int32_t))
+            if grown == NULL:
+                return -1
+            self.found = grown
+            self.room = near.n_members
+        for c in range(3):
+            cells = <int64_t> near.grid[c]
+            if near.length[c] > 0.0:
+                scale, shift = near.around[c] / near.length[c], 0.5 * near.around[c]
+            else:
+                scale, shift = near.per_cell, 1.0 - near.origin[c] * near.per_cell
+            if near.length[c] > 0.0 and near.around[c] == 0:
+                first[c], last[c] = 0, cells - 1
+                continue
+            # Beyond 2^50 only where extents overflow; nothing there is near anything.
+            first[c] = <int64_t> floor(fmin(fmax(low[c] * scale + shift, -1e15), 1e15)) - 1
+            last[c] = <int64_t> floor(fmin(fmax(high[c] * scale + shift, -1e15), 1e15)) + 1
+            if near.length[c] == 0.0 and near.grid[c] < LARGEST_GRID:
+                first[c] = max(first[c], <int64_t> 0)
+                last[c] = min(last[c], cells - 1)
+            elif last[c] - first[c] >= cells - 1:
+                first[c], last[c] = 0, cells - 1
+        for group in range(3):
+            if not near.present[group]:
+                continue
+            for z in range(first[2], last[2] + 1):
+                for y in range(first[1], last[1] + 1):
+                    base = (_around_grid(z, near.grid[2]) * near.grid[1] + _around_grid(y, near.grid[1])) * near.grid[0]
+                    base += group * near.cells_per_group
+                    cells = <int64_t> near.grid[0]
+                    if first[0] >= 0 and last[0] < cells:
+                        n = self.collect(base + <uint64_t> first[0], base + <uint64_t> last[0], n)
+                    elif first[0] < 0 and last[0] >= 0:
+                        n = self.collect(base, base + <uint64_t> last[0], n)
+                        n = self.collect(base + <uint64_t> (first[0] + cells), base + <uint64_t> (cells - 1), n)
+                    elif first[0] < cells and last[0] >= cells:
+                        n = self.collect(base + <uint64_t> first[0], base + <uint64_t> (cells - 1), n)
+                        n = self.collect(base, base + <uint64_t> (last[0] - cells), n)
+                    else:
+                        n = self.collect(
+                            base + _around_grid(first[0], near.grid[0]), base + _around_grid(last[0], near.grid[0]), n)
+        s = near.loose
+        while s >= 0 and n < near.n:
+            self.found[n] = <int32_t> s
+            n += 1
+            s = near.next_stray[s]
+        return n
+
+    cdef Py_ssize_t collect(self, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil:
+        """Add what is in cells with keys from low to high to the n that are found; how many there are then."""
+        cdef const Neighbors* near = &self.list
+        cdef Py_ssize_t cell = _seek(near.cell_key, near.n_cells, low, min(self.hint, near.n_cells - 1)), s
+        self.hint = cell
+        while cell < near.n_cells and near.cell_key[cell] <= high:
+            for s in range(near.cell_start[cell], near.cell_start[cell + 1]):
+                if near.chain[s] == NOT_STRAY:
+                    self.found[n] = <int32_t> s
+                    n += 1
+            s = near.of_cell[cell]
+            while s >= 0 and n < near.n:
+                self.found[n] = <int32_t> s
+                n += 1
+                s = near.next_stray[s]
+            cell += 1
+        return n
 
     cdef Py_ssize_t insert(self, Py_ssize_t slot, Py_ssize_t n) noexcept nogil:
         """Add a slot to the n that are found, in order; how many there are then."""

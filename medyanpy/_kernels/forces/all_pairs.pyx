@@ -173,7 +173,6 @@ cdef class AllPairs(SmoothForce):
     cdef list arrays
     cdef double* partial
     cdef MovedSites moved
-    cdef object rows
     cdef int32_t[::1] member_of   # by site, -1 of others
 
     def __init__(
@@ -195,7 +194,9 @@ cdef class AllPairs(SmoothForce):
         weights = np.zeros(parts * PART)
         weights[:self.n] = weight
         self.moved = MovedSites()
-        self.rows = row
+        member_of = np.full(int(np.max(row, initial=-1)) + 1, -1, np.int32)
+        member_of[np.asarray(row)] = np.arange(self.n, dtype=np.int32)
+        self.member_of = member_of
         self.arrays = []
         t.row = vector(self.arrays, row)
         t.first = vector(self.arrays, first)
@@ -231,16 +232,7 @@ cdef class AllPairs(SmoothForce):
         return True
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
-        if self.member_of is None:
-            with gil:
-                self.list_members()
         return self.moved.take(world, self.sites, change)
-
-    def list_members(self):
-        rows = np.asarray(self.rows)
-        member_of = np.full(int(np.max(rows, initial=-1)) + 1, -1, np.int32)
-        member_of[rows] = np.arange(len(rows), dtype=np.int32)
-        self.member_of = member_of
 
     cdef void release(self) noexcept nogil:
         self.moved.release()

@@ -12,12 +12,13 @@ loop without branches over as many numbers as vectors are good for; rows alone a
 """
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport NAN, sqrt
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from medyanpy._kernels.core.arrays cimport table, zeros
-from medyanpy._kernels.core.box cimport Box, displacement, displacements_from, sides_of
+from medyanpy._kernels.core.box cimport Box, displacement, displacements_from, nearest_image, nearest_whole, sides_of
 from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
 from medyanpy._kernels.core.expressions cimport evaluate as run_program
@@ -40,6 +41,8 @@ cdef enum:
     # In place of a kind: any that has no shortcut; and energies that are programs, of radial.pxd's kinds none.
     ANY = -1
     WRITTEN = -2
+    # Sites that move are looked at together while they are in a box of so many cells, in each direction.
+    CELLS_OF_A_BOX = 4
 
 
 cdef struct PairTask:
@@ -255,6 +258,24 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return _block(ANY, True, t, world, first, last, thread)
 
 
+cdef inline void sort_by_id(const int32_t* id, int32_t* slots, Py_ssize_t n) noexcept nogil:
+    """Shell's sort: those in range are few."""
+    cdef Py_ssize_t gap, i, j
+    cdef int32_t slot
+    gap = 1
+    while 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            slot = slots[i]
+            j = i
+            while j >= gap and id[slots[j - gap]] > id[slot]:
+                slots[j] = slots[j - gap]
+                j -= gap
+            slots[j] = slot
+        gap //= 3
+
+
 cdef class Pairs(SmoothForce):
     """A radial energy of all neighbours; the caller has made the list for the range of the function.
 
@@ -277,6 +298,9 @@ cdef class Pairs(SmoothForce):
     cdef double* partial
     cdef MovedSites moved
     cdef int32_t[::1] member  # of the sites that move, -1: none, or inactive
+    cdef double* places       # (4, n) of those found near them
+    cdef int32_t* partners
+    cdef Py_ssize_t room
 
     def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites):
         cdef PairTask* t = &self.task
@@ -308,6 +332,10 @@ cdef class Pairs(SmoothForce):
         self.arrays = []
         t.energy = zeros(self.arrays, t.list.n_members)
         self.partial = zeros(self.arrays, n_blocks(t.list.n_members, SUM_BLOCK))
+
+    def __dealloc__(self):
+        free(self.places)
+        free(self.partners)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef const Neighbors* near = &self.neighbors.list
@@ -365,28 +393,114 @@ cdef class Pairs(SmoothForce):
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef Neighbors* near = &self.neighbors.list
-        cdef double* x = NULL
-        cdef Py_ssize_t k, j, n
-        cdef int32_t slot
-        cdef int fault = 0
+        cdef double low[3]
+        cdef double high[3]
+        cdef double image[3]
+        cdef double most = CELLS_OF_A_BOX / near.per_cell if near.n > 0 else 0.0
+        cdef Py_ssize_t k = 0, after, n
+        cdef bint apart
+        cdef int c, fault = 0
         out[0] = 0.0
         self.moved.follow(world, self.sites)
-        for k in range(self.moved.n):
-            if self.member[k] < 0:
-                continue
-            x = self.moved.x + 3 * k
-            for j in range(k):
-                if self.member[j] >= 0 and self.neighbors.interact(self.member[k], self.member[j]):
-                    fault |= self.add_pair(
-                        world, near.slot_of[self.member[k]], near.slot_of[self.member[j]], x, self.moved.x + 3 * j, out)
-            n = self.neighbors.near_place(world, self.member[k], x)
-            if n < 0:
+        while k < self.moved.n:
+            # Those that follow and are close enough are looked at together.
+            for c in range(3):
+                low[c] = self.moved.x[3 * k + c]
+            nearest_image(&world.box, low)
+            for c in range(3):
+                high[c] = low[c]
+            after = k
+            apart = False
+            while after < self.moved.n and not apart:
+                displacement(&world.box, low, self.moved.x + 3 * after, image)
+                for c in range(3):
+                    image[c] += low[c]
+                    apart |= max(high[c], image[c]) - min(low[c], image[c]) > most
+                if not apart or after == k:
+                    for c in range(3):
+                        low[c] = min(low[c], image[c])
+                        high[c] = max(high[c], image[c])
+                    after += 1
+            n = self.neighbors.near_box(world, low, high)
+            if n < 0 or not self.load(n):
                 return record_fault(world, OUT_OF_MEMORY, -1, -1)
-            for j in range(n):
-                slot = self.neighbors.found[j]
-                if self.moved.rank[near.row[slot]] < 0:
-                    fault |= self.add_pair(
-                        world, near.slot_of[self.member[k]], slot, x, near.now + 4 * <Py_ssize_t> slot, out)
+            while k < after:
+                if self.member[k] >= 0:
+                    fault |= self.add_partners(world, k, n, out)
+                k += 1
+        return fault
+
+    cdef bint load(self, Py_ssize_t n) noexcept nogil:
+        """The places of sites that are found and do not move, (3, n), and squared distances behind these."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef double* grown
+        cdef int32_t* entries
+        cdef const double* now
+        cdef int32_t slot
+        cdef Py_ssize_t i
+        cdef int c
+        if self.room < n + TOGETHER:
+            grown = <double*> realloc(self.places, 8 * (n + TOGETHER) * sizeof(double))
+            if grown == NULL:
+                return False
+            self.places = grown
+            entries = <int32_t*> realloc(self.partners, 2 * (n + TOGETHER) * sizeof(int32_t))
+            if entries == NULL:
+                return False
+            self.partners = entries
+            self.room = 2 * (n + TOGETHER)
+        for i in range(n):
+            slot = self.neighbors.found[i]
+            now = near.now + 4 * <Py_ssize_t> slot
+            for c in range(3):
+                # What moves is near nothing here.
+                self.places[n * c + i] = now[c] if self.moved.rank[near.row[slot]] < 0 else NAN
+        return True
+
+    cdef int add_partners(self, World* world, Py_ssize_t k, Py_ssize_t n, double* out) noexcept nogil:
+        """Add the energy of one site that moves with those of the n places, in the order of numbers, and with those that
+        move and come before it."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef const double* x = self.moved.x + 3 * k
+        cdef const double* a = self.places
+        cdef double* square = self.places + 3 * n
+        cdef const double* length = world.box.length
+        cdef const double* inverse = world.box.inverse
+        cdef double d, e, f, x0 = x[0], x1 = x[1], x2 = x[2]
+        cdef double end_squared = self.task.end_squared
+        cdef int32_t* partner = self.partners
+        cdef int32_t own = near.slot_of[self.member[k]]
+        cdef Py_ssize_t i, j, m = 0
+        cdef int fault = 0
+        if self.task.kind == SOFT_SPHERE and not near.equal:
+            end_squared = near.reach * near.reach
+        if world.box.periodic:
+            for i in range(n):
+                d = a[i] - x0
+                e = a[n + i] - x1
+                f = a[2 * n + i] - x2
+                d -= length[0] * nearest_whole(d * inverse[0])
+                e -= length[1] * nearest_whole(e * inverse[1])
+                f -= length[2] * nearest_whole(f * inverse[2])
+                square[i] = d * d + e * e + f * f
+        else:
+            for i in range(n):
+                d = a[i] - x0
+                e = a[n + i] - x1
+                f = a[2 * n + i] - x2
+                square[i] = d * d + e * e + f * f
+        for i in range(n):
+            if not square[i] < end_squared:
+                continue
+            partner[m] = self.neighbors.found[i]
+            m += 1
+        sort_by_id(near.id, partner, m)
+        for i in range(m):
+            if self.neighbors.interact(self.member[k], near.member[partner[i]]):
+                fault |= self.add_pair(world, own, partner[i], x, near.now + 4 * <Py_ssize_t> partner[i], out)
+        for j in range(k):
+            if self.member[j] >= 0 and self.neighbors.interact(self.member[k], self.member[j]):
+                fault |= self.add_pair(world, own, near.slot_of[self.member[j]], x, self.moved.x + 3 * j, out)
         return fault
 
     cdef int add_pair(
