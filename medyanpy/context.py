@@ -80,6 +80,7 @@ class Context(Displayed, Settable):
         found = overlaps_now(self._schedule)
         self._faults.overlapping = bool(found)
         worksheet.warn(system, integrator, self._said, self.layout.box, found)
+        worksheet.warn_once(self._schedule.jumping.remarks(self._schedule), self._said)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:

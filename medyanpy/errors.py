@@ -12,9 +12,10 @@ from typing import Any
 
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
-    "MeshError", "MeshQualityWarning", "OutputError", "OverlapWarning", "ParameterError", "PublicNameError",
-    "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "StructureWarning", "ThermostatWarning",
-    "TimestepWarning", "TopologyError", "TrajectoryWarning", "UnitsWarning", "UnknownNameError", "WalltimeError",
+    "MeshError", "MeshQualityWarning", "OutputError", "OverlapWarning", "ParameterError", "PerformanceWarning",
+    "PublicNameError", "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "StructureWarning",
+    "ThermostatWarning", "TimestepWarning", "TopologyError", "TrajectoryWarning", "UnitsWarning", "UnknownNameError",
+    "WalltimeError",
 ]  # fmt: skip
 
 
@@ -183,6 +184,10 @@ class MeshQualityWarning(UserWarning):
 class OverlapWarning(UserWarning):
     """Beads that start nearer to each other than a pair force and the timestep allow; the message names the worst pair.
     """
+
+
+class PerformanceWarning(UserWarning):
+    """Warning of a run that is much slower than it could be; the message tells by how much, and the remedy."""
 
 
 class ReporterWarning(UserWarning):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Remark
     from medyanpy.forces.links import LinkEnds
     from medyanpy.integrators import SplittingIntegrator
     from medyanpy.system import System
@@ -105,6 +106,11 @@ class Jumping:
         """Give jumps the forces that they need, after forces of the context have been bound, all or some of them."""
         for jump, operation in zip(self.jumps, self.operations, strict=True):
             jump.weigh(operation, schedule)
+
+    def remarks(self, schedule: "Schedule") -> "list[Remark]":
+        """Return remarks of jumps on the bound forces of the context."""
+        pairs = zip(self.jumps, self.operations, strict=True)
+        return [remark for jump, operation in pairs for remark in jump.remarks_on_cost(operation, schedule)]
 
     def at(self, stage: "Stage") -> list[Jumps]:
         """Return the operations of one letter J: in order, and in the later half of the word the other way round, so

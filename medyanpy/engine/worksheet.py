@@ -259,10 +259,10 @@ def warn(
     found: "Sequence[Overlap]" = (),
 ) -> None:  # fmt: skip
     """Warn of everything that a worksheet remarks and that has not been reported yet."""
-    _warn_once(look(system, integrator, box, found).remarks, said)
+    warn_once(look(system, integrator, box, found).remarks, said)
 
 
-def _warn_once(remarks: "Iterable[Remark]", said: set[Remark]) -> None:
+def warn_once(remarks: "Iterable[Remark]", said: set[Remark]) -> None:
     """Warn of what has not been reported yet; of boxes and of pairs that overlap once for each force."""
     for kind, text in remarks:
         about = text.partition(":")[0] if kind in (BoxWarning, OverlapWarning) else text
@@ -274,7 +274,7 @@ def _warn_once(remarks: "Iterable[Remark]", said: set[Remark]) -> None:
 def warn_of_box(system: "System", integrator: "SplittingIntegrator", said: set[Remark], box: np.ndarray) -> None:
     """Warn of forces that do not suit a box, (3,) nm, that has changed; once of each."""
     if box.any():
-        _warn_once(_remarks_on_box(Look(system, integrator, box)), said)
+        warn_once(_remarks_on_box(Look(system, integrator, box)), said)
 
 
 def _remarks_on_box(own: Look) -> list[Remark]:

@@ -64,8 +64,8 @@ class Jump(Parameterized):
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
         "arrays_shown beside_frames bind births carry changed_box check check_state domains driven flips_edges_of "
-        "forces ids in_frames joined kinds log_weight meet naming needs_temperature remarks shown update weigh "
-        "without".split()
+        "forces ids in_frames joined kinds log_weight meet naming needs_temperature remarks remarks_on_cost shown "
+        "update weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -130,6 +130,10 @@ class Jump(Parameterized):
 
         They are ``schedule.bound``, in the order of ``schedule.system.forces``.
         """
+
+    def remarks_on_cost(self, operation: "JumpOperation", schedule: "Schedule") -> "list[Remark]":
+        """Return remarks on bound forces that make its trials slow."""
+        return []
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
         """Return the logarithm of the weight of a state beside exp(-U/kT), with present numbers; None: it has none.

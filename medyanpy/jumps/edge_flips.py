@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from medyanpy._kernels.jumps.edge_flips import Ask
 from medyanpy._kernels.jumps.edge_flips import EdgeFlips as EdgeFlipsOperation
 from medyanpy.beads import Membrane
-from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError
+from medyanpy.errors import MeshQualityWarning, ParameterError, PerformanceWarning, TopologyError
 from medyanpy.forces import MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._base import expect_handle
 from medyanpy.jumps._base import Jump, argument, declared, number
@@ -25,6 +26,8 @@ __all__ = ["EdgeFlips"]
 
 # A mesh of fewer triangles cannot flow.
 _FEWEST = 4
+# Trials a step below which a whole energy for each costs less than the step.
+_FEW = 0.5
 
 
 @declared
@@ -150,6 +153,25 @@ class EdgeFlips(Jump):
         forces = schedule.system.forces
         for force in forces:
             self._expect_to_flip(force)
-        pairs = zip(forces, schedule.bound, strict=True)
-        asks = [schedule.flipping.ask_of(self._membrane, force, bound) for force, bound in pairs]
+        asks = self._asks(schedule)
         operation.take_forces(schedule.bound, asks, lambda number: schedule.bind(forces[number]), schedule.put_forces)
+
+    def _asks(self, schedule: "Schedule") -> list[Ask]:
+        pairs = zip(schedule.system.forces, schedule.bound, strict=True)
+        return [schedule.flipping.ask_of(self._membrane, force, bound) for force, bound in pairs]
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        """Return a remark on forces whose whole energy each trial evaluates twice."""
+        trials = self.rate * len(self._membrane.mesh.edges) * schedule.integrator.timestep
+        asked = zip(schedule.system.force_names, schedule.bound, self._asks(schedule), strict=True)
+        slow = [name for name, bound, ask in asked if ask != Ask.NOTHING and not bound.has_local_difference]
+        if not slow or trials < _FEW:
+            return []
+        return [
+            (
+                PerformanceWarning,
+                f"{self.name}: {', '.join(slow)} cannot tell what a flip changes without the whole energy: "
+                f"{trials:.3g} trials a step evaluate it {2.0 * trials:.3g} times. Take a lower rate, or a force "
+                "with a local difference (docs: Fluid membranes, Cost per force)",
+            )
+        ]

@@ -1,7 +1,7 @@
 """Energies that a change of a few beads gains, from the terms that it concerns: against the whole energy.
 
-All forces on points in the triangles of a membrane, on its vertices and on beads near it, in open space and in a periodic
-box whose sides cut the membrane; `tests/jumps/test_flips.py` has forces on membranes themselves.
+Forces on points in the triangles of a membrane, on its vertices and on beads near it, in open space and in a box whose
+sides cut the membrane; `tests/jumps/test_flips.py` has forces on membranes themselves.
 """
 
 import numpy as np
@@ -26,7 +26,8 @@ def scene(force, subdivisions=2, box=None, jump=None):
     at_it = mesh.vertices[:: len(mesh.vertices) // 60] * 1.02
     beads = topology.add_beads(at_it, mass=4e-12, friction=4e-6, name="beads")
     sheet = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6, name="sheet")
-    points = topology.add_intriangle_points(sheet, len(mesh.faces) // 2, mass=4e-12, friction=4e-6, seed=3, name="points")
+    half = len(mesh.faces) // 2
+    points = topology.add_intriangle_points(sheet, half, mass=4e-12, friction=4e-6, seed=3, name="points")
     system = system_with(topology, force(points, sheet, beads), box=None if box is None else np.multiply(box, 1.0))
     if jump is not None:
         system.add_jump(jump(sheet))
@@ -70,7 +71,9 @@ FORCES = {
     "links": lambda p, m, b: mp.forces.Links(p.beads[: len(b)], b.beads, np.linspace(0.1, 0.3, len(b)), 5.0),
     "angles": lambda p, m, b: mp.forces.AngleLinks(p.beads[:40], b.beads[:40], p.beads[41:81], 3.0, 1.0),
     "trap": lambda p, m, b: mp.forces.HarmonicTrap([p, m], 0.01, [40.0, 30.0, 20.0]),
-    "field": lambda p, m, b: mp.forces.ExternalField([p, b], "a*sin(x/9)*cos(y/7)", a=np.linspace(0.1, 0.2, len(p) + len(b))),
+    "field": lambda p, m, b: mp.forces.ExternalField(
+        [p, b], "a*sin(x/9)*cos(y/7)", a=np.linspace(0.1, 0.2, len(p) + len(b))
+    ),
     "wall": lambda p, m, b: mp.forces.WallRepulsion(
         mp.surfaces.Sphere(2.0 * np.ptp(m.mesh.vertices), center=np.zeros(3)), p, 3.0, 200.0, radius=1.0, form="soft"
     ),
@@ -139,7 +142,7 @@ def test_as_much_is_looked_at_in_a_larger_system(force):
 def test_gains_of_a_letter_add_up(force, box):
     """A hundred flips in one letter, each from what those before have left: their heat is the change of the energy, and
     no force has been bound again."""
-    context, sheet = scene(FORCES[force], box=box, jump=lambda sheet: mp.jumps.EdgeFlips(sheet, 0.0))
+    context, _ = scene(FORCES[force], box=box, jump=lambda sheet: mp.jumps.EdgeFlips(sheet, 0.0))
     schedule, jump = context._schedule, context.system.jumps[0]
     jump.set(rate=30.0 / 0.5e-9)
     context.step(1)
@@ -160,3 +163,35 @@ def test_gains_of_a_letter_add_up(force, box):
 
 def state_of(context):
     return context.get_state(positions=True, velocities=True, energy=True)
+
+
+@pytest.mark.parametrize("box", [None, BOX], ids=["open", "periodic"])
+@pytest.mark.parametrize("force", ["soft spheres", "with exclusions", "two groups", "table", "written"])
+def test_rows_that_are_mended_are_those_of_a_new_list(force, box):
+    """After each of 60 steps with some flips: forces and energies to the bit, and few lists have been built."""
+    flips = {"jump": lambda sheet: mp.jumps.EdgeFlips(sheet, 0.01 / 0.5e-9)}
+    context, _ = scene(FORCES[force], 3, box=box, **flips)
+    neighbors = context._schedule.bound[0].neighbors
+    for _ in range(60):
+        context.step(1)
+        other, _ = scene(FORCES[force], 3, box=box, **flips)
+        other._set_dynamical_arrays({k: a.copy() for k, a in context._dynamical_arrays().items()}, context.step_count)
+        mine, theirs = (one.get_state(positions=True, forces=True, energy=True) for one in (context, other))
+        assert mine.potential_energy == theirs.potential_energy
+        assert (mine.forces == theirs.forces).all()
+    if force != "two groups":  # that has no skin
+        assert neighbors.mended > 10
+        assert neighbors.builds < 10
+
+
+def of_points(points):
+    return mp.forces.PythonForce(lambda x: (0.0, np.zeros_like(x)), beads=points)
+
+
+def test_a_force_without_a_local_difference_is_named():
+    """With the number of evaluations, once; none where flips are rare, or the force has one."""
+    flips = {"jump": lambda sheet: mp.jumps.EdgeFlips(sheet, 0.1 / 1e-9)}
+    with pytest.warns(mp.PerformanceWarning, match=r"PythonForce cannot tell .* 48 trials a step evaluate it 96 times"):
+        scene(lambda p, m, b: of_points(p), **flips)
+    scene(lambda p, m, b: of_points(p), jump=lambda sheet: mp.jumps.EdgeFlips(sheet, 1e-4 / 1e-9))
+    scene(FORCES["Coulomb"], **flips)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from builders import system_with
+from test_short_waves import softening
 
 import medyanpy as mp
 
@@ -63,7 +64,9 @@ def test_a_patch_has_the_spectrum_of_its_frame_tension(tension):
         print(f"q = {q:.3f}: {value:.5g} ± {error:.2g}")
     assert abs(both.tension.value - tension) < max(5.0 * both.tension.error, 0.05)
     assert known.bending_modulus.error < 0.015 * KAPPA
-    assert abs(known.bending_modulus.value - KAPPA) < 0.03 * KAPPA
+    # The waves that are shorter than the lattice tells make it this much softer, over kT.
+    _, shift = softening(16, 18)
+    assert abs(known.bending_modulus.value - (KAPPA + shift)) < 0.03 * KAPPA
 
 
 def stresses(context, looks, every):

@@ -1,7 +1,7 @@
 """Which terms of an energy a change concerns.
 
-A force is asked what its energy gains by a change of a few places. Its terms are found by these places: from an index of
-the terms that name each place, made when it is first asked for, or from the sites that move.
+A force is asked what its energy gains by a change of a few places. Its terms are found by these places: from an index
+of the terms that name each place, made when it is first asked for, or from the sites that move.
 """
 import numpy as np
 

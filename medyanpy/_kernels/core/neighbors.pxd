@@ -32,8 +32,6 @@ cdef extern from *:
 cdef struct Ranges:
     int n
     Py_ssize_t candidates
-    int32_t first_cell[81]
-    int32_t last_cell[81]     # and one more
     int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
     int32_t end[81]
     double shift[243]         # what leads from a member to its image next to these, (81, 3)
@@ -111,20 +109,28 @@ cdef struct Neighbors:
     int* stale                # whether a member has moved too far
     long long* examined       # candidates whose distance was computed
 
-    # Slots whose members a change has put further away than their rows allow, until the list is built again: cells do
-    # not find them; `loose` and `of_cell` start chains of them, -1 where there are none.
+    # Slots whose members a change has put further away than their rows allowed, until the list is built again: `loose`
+    # and `of_cell` start chains of them, -1 where there are none.
+    Py_ssize_t n_strays
     int32_t loose
     int32_t* of_cell          # (n_members,) by cell
     int32_t* next_stray       # (n_members,) by slot
     int32_t* chain            # (n_members,) by slot: its cell, LOOSE, or NOT_STRAY
+    signed char* chain_stale  # (n_members,) by slot: whether its row is about to be mended
 
+    int mends                 # whether rows of strays are mended, not built again with all others
     int valid
     long long builds
+    long long mended
     long long indexed         # the build that `slot_of` is of
     long long follows
     # The state whose places `now` holds.
     long long world
     long long positions
+
+
+# Sort slots by the numbers of their sites.
+cdef void sort_by_id(const int32_t* id, int32_t* slots, Py_ssize_t n) noexcept nogil
 
 
 cdef class NeighborList:
@@ -138,27 +144,25 @@ cdef class NeighborList:
 
     # For single members, in a state in which few beads move: `is_current` tells whether `now` holds the places of this
     # state; `locate` sees to it, once sites have been gathered.
-    cdef Ranges ranges
-    cdef uint64_t around      # the cell that `ranges` is of
-    cdef long long around_build
     cdef int32_t* found
     cdef Py_ssize_t room
-    cdef Py_ssize_t hint      # of the next search for a cell
+    cdef Py_ssize_t hint          # of the next search for a cell
     cdef int32_t[::1] member_at   # by site, -1 where there is none
     # The member at a site, -1 where there is none or it is inactive.
     cdef int32_t member_of(self, int32_t site) noexcept nogil
     cdef bint is_current(self, World* world) noexcept nogil
     cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil
-    # `found` has the slots of all members within range of a member if that were at x (3,), by their places in `now`, and
-    # others near it: how many, in the order of numbers of sites; -1 where memory is not enough. Partners that it ignores
-    # are left out; it may be among them itself.
-    cdef Py_ssize_t insert(self, Py_ssize_t slot, Py_ssize_t n) noexcept nogil
-    cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
     # `found` has the slots of all members within range of any place in a box from low to high (3,), and others near it,
     # in any order: how many, -1 where memory is not enough. The box is small, and around the image of its first place.
     cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil
     cdef Py_ssize_t collect(self, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil
+    # The same of a member if that were at x (3,): those that it interacts with, in the order of numbers of sites.
+    cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
     # Whether two members interact, however far apart.
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
     # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.
+    cdef bint mend(self, World* world) noexcept nogil
+    cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil
+    cdef bint enter(self, Py_ssize_t slot, int32_t partner) noexcept nogil
+    cdef void join(self, World* world, Py_ssize_t slot) noexcept nogil
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil

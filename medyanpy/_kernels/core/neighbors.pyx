@@ -17,7 +17,7 @@ import numpy as np
 
 from libc.math cimport NAN, fabs, floor, fmax, fmin
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.string cimport memmove, memset
 from libc.stdint cimport int64_t, uintptr_t
 
 from medyanpy._kernels.core.box cimport Box, has_lengths, nearest_image, set_lengths
@@ -33,6 +33,8 @@ cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 # Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
 # one, which costs a few useless distances and nothing else.
 cdef uint64_t LARGEST_GRID = 1 << 20
+# Rows are mended while no more than one member in so many is a stray.
+cdef Py_ssize_t MOST_STRAYS = 8
 cdef enum Chain:
     LOOSE = -1
     NOT_STRAY = -2
@@ -101,24 +103,6 @@ cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c
     return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
 
 
-cdef inline bint _cell_of(const Neighbors* near, const Box* box, int c, double x, uint64_t* cell) noexcept nogil:
-    """Find the cell of a place along c, of the image next to the origin; False where it is so far outside of all of
-    them that nothing is near it."""
-    cdef double f
-    if near.length[c] > 0.0:
-        cell[0] = _periodic_cell(near, box, c, x)
-        return True
-    f = (x - near.origin[c]) * near.per_cell + 1.0
-    if not (0.0 <= f < 1125899906842624.0):
-        return False
-    cell[0] = <uint64_t> f
-    if cell[0] >= near.grid[c]:
-        if near.grid[c] < LARGEST_GRID:
-            return False
-        cell[0] %= near.grid[c]
-    return True
-
-
 cdef inline uint64_t _around_grid(int64_t cell, uint64_t cells) noexcept nogil:
     cdef int64_t n = <int64_t> cells
     return <uint64_t> (((cell % n) + n) % n)
@@ -177,13 +161,24 @@ cdef void _sort(Neighbors* near, uint64_t largest) noexcept nogil:
         shift += DIGIT
 
 
+cdef inline signed char _sides(const Neighbors* near, const Box* box, const double* image) noexcept nogil:
+    """`across` of a member that is here: what is in its row is within reach, and goes no further than half the skin."""
+    cdef double edge
+    cdef signed char across = 0
+    cdef int c
+    for c in range(3):
+        edge = 0.5 * box.length[c]
+        if edge > 0.0 and (not near.images or fabs(image[c]) > edge - near.reach - 0.5 * near.skin):
+            across |= 1 << c
+    return across
+
+
 cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Copy what is known of each member to its slot."""
     cdef Neighbors* near = <Neighbors*> task
     cdef const double* x
     cdef double* now
     cdef double image[3]
-    cdef double edge
     cdef Py_ssize_t s
     cdef int c
     for s in range(first, last):
@@ -195,14 +190,10 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         for c in range(3):
             image[c] = x[c]
         nearest_image(&world.box, image)
-        near.across[s] = 0
+        near.across[s] = _sides(near, &world.box, image)
         for c in range(3):
             now[c] = image[c] if near.images else x[c]
             near.built[near.apart * c + s] = image[c]
-            # Whoever is in a row is within reach, and goes no further than half the skin.
-            edge = 0.5 * world.box.length[c]
-            if edge > 0.0 and (not near.images or fabs(image[c]) > edge - near.reach - 0.5 * near.skin):
-                near.across[s] |= 1 << c
         near.built[3 * near.apart + s] = now[3] = near.radius[near.member[s]]
     return 0
 
@@ -256,8 +247,6 @@ cdef inline void _add_range(
     while e < near.n_cells and near.cell_key[e] <= high:
         e += 1
     if e > b:
-        out.first_cell[out.n] = <int32_t> b
-        out.last_cell[out.n] = <int32_t> e
         out.begin[out.n] = near.cell_start[b]
         out.end[out.n] = near.cell_start[e]
         out.shift[3 * out.n] = x
@@ -424,9 +413,11 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
     near.cell_start[near.n_cells] = <int32_t> near.n
     over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
     near.loose = -1
+    near.n_strays = 0
     for s in range(near.n):
         near.of_cell[s] = -1
         near.chain[s] = NOT_STRAY
+        near.chain_stale[s] = 0
     fault = over_blocks(_rows, near, world, near.n, ROWS_PER_BLOCK)
     if fault != 0:
         return fault
@@ -461,6 +452,24 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             stale |= not (dot(d, d) <= allowed)
     near.stale[first // ROWS_PER_BLOCK] = stale
     return 0
+
+
+cdef void sort_by_id(const int32_t* id, int32_t* slots, Py_ssize_t n) noexcept nogil:
+    # Shell's sort: those in range are few.
+    cdef Py_ssize_t gap, i, j
+    cdef int32_t slot
+    gap = 1
+    while 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            slot = slots[i]
+            j = i
+            while j >= gap and id[slots[j - gap]] > id[slot]:
+                slots[j] = slots[j - gap]
+                j -= gap
+            slots[j] = slot
+        gap //= 3
 
 
 cdef class NeighborList:
@@ -523,7 +532,7 @@ cdef class NeighborList:
         near.of_cell = _integers(own[6])
         near.next_stray = _integers(own[7])
         near.chain = _integers(own[8])
-        near.world = near.indexed = self.around_build = -1
+        near.world = near.indexed = -1
         near.cell_start = _integers(starts)
         near.now = _doubles(positions[0])
         near.built = _doubles(positions[1])
@@ -535,10 +544,11 @@ cdef class NeighborList:
         near.box = <double*> calloc(6 * blocks, sizeof(double))
         near.stale = <int*> calloc(blocks, sizeof(int))
         near.across = <signed char*> calloc(n, sizeof(signed char))
+        near.chain_stale = <signed char*> calloc(n, sizeof(signed char))
         near.examined = <long long*> calloc(blocks, sizeof(long long))
         if near.rows == NULL or near.capacity == NULL or near.box == NULL:
             raise MemoryError
-        if near.stale == NULL or near.examined == NULL or near.across == NULL:
+        if near.stale == NULL or near.examined == NULL or near.across == NULL or near.chain_stale == NULL:
             raise MemoryError
 
     def __dealloc__(self):
@@ -551,6 +561,7 @@ cdef class NeighborList:
         free(self.list.box)
         free(self.list.stale)
         free(self.list.across)
+        free(self.list.chain_stale)
         free(self.list.examined)
         free(self.list.slot_of)
         free(self.list.row_of)
@@ -574,6 +585,8 @@ cdef class NeighborList:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
                 stale |= near.stale[b]
+            if stale and near.n_strays > 0:
+                stale = not self.mend(world)
         if stale:
             return _build(near, world)
         return 0
@@ -597,57 +610,27 @@ cdef class NeighborList:
 
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
         cdef Neighbors* near = &self.list
-        cdef Ranges* ranges = &self.ranges
         cdef double image[3]
-        cdef double few[3]
-        cdef uint64_t cell[3]
-        cdef uint64_t key
-        cdef Box box
-        cdef Py_ssize_t wanted, n, s
-        cdef int32_t* grown
+        cdef double d[3]
+        cdef double reach = near.reach
+        cdef Py_ssize_t i, s, n, kept = 0
         cdef int c
-        if near.n == 0:
-            return 0
         for c in range(3):
             image[c] = x[c]
         nearest_image(&world.box, image)
-        for c in range(3):
-            if not _cell_of(near, &world.box, c, image[c], cell + c):
-                return 0
-        key = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
-        key += (near.groups[member] - 1) * near.cells_per_group
-        if self.around_build != near.builds or self.around != key:
-            if self.around_build != near.builds:
-                memset(ranges.cursor, 0, sizeof(ranges.cursor))
-            _around(near, key, ranges)
-            self.around = key
-            self.around_build = near.builds
-        # In any case room for all strays, of which there are no more than members.
-        wanted = ranges.candidates + near.n_members
-        if wanted > self.room:
-            grown = <int32_t*> realloc(self.found, (wanted + wanted // 4) * sizeof(int32_t))
-            if grown == NULL:
-                return -1
-            self.found = grown
-            self.room = wanted + wanted // 4
-        for c in range(3):
-            few[c] = near.length[c] if near.around[c] == 0 else 0.0
-            # Behind the last slot is room for one more.
-            near.built[near.apart * c + near.n] = image[c]
-        near.built[3 * near.apart + near.n] = near.radius[member]
-        set_lengths(&box, few)
-        n = near.find(near, &box, near.n, ranges, self.found)
-        s = near.loose
-        while s >= 0:
-            n = self.insert(s, n)
-            s = near.next_stray[s]
-        for c in range(ranges.n):
-            for wanted in range(ranges.first_cell[c], ranges.last_cell[c]):
-                s = near.of_cell[wanted]
-                while s >= 0:
-                    n = self.insert(s, n)
-                    s = near.next_stray[s]
-        return _without_excluded(near, member, self.found, <int> n)
+        n = self.near_box(world, image, image)
+        for i in range(n):
+            s = self.found[i]
+            if near.equal == 0:
+                reach = (near.radius[member] + near.built[3 * near.apart + s] + near.skin) * (1.0 + MARGIN)
+            for c in range(3):
+                d[c] = near.built[near.apart * c + s] - image[c]
+            nearest_image(&world.box, d)
+            if dot(d, d) <= reach * reach and near.member[s] != member and self.interact(member, near.member[s]):
+                self.found[kept] = <int32_t> s
+                kept += 1
+        sort_by_id(near.id, self.found, max(kept, <Py_ssize_t> 0))
+        return n if n < 0 else kept
 
     cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil:
         cdef Neighbors* near = &self.list
@@ -728,16 +711,6 @@ cdef class NeighborList:
             cell += 1
         return n
 
-    cdef Py_ssize_t insert(self, Py_ssize_t slot, Py_ssize_t n) noexcept nogil:
-        """Add a slot to the n that are found, in order; how many there are then."""
-        cdef int32_t id = self.list.id[slot]
-        cdef Py_ssize_t k = n
-        while k > 0 and self.list.id[self.found[k - 1]] > id:
-            self.found[k] = self.found[k - 1]
-            k -= 1
-        self.found[k] = <int32_t> slot
-        return n + 1
-
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil:
         cdef const Neighbors* near = &self.list
         cdef int32_t id
@@ -755,11 +728,7 @@ cdef class NeighborList:
         cdef Neighbors* near = &self.list
         cdef double image[3]
         cdef double d[3]
-        cdef uint64_t cell[3]
-        cdef uint64_t key
-        cdef Py_ssize_t s, k
-        cdef int32_t* at
-        cdef bint known = True
+        cdef Py_ssize_t s
         cdef int c
         if member < 0:
             return
@@ -770,30 +739,143 @@ cdef class NeighborList:
         for c in range(3):
             near.now[4 * s + c] = image[c] if near.images else x[c]
             d[c] = image[c] - near.built[near.apart * c + s]
-        if near.chain[s] != NOT_STRAY:
-            at = &near.loose if near.chain[s] == LOOSE else near.of_cell + near.chain[s]
-            while at[0] != s:
-                at = near.next_stray + at[0]
-            at[0] = near.next_stray[s]
-        else:
-            nearest_image(&world.box, d)
-            if dot(d, d) <= 0.25 * near.skin * near.skin:
-                return
-            for c in range(3):
-                # Not near anything, so that no cell finds it, and the list is built again before its rows are used.
-                near.built[near.apart * c + s] = NAN
+        nearest_image(&world.box, d)
+        # Not a number where it has been put elsewhere before.
+        if dot(d, d) <= 0.25 * near.skin * near.skin:
+            return
         for c in range(3):
-            known &= _cell_of(near, &world.box, c, image[c], cell + c)
-        near.chain[s] = LOOSE
+            # Near nothing, until its row is mended or the list built again, before rows are used.
+            near.built[near.apart * c + s] = NAN
+        self.join(world, s)
+
+    cdef void join(self, World* world, Py_ssize_t slot) noexcept nogil:
+        """Let a slot be a stray of the cell that it is in now."""
+        cdef Neighbors* near = &self.list
+        cdef double image[3]
+        cdef uint64_t cell[3]
+        cdef uint64_t key
+        cdef double f
+        cdef int32_t* at
+        cdef Py_ssize_t k
+        cdef bint known = True
+        cdef int c
+        if near.chain[slot] == NOT_STRAY:
+            near.n_strays += 1
+        else:
+            at = &near.loose if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
+            while at[0] != slot:
+                at = near.next_stray + at[0]
+            at[0] = near.next_stray[slot]
+        for c in range(3):
+            image[c] = near.now[4 * slot + c]
+        nearest_image(&world.box, image)
+        for c in range(3):
+            if near.length[c] > 0.0:
+                cell[c] = _periodic_cell(near, &world.box, c, image[c])
+                continue
+            f = (image[c] - near.origin[c]) * near.per_cell + 1.0
+            known &= 0.0 <= f < <double> near.grid[c]
+            cell[c] = <uint64_t> f if known else 0
+        near.chain[slot] = LOOSE
         if known:
             key = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
-            key += (near.groups[member] - 1) * near.cells_per_group
+            key += (near.groups[near.member[slot]] - 1) * near.cells_per_group
             k = _seek(near.cell_key, near.n_cells, key, near.n_cells // 2)
             if k < near.n_cells and near.cell_key[k] == key:
-                near.chain[s] = <int32_t> k
-        at = &near.loose if near.chain[s] == LOOSE else near.of_cell + near.chain[s]
-        near.next_stray[s] = at[0]
-        at[0] = <int32_t> s
+                near.chain[slot] = <int32_t> k
+        at = &near.loose if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
+        near.next_stray[slot] = at[0]
+        at[0] = <int32_t> slot
+
+    # Rows of a few members that a change has put elsewhere: a row is complete again, and in the rows of its members.
+    # What is left of it in other rows is beyond their range, and skipped.
+
+    cdef bint mend(self, World* world) noexcept nogil:
+        """Whether no other member has gone further than its row allows, and rows of those are complete again."""
+        cdef Neighbors* near = &self.list
+        cdef double allowed = 0.25 * near.skin * near.skin
+        cdef double d[3]
+        cdef Py_ssize_t b, s, i, n, round
+        cdef int c
+        if not near.mends or MOST_STRAYS * near.n_strays > near.n or self.index(world) != 0:
+            return False
+        for round in range(2):
+            for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
+                if not near.stale[b]:
+                    continue
+                for s in range(ROWS_PER_BLOCK * b, min(ROWS_PER_BLOCK * (b + 1), near.n)):
+                    if round == 0:
+                        for c in range(3):
+                            d[c] = near.now[4 * s + c] - near.built[near.apart * c + s]
+                        nearest_image(&world.box, d)
+                        if dot(d, d) <= allowed:
+                            continue
+                        if near.chain[s] == NOT_STRAY:
+                            return False
+                        # Places first: strays may be in each other's rows.
+                        for c in range(3):
+                            d[c] = near.now[4 * s + c]
+                        nearest_image(&world.box, d)
+                        for c in range(3):
+                            near.built[near.apart * c + s] = d[c]
+                        near.across[s] = _sides(near, &world.box, d)
+                        self.join(world, s)
+                        near.chain_stale[s] = 1
+                    elif near.chain_stale[s]:
+                        near.chain_stale[s] = 0
+                        n = self.near_place(world, near.member[s], near.now + 4 * s)
+                        if n < 0 or not self.resize(s, <int32_t> n):
+                            return False
+                        for i in range(n):
+                            near.row_of[near.member[s]][i] = self.found[i]
+                        for i in range(n):
+                            if not self.enter(self.found[i], <int32_t> s):
+                                return False
+        near.mended += 1
+        return True
+
+    cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil:
+        """Let the row of a slot have another length; its entries are written by the caller. False: out of memory."""
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t block = slot // ROWS_PER_BLOCK, first = ROWS_PER_BLOCK * block
+        cdef Py_ssize_t last = min(first + ROWS_PER_BLOCK, near.n), s, used, wanted
+        cdef Py_ssize_t more = count - near.count[slot]
+        cdef int32_t* row
+        cdef int32_t* old = near.rows[block]
+        s = near.member[last - 1]
+        used = near.row_of[s] - old + near.count[last - 1]
+        if used + more > near.capacity[block]:
+            wanted = (used + more) + (used + more) // 4
+            row = <int32_t*> realloc(old, wanted * sizeof(int32_t))
+            if row == NULL:
+                return False
+            near.rows[block] = row
+            near.capacity[block] = wanted
+            for s in range(first, last):
+                near.row_of[near.member[s]] = row + (near.row_of[near.member[s]] - old)
+        row = near.row_of[near.member[slot]]
+        memmove(row + count, row + near.count[slot],
+                (used - (row - near.rows[block]) - near.count[slot]) * sizeof(int32_t))
+        for s in range(slot + 1, last):
+            near.row_of[near.member[s]] += more
+        near.count[slot] = count
+        return True
+
+    cdef bint enter(self, Py_ssize_t slot, int32_t partner) noexcept nogil:
+        """Let a partner be in the row of a slot, in order. False: out of memory."""
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row = near.row_of[near.member[slot]]
+        cdef int32_t n = near.count[slot], k = n
+        while k > 0 and near.id[row[k - 1]] >= near.id[partner]:
+            k -= 1
+            if row[k] == partner:
+                return True
+        if not self.resize(slot, n + 1):
+            return False
+        row = near.row_of[near.member[slot]]
+        memmove(row + k + 1, row + k, (n - k) * sizeof(int32_t))
+        row[k] = partner
+        return True
 
     cdef int index(self, World* world) noexcept nogil:
         cdef Neighbors* near = &self.list
@@ -821,6 +903,11 @@ cdef class NeighborList:
     def builds(self):
         """How often the list has been built."""
         return self.list.builds
+
+    @property
+    def mended(self):
+        """How often rows of strays have been mended instead."""
+        return self.list.mended
 
     @property
     def follows(self):

@@ -23,7 +23,7 @@ from medyanpy._kernels.beads.membrane cimport (
     AREA_GRADIENTS, area_vector_of, corners_of, Flipped, Geometry, Membrane, MembraneForce, VECTOR_SUMS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.core.program cimport Change, is_there, Operation, World
+from medyanpy._kernels.core.program cimport Change, is_there, World
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
 # In ranges: beyond that U is less than 1e-17.

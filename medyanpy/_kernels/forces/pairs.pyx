@@ -22,7 +22,7 @@ from medyanpy._kernels.core.box cimport Box, displacement, displacements_from, n
 from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
 from medyanpy._kernels.core.expressions cimport evaluate as run_program
-from medyanpy._kernels.core.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
+from medyanpy._kernels.core.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch, sort_by_id
 from medyanpy._kernels.core.local_terms cimport MovedSites
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.core.program cimport Change, NOT_FINITE, OUT_OF_MEMORY, World
@@ -258,24 +258,6 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return _block(ANY, True, t, world, first, last, thread)
 
 
-cdef inline void sort_by_id(const int32_t* id, int32_t* slots, Py_ssize_t n) noexcept nogil:
-    """Shell's sort: those in range are few."""
-    cdef Py_ssize_t gap, i, j
-    cdef int32_t slot
-    gap = 1
-    while 3 * gap + 1 < n:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            slot = slots[i]
-            j = i
-            while j >= gap and id[slots[j - gap]] > id[slot]:
-                slots[j] = slots[j - gap]
-                j -= gap
-            slots[j] = slot
-        gap //= 3
-
-
 cdef class Pairs(SmoothForce):
     """A radial energy of all neighbours; the caller has made the list for the range of the function.
 
@@ -313,7 +295,7 @@ cdef class Pairs(SmoothForce):
         if kind == SOFT_SPHERE and neighbors.list.n_members > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
-        neighbors.list.images = 1
+        neighbors.list.images = neighbors.list.mends = 1
         t.list = &neighbors.list
         t.kind = kind
         t.p = &self.p[0]
@@ -363,8 +345,8 @@ cdef class Pairs(SmoothForce):
         cdef int fault = self.sites.gather(world)
         return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
 
-    # Where a few sites move: pairs among them, and those with neighbours of their places. Sums are in the order of sites
-    # and of numbers, whatever the age of the list. ----------------------------------------------------------------
+    # Where a few sites move: pairs among them, and those with neighbours of their places. Sums are in the order of
+    # sites and of numbers, whatever the age of the list. ----------------------------------------------------------------
 
     cdef bint is_local(self) noexcept nogil:
         return True
@@ -458,8 +440,8 @@ cdef class Pairs(SmoothForce):
         return True
 
     cdef int add_partners(self, World* world, Py_ssize_t k, Py_ssize_t n, double* out) noexcept nogil:
-        """Add the energy of one site that moves with those of the n places, in the order of numbers, and with those that
-        move and come before it."""
+        """Add the energy of one site that moves with those of the n places, in the order of numbers, and with those
+        that move and come before it."""
         cdef const Neighbors* near = &self.neighbors.list
         cdef const double* x = self.moved.x + 3 * k
         cdef const double* a = self.places
