@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.core.changes import Proposal
-from medyanpy._kernels.jumps.edge_flips import Ask, can_mend
+from medyanpy._kernels.jumps.trial import Ask, can_mend
 from medyanpy._tools.validation import array
 from medyanpy.core.kinds import Block
 from medyanpy.engine.box_changes import check_sheets

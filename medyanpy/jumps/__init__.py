@@ -8,8 +8,9 @@ from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
+from medyanpy.jumps.trials import TrialMoves
 
-__all__ = ["Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding"]
+__all__ = ["Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "TrialMoves"]
 
 if not TYPE_CHECKING:
     __getattr__ = _module_names(__name__, lambda: __all__)

@@ -14,7 +14,7 @@ from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.handles import Handle
 from medyanpy.core.sites import Sites
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, PerformanceWarning, TopologyError
 from medyanpy.forces import Force
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 __all__ = ["Counts", "Domain", "Given", "Jump", "argument", "declared", "domain_table", "number"]
+
+
+# Trials a step below which a whole energy for each costs less than the step.
+_FEW = 0.5
 
 
 class Counts(NamedTuple):
@@ -134,6 +138,17 @@ class Jump(Parameterized):
     def remarks_on_cost(self, operation: "JumpOperation", schedule: "Schedule") -> "list[Remark]":
         """Return remarks on bound forces that make its trials slow."""
         return []
+
+    def _remarks_on_whole_energies(self, slow: list[str], trials: float, what: str) -> "list[Remark]":
+        """Return a remark on forces, by name, whose whole energy each of so many trials a step evaluates twice."""
+        if not slow or trials < _FEW:
+            return []
+        text = (
+            f"{self.name}: {', '.join(slow)} cannot tell what {what} changes without the whole energy: {trials:.3g} "
+            f"trials a step evaluate it {2.0 * trials:.3g} times. Take a lower rate, or a force with a local difference "
+            "(docs: Fluid membranes, Cost per force)"
+        )
+        return [(PerformanceWarning, text)]
 
     def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
         """Return the logarithm of the weight of a state beside exp(-U/kT), with present numbers; None: it has none.

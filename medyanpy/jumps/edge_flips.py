@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from medyanpy._kernels.jumps.edge_flips import Ask
 from medyanpy._kernels.jumps.edge_flips import EdgeFlips as EdgeFlipsOperation
+from medyanpy._kernels.jumps.trial import Ask
 from medyanpy.beads import Membrane
-from medyanpy.errors import MeshQualityWarning, ParameterError, PerformanceWarning, TopologyError
+from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError
 from medyanpy.forces import MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._base import expect_handle
 from medyanpy.jumps._base import Jump, argument, declared, number
@@ -26,8 +26,6 @@ __all__ = ["EdgeFlips"]
 
 # A mesh of fewer triangles cannot flow.
 _FEWEST = 4
-# Trials a step below which a whole energy for each costs less than the step.
-_FEW = 0.5
 
 
 @declared
@@ -154,7 +152,7 @@ class EdgeFlips(Jump):
         for force in forces:
             self._expect_to_flip(force)
         asks = self._asks(schedule)
-        operation.take_forces(schedule.bound, asks, lambda number: schedule.bind(forces[number]), schedule.put_forces)
+        operation.weights.take(schedule.bound, asks, lambda number: schedule.bind(forces[number]), schedule.put_forces)
 
     def _asks(self, schedule: "Schedule") -> list[Ask]:
         pairs = zip(schedule.system.forces, schedule.bound, strict=True)
@@ -165,13 +163,4 @@ class EdgeFlips(Jump):
         trials = self.rate * len(self._membrane.mesh.edges) * schedule.integrator.timestep
         asked = zip(schedule.system.force_names, schedule.bound, self._asks(schedule), strict=True)
         slow = [name for name, bound, ask in asked if ask != Ask.NOTHING and not bound.has_local_difference]
-        if not slow or trials < _FEW:
-            return []
-        return [
-            (
-                PerformanceWarning,
-                f"{self.name}: {', '.join(slow)} cannot tell what a flip changes without the whole energy: "
-                f"{trials:.3g} trials a step evaluate it {2.0 * trials:.3g} times. Take a lower rate, or a force "
-                "with a local difference (docs: Fluid membranes, Cost per force)",
-            )
-        ]
+        return self._remarks_on_whole_energies(slow, trials, "a flip")

@@ -17,6 +17,9 @@ KT = 4.14
 
 # Triangulations -------------------------------------------------------------------------------------------------------
 
+# Scenes with all forces have some that evaluate their whole energy.
+pytestmark = pytest.mark.filterwarnings("ignore::medyanpy.errors.PerformanceWarning")
+
 
 def turned(triangle):
     """The same triangle, from its lowest corner on."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from builders import system_with
-from test_short_waves import softening
+from short_waves import softening
 
 import medyanpy as mp
 

@@ -346,7 +346,7 @@ cdef class Pairs(SmoothForce):
         return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
 
     # Where a few sites move: pairs among them, and those with neighbours of their places. Sums are in the order of
-    # sites and of numbers, whatever the age of the list. ----------------------------------------------------------------
+    # sites and of numbers, whatever the age of the list. --------------------------------------------------------------
 
     cdef bint is_local(self) noexcept nogil:
         return True

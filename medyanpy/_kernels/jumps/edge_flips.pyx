@@ -12,16 +12,12 @@ half its length or longer does not flip either, nor does one come to be: nearest
 
 A corner is picked, whose edge is the one opposite: of inner edges there are two, and those on a border are counted a
 second time behind all corners.
-
-What a force is asked (`ASK`...) is found by who binds it. Forces that cannot mend what they hold of triangles are bound
-anew for each attempt, in Python; those that have come so are handed back at the end of the letter.
 """
 import numpy as np
 
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from medyanpy._kernels.core.box cimport LONGEST_FLIPPED, displacement
@@ -30,31 +26,13 @@ from medyanpy._kernels.core.elementary cimport exp_, sincos_
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.beads.membrane cimport faces_of_flip
 from medyanpy._kernels.core.parallel cimport record_fault
-from medyanpy._kernels.beads.points cimport place
-from medyanpy._kernels.core.program cimport (
-    Change, LOST_COUNT, NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, is_there,
-)
+from medyanpy._kernels.core.program cimport Change, LOST_COUNT, Quad, World, is_there
 from medyanpy._kernels.core.triangles cimport CAN_FLIP, Triangles
 from medyanpy._kernels.core.vec3 cimport dot
-from medyanpy._kernels.core.workspace cimport WorkSpace
-
-# What a force is asked for each attempt.
-cpdef enum Ask:
-    NOTHING = 0               # it does not depend on triangles, nor on points in them
-    OF_POINTS = 1             # it depends on where points are
-    DIFFERENCE = 2            # it knows itself what a flip does to it, and mends what it holds
-    ANEW = 3                  # it holds what it cannot mend: it is bound anew
+from medyanpy._kernels.jumps.trial cimport Weights
 
 # How many of these there have been.
 cdef long long made = 0
-
-
-def can_mend(Program program not None, Operation force not None):
-    """Whether an operation follows flips by itself; asked with a change of nothing."""
-    cdef Change change
-    memset(&change, 0, sizeof(Change))
-    change.swap = swap
-    return force.changed(&program.world, &change)
 
 
 cdef class EdgeFlips(JumpOperation):
@@ -81,16 +59,7 @@ cdef class EdgeFlips(JumpOperation):
     cdef double rate          # 1/s, of one edge
     cdef double cosine        # of the least angle; > 1 where there is none
     cdef long long number     # of the last attempt
-    # Forces: what to ask each, how to bind one anew, and whom to hand those that were.
-    cdef list forces
-    cdef PyObject** items     # the same, borrowed
-    cdef Py_ssize_t n_forces
-    cdef Py_ssize_t n_anew
-    cdef int32_t[::1] asks
-    cdef object rebind
-    cdef object hand_back
-    cdef dict fresh           # of this attempt, and of this letter
-    cdef dict rebound
+    cdef readonly Weights weights
     # The attempt.
     cdef Quad quad
     cdef Quad back
@@ -104,7 +73,6 @@ cdef class EdgeFlips(JumpOperation):
     cdef int32_t[::1] triangle
     cdef double[:, ::1] barycentric
     cdef double[:, ::1] v
-    cdef WorkSpace space
 
     def __init__(self, str name, double kT, int every, Triangles triangles not None, Py_ssize_t first_face,
                  Py_ssize_t n_faces, Py_ssize_t n_edges, Py_ssize_t first_bead, Py_ssize_t n_points, Py_ssize_t n,
@@ -119,7 +87,7 @@ cdef class EdgeFlips(JumpOperation):
         # Numbers of attempts are those of no other jump.
         made += 1
         self.number = made << 44
-        self.take_forces([], [], None, None)
+        self.weights = Weights(self, n, momenta)
         self.head = np.full(n_faces, -1, np.int32)
         self.next = np.full(n_points + 1, -1, np.int32)
         self.points = np.zeros(n_points + 1, np.int32)
@@ -127,7 +95,6 @@ cdef class EdgeFlips(JumpOperation):
         self.triangle = np.zeros(n_points + 1, np.int32)
         self.barycentric = np.zeros((n_points + 1, 2))
         self.v = np.zeros((n_points + 1, 3))
-        self.space = WorkSpace(n, momenta)
         memset(&self.change, 0, sizeof(Change))
         self.change.swap = swap
         self.change.n_flips = 1
@@ -140,9 +107,6 @@ cdef class EdgeFlips(JumpOperation):
         self.change.v = &self.v[0, 0]
         self.change.triangles = <PyObject*> triangles
 
-    def __dealloc__(self):
-        free(self.items)
-
     def set(self, double kT, double rate, double min_angle):
         """pN nm, 1/s, radians; no limit of angles where that is 0."""
         cdef double sine
@@ -152,25 +116,6 @@ cdef class EdgeFlips(JumpOperation):
         if min_angle > 0.0:
             # Not NumPy's, whose last bit may be another elsewhere.
             sincos_(min_angle, &sine, &self.cosine)
-
-    def take_forces(self, list forces, list asks, rebind, hand_back):
-        """The operations of all forces of the context, and what to ask each; `rebind(k)` binds one anew, and
-        `hand_back({k: operation})` takes those that have been."""
-        cdef PyObject** items = <PyObject**> realloc(self.items, (len(forces) + 1) * sizeof(PyObject*))
-        cdef Py_ssize_t k
-        if items == NULL:
-            raise MemoryError
-        self.items = items
-        self.n_forces = len(forces)
-        self.n_anew = sum(ask == ANEW for ask in asks)
-        self.forces = list(forces)
-        for k in range(self.n_forces):
-            items[k] = <PyObject*> self.forces[k]
-        self.asks = np.array([*asks, 0], np.int32)
-        self.fresh = {}
-        self.rebound = {}
-        self.rebind = rebind
-        self.hand_back = hand_back
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double total = self.rate * self.n_edges
@@ -205,19 +150,15 @@ cdef class EdgeFlips(JumpOperation):
             if fault != 0:
                 break
         if ready:
-            self.space.leave(world)
-        if self.n_anew > 0:
-            with gil:
-                failed = self.give_back() if self.rebound else 0
+            failed = self.weights.leave(world)
             fault = failed if fault == 0 else fault
         return fault
 
     # Before and after ----------------------------------------------------------------------------------------------
 
     cdef int prepare(self, World* world) noexcept nogil:
-        """Work space for forces, and who is in which face."""
+        """Work space for forces, and which points are in each face."""
         cdef Py_ssize_t k, p, f
-        self.space.enter(world)
         if world.n_points > 0:
             for f in range(self.n_faces):
                 self.head[f] = -1
@@ -227,7 +168,7 @@ cdef class EdgeFlips(JumpOperation):
                 if 0 <= f < self.n_faces and is_there(world, world.n_cartesian + p):
                     self.next[p] = self.head[f]
                     self.head[f] = <int32_t> p
-        return place(world)
+        return self.weights.enter(world)
 
     # One attempt ---------------------------------------------------------------------------------------------------
 
@@ -292,9 +233,7 @@ cdef class EdgeFlips(JumpOperation):
         cdef Change* change = &self.change
         cdef double u[2]
         cdef double gained, kinetic = 0.0, energy = 0.0
-        cdef Py_ssize_t i, k
-        cdef int fault, ask
-        cdef bint late
+        cdef int fault
         back.first, back.second, back.at_a, back.at_b = quad.first, quad.second, quad.at_a, quad.at_b
         back.rule = not quad.rule
         if quad.rule:
@@ -311,44 +250,17 @@ cdef class EdgeFlips(JumpOperation):
             kinetic = self.take_points(world)
             if change.n_points < 0:
                 return record_fault(world, LOST_COUNT, quad.c, quad.first)
-        # Those that take longest last: what is impossible need not be asked further.
-        for i in range(2 * self.n_forces if self.n_anew > 0 else self.n_forces):
-            late = i >= self.n_forces
-            k = i - self.n_forces if late else i
-            ask = self.asks[k]
-            if ask == NOTHING or (ask == OF_POINTS and change.n_points == 0) or late != (ask == ANEW):
-                continue
-            gained = 0.0
-            if ask == ANEW:
-                with gil:
-                    fault = self.ask_anew(world, k, &gained)
-            else:
-                fault = (<Operation> self.items[k]).difference(world, change, &gained)
-            if fault != 0:
-                if world.fault.operation == NULL:
-                    world.fault.operation = self.items[k]
-                return fault
-            if gained == INFINITY:
-                return 0
-            if not (gained - gained == 0.0):
-                world.fault.operation = self.items[k]
-                return record_fault(world, NOT_FINITE, quad.c, quad.first)
-            energy += gained
+        fault = self.weights.gain(world, change, &energy)
+        if fault != 0 or energy == INFINITY:
+            return fault
         gained = (energy + kinetic) / self.kT
         if gained > 0.0:
             draw_two(draws, u)
             if not u[0] < exp_(-gained):
                 return 0
-        fault = swap(world, change)
+        fault = self.weights.make(world, change)
         if fault != 0:
             return fault
-        for k in range(self.n_forces):
-            ask = self.asks[k]
-            if ask == DIFFERENCE or (ask == OF_POINTS and change.n_points > 0):
-                (<Operation> self.items[k]).changed(world, change)
-        if self.n_anew > 0:
-            with gil:
-                self.keep_fresh()
         if world.n_points > 0:
             self.sort_points(world)
         # The ends of the new edge.
@@ -404,50 +316,3 @@ cdef class EdgeFlips(JumpOperation):
             f = world.triangle[p] - self.first_face
             self.next[p] = self.head[f]
             self.head[f] = <int32_t> p
-
-    # Forces that are bound anew ------------------------------------------------------------------------------------
-
-    cdef int ask_anew(self, World* world, Py_ssize_t k, double* gained) noexcept:
-        """The whole energy before, and that of the force bound anew after."""
-        cdef Operation now = self.forces[k]
-        cdef Operation then
-        cdef Change* change = &self.change
-        cdef int wanted = world.want_energy
-        cdef int fault, failed
-        self.error = None
-        world.want_energy = 1
-        fault = now.run(world)
-        if fault == 0:
-            fault = swap(world, change)
-            if fault == 0:
-                try:
-                    then = self.rebind(k)
-                    fault = then.run(world)
-                    gained[0] = then.energy - now.energy
-                    self.fresh[k] = then
-                except BaseException as error:
-                    self.error = error
-                    fault = PYTHON_EXCEPTION
-                    world.fault.operation = <PyObject*> self
-                failed = swap(world, change)
-                fault = failed if fault == 0 else fault
-        world.want_energy = wanted
-        return fault
-
-    cdef void keep_fresh(self) noexcept:
-        """These hold the triangles that there are now."""
-        for k, operation in self.fresh.items():
-            self.forces[k] = operation
-            self.items[k] = <PyObject*> operation
-            self.rebound[k] = operation
-        self.fresh.clear()
-
-    cdef int give_back(self) noexcept:
-        self.error = None
-        try:
-            rebound, self.rebound = self.rebound, {}
-            self.hand_back(rebound)
-            return 0
-        except BaseException as error:
-            self.error = error
-        return PYTHON_EXCEPTION

@@ -1,0 +1,44 @@
+"""Trial moves: what a change gains, and making it. See trial.pyx. Third parties write jumps against this file."""
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.core.program cimport Change, World
+from medyanpy._kernels.core.workspace cimport WorkSpace
+
+
+# The forces of a context, as a jump asks them about changes.
+cdef class Weights:
+    # What to ask each, how to bind one again, and who takes those that were.
+    cdef list forces
+    cdef PyObject** items     # the same, borrowed
+    cdef Py_ssize_t n_forces
+    cdef Py_ssize_t n_anew
+    cdef int32_t[::1] asks
+    cdef object rebind
+    cdef object hand_back
+    cdef dict fresh           # of this attempt, and of this letter
+    cdef dict rebound
+    cdef PyObject* owner      # the jump, which keeps what Python code has raised (borrowed)
+    cdef WorkSpace space
+
+    # Work space for forces, and x of points, until `leave`.
+    cdef int enter(self, World* world) noexcept nogil
+    cdef int leave(self, World* world) noexcept nogil
+    # The gain of the energy of all forces, pN nm: INFINITY where the change is impossible.
+    cdef int gain(self, World* world, Change* change, double* energy) noexcept nogil
+    # Make the change that was asked about last.
+    cdef int make(self, World* world, Change* change) noexcept nogil
+    cdef int ask_anew(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept
+    cdef void keep_fresh(self) noexcept
+    cdef int give_back(self, World* world) noexcept
+    cdef int raised(self, World* world, error) noexcept
+
+
+# A few Cartesian beads elsewhere.
+cdef class Trial:
+    cdef Change change
+    cdef int32_t[::1] places
+    cdef double[:, ::1] x
+
+    # Room for n beads: write their `places` and `x`, then ask `Weights.gain` about `change`.
+    cdef void begin(self, Py_ssize_t n) noexcept nogil
