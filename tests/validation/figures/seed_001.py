@@ -268,7 +268,7 @@ def water_multipliers(work: Work) -> Made:
 
 def water_conservation(work: Work) -> Made:
     """Energy and momenta without noise, by four methods."""
-    t_end = work.of(20.0, 1000.0)
+    t_end = work.of(50.0, 1000.0)
     begun = _cluster(7, 20_000)
     v = water.velocities(begun, 3)
     figure, axes = panels(1, 3, (8.2, 2.9))
