@@ -84,7 +84,7 @@ def violations(state, handles):
 def test_lengths_and_tangent_velocities_at_every_step(word):
     context, handles = zoo(word, 0.02)
     start = look(context)
-    for _ in range(2000):
+    for _ in range(1000):
         context.step(1)
         off, stretch = violations(context.get_state(positions=True, velocities=True), handles)
         assert off < 1e-10
