@@ -78,3 +78,89 @@ def system_with(topology, *forces, **options):
     for force in forces:
         system.add_force(force)
     return system
+
+
+class Recorder(mp.reporters.Reporter):
+    """The states that a trajectory with the same interval holds."""
+
+    include = ("positions", "velocities", "energy")
+
+    def __init__(self, interval):
+        super().__init__(interval)
+        self.states = []
+
+    def report(self, simulation, state):
+        self.states.append(state)
+
+
+def retraced(context, n, atol=1e-9, least=1.0):
+    """Assert that n steps lead away, by `least` at least, and n with opposite velocities back; return both states."""
+    before = context.get_state(positions=True, velocities=True)
+    context.step(n)
+    there = context.get_state(positions=True, velocities=True)
+    assert np.abs(there.positions - before.positions).max() > least
+    context.set_velocities(-there.velocities)
+    if there.angular_momenta is not None:
+        context.set_angular_momenta(-there.angular_momenta)
+    context.step(n)
+    after = context.get_state(positions=True, velocities=True)
+    np.testing.assert_allclose(after.positions, before.positions, rtol=0.0, atol=atol)
+    np.testing.assert_allclose(-after.velocities, before.velocities, rtol=0.0, atol=atol)
+    if there.orientations is not None:
+        sign = np.sign((after.orientations * before.orientations).sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(after.orientations * sign, before.orientations, rtol=0.0, atol=atol)
+    return before, there
+
+
+def energies_converge(make):
+    """Assert that the root mean square error of the energy at eight times falls as the square of the timestep."""
+    errors = []
+    for h in (1 / 64, 1 / 128, 1 / 256):
+        context, found = make(h), []
+        start = context.get_state(energy=True).total_energy
+        for _ in range(8):
+            context.step(round(0.125 / h))
+            found.append(context.get_state(energy=True).total_energy - start)
+        errors.append(np.sqrt(np.mean(np.square(found))))
+    order = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert (np.abs(order - 2.0) < 0.15).all(), (errors, order)
+
+
+def energy_converges_within_triangles(make):
+    """Assert that the error of the energy falls as dt² while points stay in their triangles, on a membrane that moves.
+
+    `make` takes an integrator and options of the points.
+    """
+    errors = []
+    for timestep in (0.02, 0.01):
+        places = {"triangles": range(0, 80, 8), "barycentric": [[0.3, 0.3, 0.4]] * 10}
+        context = make(mp.SplittingIntegrator("BAGAB", timestep), **places)
+        n = context.system.topology.n_beads
+        context.set_velocities(np.random.default_rng(7).normal(0.0, 0.3, (n, 3)))
+        start = context.get_state(positions=True, energy=True)
+        worst = 0.0
+        for _ in range(round(0.24 / timestep)):
+            context.step(1)
+            state = context.get_state(positions=True, energy=True)
+            worst = max(worst, abs(state.total_energy - start.total_energy))
+        assert (state.intriangle.triangles == start.intriangle.triangles).all()
+        errors.append(worst)
+    assert 3.6 < errors[0] / errors[1] < 4.4
+    assert errors[1] > 1e-8
+
+
+def retraced_across_edges(context):
+    """Assert that a run in which points leave their triangles leads back."""
+    context.set_velocities(np.random.default_rng(7).normal(0.0, 0.5, (context.system.topology.n_beads, 3)))
+    start, middle = retraced(context, 150, atol=1e-10, least=0.1)
+    assert (middle.intriangle.triangles != start.intriangle.triangles).any()
+
+
+def midpoints(n):
+    """Return barycentric coordinates, (n², 3), of the middles of n² equal parts of a triangle."""
+    i, j = np.array([(i, j) for i in range(n) for j in range(n - i)]).T
+    upright = np.column_stack([i + 1 / 3, j + 1 / 3]) / n
+    inner = i + j < n - 1
+    turned = np.column_stack([i[inner] + 2 / 3, j[inner] + 2 / 3]) / n
+    second, third = np.concatenate([upright, turned]).T
+    return np.column_stack([1.0 - second - third, second, third])

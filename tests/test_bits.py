@@ -676,16 +676,18 @@ class Way:
 
 ONE_BY_ONE = (1,) * STEPS
 WAYS = {
-    "2 threads": Way((2,)),
     "3 threads, one step at a time, looking": Way((3,), ONE_BY_ONE, look=True),
     "4 threads, cut, reporters, work": Way((4,), (5, 7), report=True, work=True),
-    "2, 3, 1 and 4 threads, restarts": Way((2, 3, 1, 4), (0, 4, 7, 1), restart="load"),
+    "2, 3, 1 and 4 threads, restarts, reporters": Way((2, 3, 1, 4), (0, 4, 7, 1), restart="load", report=True),
     "4, 2 and 1 threads, resumed, looking": Way((4, 2, 1), (3, 5, 4), restart="resume", look=True),
-    "1 thread, restarts after 1, 2, 4 and 7 steps, reporters": Way((1,), (1, 1, 2, 3, 5), restart="load", report=True),
     "1 thread, edited, work": Way((1,), (3, 8, 1), work=True, edit=True),
 }
-# Beyond the normal run: a restart costs as much as several steps.
-LONG_WAYS = {"1 thread, restarts at every step, reporters": Way((1,), ONE_BY_ONE, restart="load", report=True)}
+# Beyond the normal run: parts of the others, alone, and restarts, each of which costs as much as several steps.
+LONG_WAYS = {
+    "2 threads": Way((2,)),
+    "1 thread, restarts after 1, 2, 4 and 7 steps, reporters": Way((1,), (1, 1, 2, 3, 5), restart="load", report=True),
+    "1 thread, restarts at every step, reporters": Way((1,), ONE_BY_ONE, restart="load", report=True),
+}
 # Functions of Python forces, which checkpoints do not hold.
 FUNCTIONS = {"PythonForce": quartic}
 
@@ -835,7 +837,7 @@ CASES = [
 
 
 # A debug or sanitizer run takes those with most threads, and with restarts.
-BRIEF = {"4 threads, cut, reporters, work", "2, 3, 1 and 4 threads, restarts"}
+BRIEF = {"4 threads, cut, reporters, work", "2, 3, 1 and 4 threads, restarts, reporters"}
 
 
 def usual(kind, word, way):
@@ -847,10 +849,8 @@ def usual(kind, word, way):
         return (number + list(COARSE).index(kind) + COARSE_WORDS.index(word)) % 2 == 0
     if word not in WORDS:
         return True
-    # Of seven ways the five words take one each, and the last two words another.
-    place = WORDS.index(word)
-    shift = (number - list(KINDS).index(kind)) % len(WAYS)
-    return shift == place or shift == place + 2 >= len(WORDS)
+    # Each of the five words takes another of the five ways.
+    return (number - list(KINDS).index(kind) - WORDS.index(word)) % len(WAYS) == 0
 
 
 def marked(kind, word, way):
@@ -915,9 +915,17 @@ def test_the_usual_part_of_the_matrix_pairs_kinds_and_words_with_ways():
     assert {(kind, way) for kind, _, way in met} == set(itertools.product({kind for kind, _ in CASES}, WAYS))
     assert {(kind, word) for kind, word, _ in met} == set(CASES)
     assert {(word, way) for _, word, way in met} == set(itertools.product({word for _, word in CASES}, WAYS))
+    words = {word for _, word in CASES}
+    assert {kind for kind, _ in ONE_OF_EACH} == set(WORDS_OF)
+    assert {word for _, word in ONE_OF_EACH} == words
 
 
-# Instruction sets: a process for each variant, which runs every other case in one of the ways; the long run all.
+# Instruction sets: a process for each variant, which runs each kind with one word and in one of the ways, so that all
+# words have their turn; another process runs the rest, which is for the long run.
+WORDS_OF = {kind: [word for other, word in CASES if other == kind] for kind, _ in CASES}
+ONE_OF_EACH = [(kind, words[i % len(words)]) for i, (kind, words) in enumerate(WORDS_OF.items())]
+ONE_OF_EACH += [case for case in itertools.product(IN_BLOCKS, BLOCKS) if case not in ONE_OF_EACH]
+THE_OTHERS = [case for case in CASES if case not in ONE_OF_EACH]
 IN_A_PROCESS = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -939,28 +947,25 @@ def print_all(numbers):
 
 @pytest.fixture(scope="module")
 def of_variant():
-    """Fingerprints of a case in a variant, made with all others of its half when first asked for."""
+    """Fingerprints of a case in a variant, made with all others of its list when first asked for."""
 
     @functools.cache
-    def run_half(isa, half):
-        numbers = [str(i) for i in range(half, len(CASES), 2)]
-        return subprocess.run([sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent), *numbers],
+    def run_all(isa, long):
+        cases = THE_OTHERS if long else ONE_OF_EACH
+        done = subprocess.run([sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent),
+                               *(str(CASES.index(case)) for case in cases)],
                               env={**os.environ, "MEDYANPY_ISA": isa}, capture_output=True, text=True,
                               check=False)  # fmt: skip
-
-    def ask(isa, case):
-        number = CASES.index(case)
-        done = run_half(isa, number % 2)
         assert done.returncode == 0, done.stderr
         answer = json.loads(done.stdout)
         assert answer["isa"] == isa
-        return answer["runs"][number // 2]
+        return dict(zip(cases, answer["runs"], strict=True))
 
-    return ask
+    return lambda isa, case: run_all(isa, case in THE_OTHERS)[case]
 
 
 @pytest.mark.parametrize(
-    ("kind", "word"), [pytest.param(*case, marks=[pytest.mark.long] * (i % 2)) for i, case in enumerate(CASES)]
+    ("kind", "word"), [*ONE_OF_EACH, *(pytest.param(*case, marks=pytest.mark.long) for case in THE_OTHERS)]
 )
 @pytest.mark.parametrize("isa", [isa for isa in selected.built if isa != selected.isa])
 def test_instruction_sets(isa, kind, word, of_variant):

@@ -412,11 +412,11 @@ PARTS = [a_run_made_afresh_goes_the_same_way, a_checkpoint_goes_on_with_the_same
          files_hold_it]  # fmt: skip
 
 
-def reported(simulation, folder):
-    """The same, with everything that can be written down of it."""
+def reported(simulation, folder, every=2):
+    """The same, with everything that can be written down of it; a frame after so many steps."""
     simulation.report_work = True
     simulation.reporters += [
-        mp.reporters.TrajectoryReporter(folder / "run.h5", 2),
+        mp.reporters.TrajectoryReporter(folder / "run.h5", every),
         mp.reporters.StateDataReporter(folder / "run.csv", 2, step=True, total_energy=True),
         mp.reporters.CheckpointReporter(folder / "auto.checkpoint", 3),
     ]
@@ -441,9 +441,9 @@ def test_everything_follows(name, tmp_path):
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_run_with_all_changes_is_exported(scene, tmp_path):
-    """One after another, two to a frame, in as many segments as they make."""
-    simulation = reported(SCENES[scene](), tmp_path)
-    simulation.step(2)
+    """One after another, four to a frame, in as many segments as they make."""
+    simulation = reported(SCENES[scene](), tmp_path, every=4)
+    simulation.step(4)
     made, refused = 0, {}
     for name, (where, changed) in CHANGES.items():
         # What all act on stays until the end.

@@ -26,11 +26,8 @@ def at_once(monkeypatch):
     from tqdm.std import tqdm
 
     begin = tqdm.__init__
-
-    def impatient(self, *args, **more):
-        begin(self, *args, **more | {"delay": 0.0, "mininterval": 0.0})
-
-    monkeypatch.setattr(tqdm, "__init__", impatient)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    monkeypatch.setattr(tqdm, "__init__", lambda self, *a, **more: begin(self, *a, **more | {"mininterval": 0.0}))
 
 
 def a_kernel(monkeypatch, there=True):
@@ -57,6 +54,26 @@ def test_on_terminals_and_where_asked_for(monkeypatch, at_once, is_terminal, ask
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     text, _ = stepped(monkeypatch, is_terminal, progress=asked)
     assert ("50/50" in text and "step" in text) == shows
+
+
+def test_short_work_makes_no_bar(monkeypatch):
+    """A widget costs more than a step."""
+    monkeypatch.setattr(progress, "_tqdm", lambda: pytest.fail("a bar has been made"))
+    assert stepped(monkeypatch, True, progress=True)[0] == ""
+
+
+def test_a_bar_that_appears_late_counts_what_was_done_before(monkeypatch, at_once):
+    shown, now = Terminal(True), 100.0
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr(progress, "_DELAY", 1.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(time=lambda: now))
+    with progress.Bar(50, "step", True) as bar:
+        bar.update(20)
+        assert shown.getvalue() == ""
+        now = 101.0
+        bar.update(10)
+        assert "30/50" in shown.getvalue()
+        assert (bar._bar.start_t, bar._bar.initial) == (100.0, 0)
 
 
 def test_in_a_notebook_without_widgets(monkeypatch, at_once):

@@ -52,16 +52,12 @@ def same(part, other, n, name=""):
     return True
 
 
-# Paths along a surface, and all pairs, take long without the compiler's help; of all pairs one word is enough there.
-def is_long(kind, word):
-    return kind == "beads along surfaces" or (kind.startswith("spheres ") and word != "BAGOGAB")
+# Paths along a surface, and all pairs, take long without the compiler's help.
+def is_long(kind):
+    return kind == "beads along surfaces" or kind.startswith("spheres ")
 
 
-CASES = [
-    pytest.param(kind, word, marks=pytest.mark.slow if is_long(kind, word) else ())
-    for k, (kind, word) in enumerate(bits.CASES)
-    if k % 2 == 0 or word in ("D", "BAGOGAB")
-]
+CASES = [pytest.param(*case, marks=pytest.mark.slow if is_long(case[0]) else ()) for case in bits.ONE_OF_EACH]
 
 
 @pytest.mark.parametrize(("kind", "word"), CASES)

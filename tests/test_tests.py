@@ -1,6 +1,7 @@
 """The tests themselves: no function of theirs is there and never used."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -26,9 +27,12 @@ def unused(root: Path) -> set[str]:
                 decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
                 if all("fixture" in decorator and "autouse" not in decorator for decorator in decorators):
                     defined[node.name] = f"{path.relative_to(root)}: {node.name}"
-        documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        documentation = set()
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, ast.Expr):
+                # Met before its text.
+                documentation.add(id(node.value))
+            elif isinstance(node, ast.FunctionDef):
                 # A fixture is asked for by an argument of its name.
                 used.update(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
             elif isinstance(node, ast.Name):
@@ -68,5 +72,6 @@ def test_a_file_that_cannot_be_imported_fails(tmp_path):
     (tmp_path / "test_broken.py").write_text("import nothing_of_this_name\n\ndef test_it():\n    pass\n")
     options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib", "--doctest-modules"]
     command = [sys.executable, "-P", "-m", "pytest", *options, "--doctest-ignore-import-errors", "test_broken.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    without_plugins = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=without_plugins)
     assert (done.returncode, "No module named 'nothing_of_this_name'" in done.stdout) == (2, True), done.stdout

@@ -12,7 +12,8 @@ import pytest
 HERE = Path(__file__).parent
 TYPES = "{} is not installed: pip install 'medyanpy[types]'"
 
-pytestmark = pytest.mark.slow
+# .ci/run runs them, beside linters: checkers take minutes, and are not among the packages of the tests.
+pytestmark = pytest.mark.long
 
 
 RIGHT, WRONG = "types_right.py", "types_wrong.py"

@@ -16,6 +16,8 @@ __all__ = ["Bar", "Progress", "in_notebook"]
 
 # Steps are taken in pieces of about this long (s) while a bar is shown, or a time limit is to be kept.
 _REFRESH = 0.2
+# Work that takes less time than this (s) shows no bar, and makes none: as a widget it costs more than a step.
+_DELAY = 1.0
 
 
 def in_notebook() -> bool:
@@ -35,17 +37,23 @@ class Bar:
     def __init__(self, total: int | None, unit: str, show: bool | None = None) -> None:
         if show is None:
             show = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+        self._show = show and total != 0
+        self._total, self._unit = total, unit
+        self._started, self._done = time.time(), 0
         self._bar: Any = None
-        if show and total != 0:
-            # Short work shows nothing: a bar appears after a second.
-            bar = _tqdm()(total=total, unit=unit, delay=1.0, leave=False, file=sys.stderr)
-            # tqdm can be told to show none (TQDM_DISABLE=1).
-            self._bar = None if bar.disable else bar
 
     def update(self, n: int = 1) -> None:
         """Count so much more as done."""
+        self._done += n
         if self._bar is not None:
             self._bar.update(n)
+        elif self._show and time.time() - self._started >= _DELAY:
+            bar = _tqdm()(total=self._total, unit=self._unit, initial=self._done, leave=False, file=sys.stderr)
+            # tqdm can be told to show none (TQDM_DISABLE=1).
+            self._show = not bar.disable
+            if self._show:
+                bar.start_t, bar.initial = self._started, 0
+                self._bar = bar
 
     def say(self, form: str, *numbers: float) -> None:
         """Show some numbers behind the bar."""
@@ -97,7 +105,7 @@ class Progress(Bar):
 
     def advance(self, context: "Context", steps: int) -> None:
         """Take `steps` steps, or fewer where time is up before."""
-        if self._bar is None and self.deadline is None:
+        if not self._show and self.deadline is None:
             context.step(steps)
             return
         while steps and not self.time_is_up:

@@ -52,7 +52,7 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("what", STATES)
+@pytest.mark.parametrize("what", ["temperatures", "stiffnesses", pytest.param("both", marks=pytest.mark.long)])
 def test_rates_and_energies_are_those_of_theory(what):
     """BAOAB has the positions of a harmonic system exactly, so that the rate is, too: at a timestep of a quarter of the
     stable one. Energies are independent: beads forget everything within 40 steps (e^-20)."""

@@ -40,6 +40,8 @@ class Failing:
 
     def __call__(self, frame, event, argument):
         if event == self.events[0]:
+            if argument.__module__ not in ("posix", "fcntl"):
+                return
             name, error = argument.__name__, OSError(errno.EIO, "the disk is broken")
             # What cannot be closed is closed nevertheless.
             if name in NEVER_FAIL or (name, event) == ("close", "c_call"):
@@ -47,7 +49,7 @@ class Failing:
             # Nobody can close what was opened without a word.
             if (name, event) == ("open", "c_return"):
                 return
-            if argument.__module__ not in ("posix", "fcntl") or not called_by_us(frame, 4):
+            if not called_by_us(frame, 4):
                 return
         elif event == self.events[1]:
             if not frame.f_code.co_filename.startswith(HDF5) or not called_by_us(frame.f_back, 1):

@@ -121,7 +121,7 @@ SIZES = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trials", [8, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trials", [4, pytest.param(200, marks=pytest.mark.long)])
 def test_disks_of_any_size(disk, trials):
     folder, _ = disk
     inner = folder / "inner"

@@ -72,7 +72,7 @@ RANDOM = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trials", [15, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trials", [8, pytest.param(300, marks=pytest.mark.long)])
 def test_random_interrupts_cost_nothing(tmp_path, trials):
     code, out = run(RANDOM.replace("TRIALS = 0", f"TRIALS = {trials}"), tmp_path / "run.h5")
     assert code == 0

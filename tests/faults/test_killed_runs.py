@@ -42,14 +42,14 @@ KILLS = """
 """
 
 
-@pytest.mark.parametrize(("kills", "steps"), [(10, 150), pytest.param(1000, 300, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("kills", "steps"), [(5, 150), pytest.param(1000, 300, marks=pytest.mark.long)])
 def test_killed_runs_leave_the_files_of_undisturbed_ones(tmp_path, kills, steps):
     program = KILLS.replace("KILLS, STEPS = 0, 0", f"KILLS, STEPS = {kills}, {steps}")
     counts = json.loads(run(program, tmp_path / "run")[1])
     assert sum(counts) >= kills
 
 
-@pytest.mark.parametrize(("kills", "steps"), [(5, 150), pytest.param(300, 300, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("kills", "steps"), [(3, 150), pytest.param(300, 300, marks=pytest.mark.long)])
 def test_the_command_killed_leaves_the_files_of_one_that_was_not(tmp_path, kills, steps):
     """`medyanpy run`, which also ends by SIGTERM with a checkpoint at whatever step that was."""
     program = KILLS.replace("KILLS, STEPS = 0, 0", f"KILLS, STEPS = {kills}, {steps}").replace("script,", "command,")

@@ -95,7 +95,7 @@ KILLS = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trials", [12, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trials", [6, pytest.param(200, marks=pytest.mark.long)])
 def test_kills_while_files_are_created_resumed_and_rewound(tmp_path, trials):
     code, out = run(KILLS.replace("TRIALS = 0", f"TRIALS = {trials}"), tmp_path / "run.h5")
     assert code == 0

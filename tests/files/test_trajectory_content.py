@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import sys
 
+import builders
 import h5py
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import content, refuses, system_with
 
 import medyanpy as mp
 
@@ -57,15 +58,13 @@ def everything(word="J B A G O G A B J", **integrator):
     return simulation
 
 
-class Recorder(mp.reporters.Reporter):
-    include = ("positions", "velocities", "energy")
-
+class Recorder(builders.Recorder):
     def __init__(self, interval):
         super().__init__(interval)
-        self.states, self.links = [], []
+        self.links = []
 
     def report(self, simulation, state):
-        self.states.append(state)
+        super().report(simulation, state)
         found = [force for force in simulation.system.forces if isinstance(force, mp.forces.Links)]
         self.links.append([state.links(force) for force in found])
 
@@ -579,7 +578,7 @@ def test_runs_whose_links_changed_resume_with_the_same_files(tmp_path, step):
     go(simulation, simulation.system["Links"], 10)
     simulation.close()
     for name in ("run.h5", "run.part0002.h5"):
-        assert contents(tmp_path / "whole" / name) == contents(tmp_path / "resumed" / name)
+        assert content(tmp_path / "whole" / name) == content(tmp_path / "resumed" / name)
 
 
 def test_run_of_everything_resumes_with_the_same_file(tmp_path):
@@ -598,24 +597,7 @@ def test_run_of_everything_resumes_with_the_same_file(tmp_path):
     simulation = mp.Simulation.resume(tmp_path / "run.checkpoint", reporters=True)
     simulation.step(4)
     simulation.close()
-    assert contents(tmp_path / "whole/run.h5") == contents(tmp_path / "resumed/run.h5")
-
-
-def contents(path):
-    """Datasets and attributes, bit for bit; references as what they point to."""
-    out = {}
-    with h5py.File(path) as file:
-
-        def add(name, item):
-            for key, value in item.attrs.items():
-                value = file[value].name if isinstance(value, h5py.Reference) else value
-                out[name, key] = np.asarray(value).dtype.str, np.asarray(value).tolist()
-            if isinstance(item, h5py.Dataset):
-                value = item[()]
-                out[name] = item.shape, item.dtype.str, value.tobytes() if isinstance(value, np.ndarray) else value
-
-        file.visititems(add)
-    return out
+    assert content(tmp_path / "whole/run.h5") == content(tmp_path / "resumed/run.h5")
 
 
 def test_files_with_other_links_are_not_appended_to(tmp_path):

@@ -50,13 +50,13 @@ def curved_points():
     return topology, F.PointCurvature(points, 82.0, 0.2, 3.0)
 
 
-CHARGES, SOME = RNG.normal(size=700), np.linspace(-1.0, 2.0, 3000)
+CHARGES, SOME = RNG.normal(size=700), np.linspace(-1.0, 2.0, 1500)
 MANY = {
     "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
     "Lennard-Jones of all pairs": beads(700, lambda b: F.LennardJones(b, b, 1.0, 1.9)),
     "Yukawa of all pairs": beads(700, lambda b: F.Yukawa(b, b, 1.0, 1.9)),
-    "Morse, switched": beads(3000, lambda b: F.Morse(b, b, 1.0, 0.3, 9.0, cutoff=30.0, switch=20.0)),
-    "custom pairs": beads(3000, lambda b: F.CustomPair(b, b, "q1*q2*exp(-r/9)", cutoff=30.0, q=SOME)),
+    "Morse, switched": beads(1500, lambda b: F.Morse(b, b, 1.0, 0.3, 9.0, cutoff=12.0, switch=10.0)),
+    "custom pairs": beads(1500, lambda b: F.CustomPair(b, b, "q1*q2*exp(-r/9)", cutoff=12.0, q=SOME)),
     "custom bonds": beads(9000, lambda b: F.CustomBonds(np.column_stack([b.beads[:-1], b.beads[1:]]), "tanh(r/9)^1.3")),
     "uniform field": beads(9000, lambda b: F.UniformField(b.beads[:-1], [1.0, 2.0, 3.0])),
     "harmonic trap": beads(9000, lambda b: F.HarmonicTrap(b.beads[:-1], 2.0, [1.0, 2.0, 3.0])),

@@ -5,7 +5,7 @@ Every component of the force against an independent energy, momentum, threads an
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import energy_converges_within_triangles, midpoints, refuses, retraced_across_edges
 
 import medyanpy as mp
 from medyanpy.testing.statistics import check_chi_square
@@ -103,52 +103,20 @@ def test_vertices_are_not_moved(law):
 
 @BOTH
 def test_energy_of_points_that_stay_in_their_triangles(law):
-    """Falls as dt² on a membrane that moves."""
-    errors = []
-    for timestep in (0.02, 0.01):
-        places = {"triangles": range(0, 80, 8), "barycentric": [[0.3, 0.3, 0.4]] * 10}
-        integrator = mp.SplittingIntegrator("BAGAB", timestep)
-        context, *_ = scene(law, lumpy(), None, springs=30.0, integrator=integrator, **places)
-        n = context.system.topology.n_beads
-        context.set_velocities(np.random.default_rng(7).normal(0.0, 0.3, (n, 3)))
-        start = context.get_state(positions=True, energy=True)
-        worst = 0.0
-        for _ in range(round(0.24 / timestep)):
-            context.step(1)
-            state = context.get_state(positions=True, energy=True)
-            worst = max(worst, abs(state.total_energy - start.total_energy))
-        assert (state.intriangle.triangles == start.intriangle.triangles).all()
-        errors.append(worst)
-    assert 3.6 < errors[0] / errors[1] < 4.4
-    assert errors[1] > 1e-8
+    energy_converges_within_triangles(
+        lambda integrator, **places: scene(law, lumpy(), None, springs=30.0, integrator=integrator, **places)[0]
+    )
 
 
 @BOTH
 def test_runs_retrace_themselves(law):
-    context, *_ = scene(law, lumpy(), 30, springs=30.0, integrator=mp.SplittingIntegrator("BAGAB", 0.01))
-    n = context.system.topology.n_beads
-    context.set_velocities(np.random.default_rng(7).normal(0.0, 0.5, (n, 3)))
-    start = context.get_state(positions=True, velocities=True)
-    context.step(150)
-    middle = context.get_state(positions=True, velocities=True)
-    assert (middle.intriangle.triangles != start.intriangle.triangles).any()
-    context.set_velocities(-middle.velocities)
-    context.step(150)
-    end = context.get_state(positions=True, velocities=True)
-    np.testing.assert_allclose(end.positions, start.positions, atol=1e-10)
-    np.testing.assert_allclose(end.velocities, -start.velocities, atol=1e-10)
+    integrator = mp.SplittingIntegrator("BAGAB", 0.01)
+    retraced_across_edges(scene(law, lumpy(), 30, springs=30.0, integrator=integrator)[0])
 
 
 def share_of(values, corners):
     """The mean of exp(-u) over triangles, u linear; by the midpoint rule on 40² parts."""
-    n = 40
-    i, j = np.array([(i, j) for i in range(n) for j in range(n - i)]).T
-    upright = np.column_stack([i + 1 / 3, j + 1 / 3]) / n
-    inner = i + j < n - 1
-    turned = np.column_stack([i[inner] + 2 / 3, j[inner] + 2 / 3]) / n
-    second, third = np.concatenate([upright, turned]).T
-    weights = np.column_stack([1.0 - second - third, second, third])
-    return np.exp(-values[corners] @ weights.T).mean(axis=1)
+    return np.exp(-values[corners] @ midpoints(40).T).mean(axis=1)
 
 
 @pytest.mark.parametrize(("law", "fixed"), [(field, True), (field, False), (written, False)])

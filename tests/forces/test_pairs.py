@@ -237,7 +237,7 @@ def test_energies_of_many_are_added_up():
 
 def test_forces_of_a_pair_are_exactly_opposite():
     rng = np.random.default_rng(11)
-    for _ in range(200):
+    for _ in range(60):
         x = rng.uniform(0.0, 1.0, (2, 3)) * 10.0 ** rng.integers(-3, 6)
         d = np.linalg.norm(x[1] - x[0])
         topology = mp.Topology()

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 
+import builders
 import h5py
 import numpy as np
 import pytest
@@ -53,17 +54,15 @@ def links_now(simulation):
     return {tuple(pair) for pair in filaments.beads[filaments.links].tolist()}
 
 
-class Recorder(mp.reporters.Reporter):
+class Recorder(builders.Recorder):
     """States, and which rows were linked."""
-
-    include = ("positions", "velocities", "energy")
 
     def __init__(self, interval):
         super().__init__(interval)
-        self.states, self.links = [], []
+        self.links = []
 
     def report(self, simulation, state):
-        self.states.append(state)
+        super().report(simulation, state)
         self.links.append(links_now(simulation) if "filaments" in simulation.topology else None)
 
 

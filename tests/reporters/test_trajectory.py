@@ -9,7 +9,7 @@ import textwrap
 import h5py
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import Recorder, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
@@ -33,17 +33,6 @@ def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
     system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
     assert first.kind.first_bead == 0
     return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=1)
-
-
-class Recorder(mp.reporters.Reporter):
-    include = ("positions", "velocities", "energy")
-
-    def __init__(self, interval):
-        super().__init__(interval)
-        self.states = []
-
-    def report(self, simulation, state):
-        self.states.append(state)
 
 
 def check(trajectory, states, velocities=True):

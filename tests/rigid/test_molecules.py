@@ -122,7 +122,7 @@ def test_no_measured_protein_is_left_out(shared_data):
 @pytest.mark.parametrize(("code", "model", "translation", "rotation"), [
     ("1ubq", "atoms", [], [0.019, 0.316]),
     ("1ubq", "residues", [], [-0.035, 0.246]),
-    ("1aki", "atoms", [0.043, -0.013, 0.033, -0.039], [-0.052, 0.118]),
+    pytest.param("1aki", "atoms", [0.043, -0.013, 0.033, -0.039], [-0.052, 0.118], marks=pytest.mark.long),
     ("1aki", "residues", [0.048, -0.008, 0.039, -0.034], [-0.066, 0.101]),
 ])  # fmt: skip
 def test_measured_diffusion_of_proteins(shared_data, code, model, translation, rotation):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from builders import Recorder
 
 import medyanpy as mp
 
@@ -16,19 +17,6 @@ class Run(NamedTuple):
     simulation: mp.Simulation
     #: States at the steps of its frames.
     states: list
-
-
-class Recorder(mp.reporters.Reporter):
-    """States at the steps of frames."""
-
-    include = ("positions", "velocities", "energy")
-
-    def __init__(self, interval):
-        super().__init__(interval)
-        self.states = []
-
-    def report(self, simulation, state):
-        self.states.append(state)
 
 
 def everything(capacity: int | None = None) -> mp.Simulation:

@@ -9,10 +9,9 @@ pytest.importorskip("ipykernel")
 CELLS = [
     """
 import sys
-import tqdm.std
 import medyanpy as mp
-begin = tqdm.std.tqdm.__init__
-tqdm.std.tqdm.__init__ = lambda self, *a, **more: begin(self, *a, **more | {"delay": 0.0})
+from medyanpy._tools import progress
+progress._DELAY = 0.0
 topology = mp.Topology()
 vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12, vertex_friction=4e-6)
 system = mp.System(topology)

@@ -232,10 +232,10 @@ def test_letters_can_be_read_in_every_size_and_stay_inside():
     colored, _ = scene.objects_of(scene.scene_of(mesh, {}))
     scene.give_values(colored, 0.01 * mesh.vertices[:, 2])
     surfaces, solids = scene.objects_of(scene.scene_of(things(8), {}))
-    for size in ((400, 300), (500, 500), (640, 480), (1600, 1200), (3200, 2400)):
+    for size in ((400, 300), (500, 500), (1600, 1200)):
         for sheets, others, more in ((surfaces, solids, {"title": "title"}), (colored, [], {"label": "height (nm)"})):
             window = renderer.window_of("draw", sheets, others, None, None)
-            figure, _ = figures.framed(np.ones((*size[::-1], 3)), window, sheets, others, **more)
+            figure, _ = figures.framed(np.broadcast_to(1.0, (*size[::-1], 3)), window, sheets, others, **more)
             found = heights(figure)
             assert len(found) >= 3
             assert min(found) >= max(10.0, size[0] / 80.0 if size[0] >= 1600 else 0.0)
