@@ -38,6 +38,9 @@ __all__ = ["LinkBinding"]
 
 # Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
 _SKIN = 0.5
+# Logarithm of how far the bound of a link's rate may exceed the rate. More means more attempts that are refused, and
+# links that are measured less often.
+_EXCESS = 3.0
 # Quadrature nodes for the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
@@ -279,6 +282,20 @@ class LinkBinding(Jump):
             total += 0.5 * (end - start) * total_of(weights * (4.0 * np.pi * r**2 * np.exp(-u / kT)))
         return total
 
+    def _slack(self, kT: float, share: float, catch_share: float, slip: float, catch: float) -> float:
+        """Find how far the length of a link may change until its bound of the rate is exp(_EXCESS) times the rate, nm.
+
+        That is where it is stretched by 3 (kT/stiffness)^(1/2), or of driven rates by any force; slip and catch are
+        1/F_s and 1/F_c.
+        """
+        _, stiffness, _ = self._spring()
+        steepest = max(slip * (catch_share < 1.0), catch * (catch_share > 0.0))
+        if steepest > 0.0:
+            return _EXCESS / (steepest * stiffness)
+        # λ (3 x + x²/2) = _EXCESS, x in units of that length.
+        x = math.sqrt(9.0 + 2.0 * _EXCESS / share) - 3.0 if share > 0.0 else math.inf
+        return x * math.sqrt(kT / stiffness)
+
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         table, topology = self._table, layout.topology
         label, along, length = _chains_of(table.sites, topology)
@@ -286,7 +303,7 @@ class LinkBinding(Jump):
         label = np.full(len(table.sites), -1, np.int32) if self._same_filament else label
         operation = kernel.LinkBinding(
             self.name, kT, self.driven, self.every, table.sites.bind(layout), table.sites.on_points(layout), label,
-            apart_from, apart, self._partners, -1 if self._pool is None else self._pool,
+            apart_from, apart, self._partners, -1 if self._pool is None else self._pool, self._table.most_pairs,
         )  # fmt: skip
         operation.table, operation.layout = table, layout
         self.update(operation, kT)
@@ -326,7 +343,8 @@ class LinkBinding(Jump):
         rows, none = np.arange(n, dtype=np.int32), (np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
         near = NeighborList(rows, self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high, *none)
         spring = int(kind), (stiffness, length)
-        operation.set_rule(kT, near, *spring, low, high, on, self._numbers["off_rate"], *law)
+        slack = self._slack(kT, *law[1:])
+        operation.set_rule(kT, near, *spring, low, high, on, self._numbers["off_rate"], *law, slack)
 
     def joined(self, operation: "JumpOperation", force: "Force", bound: "Operation", layout: "Layout") -> "Operation":
         kind, stiffness, length = self._spring()
@@ -419,7 +437,7 @@ class LinkBinding(Jump):
             bound, ever = arrays["numbers"].tolist()
             ok = ok and 2 * bound == here.sum() and int(ids[here].max(initial=-1)) < ever
             ok = ok and bool((ids[here] >= 0).all()) and (self._pool is None or bound <= self._pool)
-            ok = ok and arrays["listed"].tolist() in ([0], [1])
+            ok = ok and arrays["listed"].tolist() in ([0, 0], [1, 0], [1, 1])
         if not ok:
             raise ParameterError(f"{self.name}: the links that are said to be bound cannot be")
 
@@ -429,7 +447,7 @@ class _Sites:
 
     `of_a` (n_a,) and `of_b` (n_b,) are rows of the sites of each group, `row_a` and `row_b` (n,) the inverse, -1 of
     those that are not in it. `groups` (n,) are 1: in a only, 2: in b only, 3: in both. `keys` (n, k) identify each
-    site.
+    site. No more than `most_pairs` pairs may be bound.
     """
 
     def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
@@ -446,6 +464,7 @@ class _Sites:
         self.keys = keys[first[order]]
         self.of_a = number[: len(a)]
         self.of_b = self.of_a if b is None else number[len(a) :]
+        self.most_pairs: float = float(len(a) * len(b)) if b is not None else 0.5 * len(a) * (len(a) - 1)
         self.row_a, self.row_b = (self._inverse(what, name, of) for name, of in (("a", self.of_a), ("b", self.of_b)))
         self.groups = ((self.row_a >= 0) + 2 * (self.row_b >= 0)).astype(np.int32)
 

@@ -11,23 +11,27 @@ for n links that are bound already, and a bound link lets go at
 
 with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0).
 
-Pairs are not tried one after another, and not even measured. Where sites were when they were last listed, each that may
-come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the
-skin of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and
-is accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
-exactly. It is refused where a site is full or the pair may not be bound. Weights are whole numbers, whose sums are the
-same in any order. Links, of which there are fewer, are measured.
+Neither is looked at one by one (thinning). Where sites were when pairs were last listed, each pair that may come into
+reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the skin of the
+list. Where sites were when links were last measured, each link has an upper bound of its rate, for as long as no site
+has gone further than the slack. Attempts come at k_on times the sum of weights, and at the sum of the bounds; each
+picks a pair or a link in proportion, measures it, and is accepted with what the bound was too large by, so that waiting
+times are those of the process with the rates above, exactly. A pair is refused where a site is full or it may not be
+bound. Weights are whole numbers, whose sums are the same in any order; bounds are added up by blocks of sites.
+
+Beads are compared with where they were when links were measured. Only if one has gone further than the slack, links are
+measured again, and only then those places are compared with where beads were when pairs were listed.
+
+Where bounds would bring more attempts than there are links, the rates themselves serve as bounds, without slack.
 
 State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
-other random numbers would be drawn: where sites were when pairs were listed is part of the state.
+other random numbers would be drawn: the two sets of places, and whether the slack is 0, are part of the state.
 
-Caches, and what makes them stale:
+Caches, and when they are computed again:
 
-    where sites were (state)  a site that is further than half the skin from there, in the box of now; numbers that
-                              are set to others, and links that are set from outside
-    pairs and their weights   the same; a box of other lengths (they are made anew from where sites were, with the box
-                              of now, as after a restart); arrays of the state that are written to; another World
-    rates of letting go       another value of `World.positions`; links that have changed; and what is above
+    pairs and their weights   pairs have been listed; a box of other lengths, with the places of then; arrays of the
+                              state have been written to; another World
+    bounds of links           links have been measured; and as above; those of the two sites of each event
 """
 import numpy as np
 
@@ -36,7 +40,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from medyanpy._kernels.core.arrays cimport vector
+from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.core.box cimport displacement, has_lengths
 from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
@@ -89,15 +93,20 @@ cdef struct Binding:
     Rule rule
     const Neighbors* near
     const SiteRows* rows
-    # Who is looked at to see whether the list still holds: sites go no further than the beads that they lie between, of
-    # which there may be fewer, and which are quicker to look at.
+    # Beads that are compared with where they were: sites go no further than those between which they lie. Otherwise
+    # the sites themselves.
     Py_ssize_t n_watched
     const int32_t* watched    # (n_watched,) places of beads; NULL: the sites
-    double* built             # (n_watched, 3) where they were when pairs were listed
     const int32_t* number     # (m,) of the beads of sites, which of those watched
-    double* then              # (n, 3) where sites were
-    double allowed            # square of how far any may have gone since
+    double* built             # (n_watched, 3) where they were when pairs were listed
+    double* measured          # (n_watched, 3) where they were when links were measured
+    # For `_watch`: places of now, NULL for those of the world, and of before; square of the distance that is allowed.
+    const double* now
+    const double* since
+    double allowed
     int* stale                # by block of those watched: whether one has gone further
+    double* then              # (n, 3) where sites were when pairs were listed
+    double slack              # nm: how far the length of a link may differ from the measured one
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
     int32_t* partner          # the other site of each
     int32_t* weight           # (BINS,) of pairs, by bin of where they were
@@ -107,14 +116,9 @@ cdef struct Binding:
     Py_ssize_t partners
     int32_t* other            # (n p,)
     int32_t* end              # (n,) behind the last filled slot
-    double* rate              # (n p,) 1/s, of the lower site of each link
+    double* rate              # (n p,) 1/s, bounds, of the lower site of each link
     double* rates             # by block of sites
-    const int32_t* linked     # of sites that have links: which they are, where, and the others in the same table
-    const int32_t* linked_start
-    const int32_t* linked_partner
-    const double* linked_x
-    long long* weights        # (n,) of the pairs of each site, together
-    long long* sums           # by block of sites: the same, added up
+    long long* weights        # (n + 1,) of the pairs of all sites before each
 
 
 cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
@@ -138,6 +142,21 @@ cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
     return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
 
 
+cdef inline double _off_bound(const Rule* rule, double r, double slack) noexcept nogil:
+    """The largest rate at lengths that differ from r by the slack at most.
+
+    It is at one end: U is convex in the length, and driven rates are convex in the tension, which does not fall with
+    the length.
+    """
+    cdef double near = fmax(r - slack, 0.0) * (1.0 - 1e-9), far = (r + slack) * (1.0 + 1e-9)
+    if not rule.driven:
+        near = fmax(near, rule.low)
+        far = fmin(far, rule.high)
+        if not near <= far:
+            return 0.0
+    return fmax(_off_rate(rule, near), _off_rate(rule, far)) * (1.0 + 1e-9)
+
+
 cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef double a[3]
     cdef double b[3]
@@ -148,14 +167,46 @@ cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i,
     return sqrt(dot(d, d))
 
 
+cdef inline void _where_then(
+    const Binding* t, const World* world, const double* then, Py_ssize_t i, double* out,
+) noexcept nogil:
+    """As `where`, for those watched in their places `then`, (n_watched, 3)."""
+    cdef const SiteRows* rows = t.rows
+    cdef const double* origin = rows.x + 3 * i
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t k
+    cdef int c
+    sum[0] = sum[1] = sum[2] = 0.0
+    if t.watched == NULL:
+        origin = then + 3 * i
+    elif rows.start[i] < rows.start[i + 1]:
+        origin = then + 3 * <Py_ssize_t> t.number[rows.start[i]]
+        for k in range(rows.start[i] + 1, rows.start[i + 1]):
+            displacement(&world.box, origin, then + 3 * <Py_ssize_t> t.number[k], d)
+            add_scaled(rows.weight[k], d, sum)
+    for c in range(3):
+        out[c] = origin[c] + sum[c]
+
+
 cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
-    """The rates at which the links of one site let go, each with the lower of its sites."""
-    cdef Py_ssize_t s
-    for s in range(t.partners * i, t.end[i]):
-        t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
+    """Bounds of the rates at which the links of one site let go, each with the lower of its sites."""
+    cdef double a[3]
+    cdef double b[3]
+    cdef double d[3]
+    cdef Py_ssize_t s, at = t.partners * i
+    if at < t.end[i]:
+        _where_then(t, world, t.measured, i, a)
+    for s in range(at, t.end[i]):
+        t.rate[s] = 0.0
+        if i < t.other[s]:
+            _where_then(t, world, t.measured, t.other[s], b)
+            displacement(&world.box, a, b, d)
+            t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
 
 
 cdef double _add(const Binding* t, Py_ssize_t block) noexcept nogil:
+    """The sum of the bounds of one block of sites, always in the same order."""
     cdef Py_ssize_t i, s
     cdef double total = 0.0
     for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
@@ -165,37 +216,32 @@ cdef double _add(const Binding* t, Py_ssize_t block) noexcept nogil:
 
 
 cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """As `_rate_site`, of sites that have links."""
+    """As `_rate_site`, of a block of sites, with their sum."""
     cdef Binding* t = <Binding*> task
-    cdef const double* x = t.linked_x
-    cdef double d[3]
-    cdef double* rate
-    cdef Py_ssize_t k, s
-    for k in range(first, last):
-        rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
-        for s in range(t.linked_start[k], t.linked_start[k + 1]):
-            rate[s] = 0.0
-            if k < t.linked_partner[s]:
-                displacement(&world.box, x + 3 * k, x + 3 * <Py_ssize_t> t.linked_partner[s], d)
-                rate[s] = _off_rate(&t.rule, sqrt(dot(d, d)))
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        _rate_site(t, world, i)
+    t.rates[first // BLOCK] = _add(t, first // BLOCK)
     return 0
 
 
 cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Whether anybody has gone further than the list of pairs allows."""
+    """Whether one has gone further than is allowed."""
     cdef Binding* t = <Binding*> task
     cdef const double* x
-    cdef double now[3]
+    cdef double site[3]
     cdef double d[3]
     cdef int stale = 0
     cdef Py_ssize_t i
     for i in range(first, last):
-        if t.watched != NULL:
+        if t.now != NULL:
+            x = t.now + 3 * i
+        elif t.watched != NULL:
             x = world.x + 3 * <Py_ssize_t> t.watched[i]
         else:
-            where(t.rows, world, i, now)
-            x = now
-        displacement(&world.box, t.built + 3 * i, x, d)
+            where(t.rows, world, i, site)
+            x = site
+        displacement(&world.box, t.since + 3 * i, x, d)
         # This way round, so that a position that is not a number counts as far.
         stale |= not (dot(d, d) <= t.allowed)
     t.stale[first // BLOCK] = stale
@@ -203,38 +249,23 @@ cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Where those watched are, from which the list of pairs is made."""
+    """Where those watched are now."""
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t i
     for i in range(first, last):
         if t.watched == NULL:
-            where(t.rows, world, i, t.built + 3 * i)
+            where(t.rows, world, i, t.measured + 3 * i)
         else:
-            memcpy(t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
+            memcpy(t.measured + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
     return 0
 
 
 cdef int _place(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Where sites were then."""
+    """Where sites were when pairs were listed."""
     cdef Binding* t = <Binding*> task
-    cdef const SiteRows* rows = t.rows
-    cdef const double* origin
-    cdef double d[3]
-    cdef double sum[3]
-    cdef Py_ssize_t i, k
-    cdef int c
+    cdef Py_ssize_t i
     for i in range(first, last):
-        sum[0] = sum[1] = sum[2] = 0.0
-        origin = rows.x + 3 * i
-        if t.watched == NULL:
-            origin = t.built + 3 * i
-        elif rows.start[i] < rows.start[i + 1]:
-            origin = t.built + 3 * <Py_ssize_t> t.number[rows.start[i]]
-            for k in range(rows.start[i] + 1, rows.start[i + 1]):
-                displacement(&world.box, origin, t.built + 3 * <Py_ssize_t> t.number[k], d)
-                add_scaled(rows.weight[k], d, sum)
-        for c in range(3):
-            t.then[3 * i + c] = origin[c] + sum[c]
+        _where_then(t, world, t.built, i, t.then + 3 * i)
     return 0
 
 
@@ -272,14 +303,12 @@ cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, 
 cdef int _weigh(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t i
-    cdef long long k, total, sum = 0
+    cdef long long k, total
     for i in range(first, last):
         total = 0
         for k in range(t.start[i], t.start[i + 1]):
             total += _weight(t, world, i, t.partner[k])
-        t.weights[i] = total
-        sum += total
-    t.sums[first // BLOCK] = sum
+        t.weights[i + 1] = total
     return 0
 
 
@@ -300,6 +329,8 @@ cdef class LinkBinding(JumpOperation):
         Links that a site may have.
     pool : int
         How many links there are, bound or not; -1: without end.
+    most_pairs : float
+        No more pairs than these can be bound.
     """
     cdef readonly SiteTable sites
     cdef readonly bint on_points
@@ -319,29 +350,34 @@ cdef class LinkBinding(JumpOperation):
     cdef int64_t[::1] id
     cdef int64_t[::1] numbers     # links bound now, and ever
     cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
-    cdef int64_t[::1] listed      # (1,) whether they have been
+    cdef double[:, ::1] measured  # (n_watched, 3) and when links were measured
+    cdef int64_t[::1] listed      # (2,) whether they have been; whether links are measured without slack
     cdef readonly LinkedSites linked
     cdef int64_t* n_changes       # another number whenever links have changed
-    cdef long long looked_at      # positions of the world for which it is known whether the list still holds
+    cdef long long looked_at      # positions of the world for which `moved` is known
+    cdef bint moved               # whether one has gone further than since links were measured is allowed
     cdef long long world          # of which world, and as of which state of it, all that is cached here is
     cdef long long written
     cdef bint made                # pairs and weights are those of `built`
-    cdef double[3] made_in        # nm; in a box of these lengths
-    cdef long long rated_at       # positions for which rates of letting go are known
-    cdef double off_rate
+    cdef bint rated               # bounds of links are those of `measured`
+    cdef double[3] made_in        # nm; both in a box of these lengths
+    cdef double slack             # nm: how far the length of a link may change until links are measured again
+    cdef double step              # squares, nm²: how far each may have gone until then,
+    cdef double reach             # and until pairs are listed again, less that
+    cdef double off_rate          # 1/s: the sum of the bounds of all links
     cdef double most_off          # that a link can ever have
+    cdef double most_pairs
     cdef long long weight
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
 
     def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
-                 label, apart_from, apart, int partners, long long pool):
+                 label, apart_from, apart, int partners, long long pool, double most_pairs):
         cdef Py_ssize_t n = sites.rows.n
         cdef int32_t[::1] weight
         cdef long long[::1] weights
         cdef double[::1] rate
         cdef double[::1] rates
-        cdef long long[::1] sums
         cdef long long[::1] start
         cdef int[::1] stale
         cdef double[:, ::1] then
@@ -350,6 +386,7 @@ cdef class LinkBinding(JumpOperation):
         self.sites = sites
         self.on_points = on_points
         self.pool = pool
+        self.most_pairs = most_pairs
         self.held = []
         self.task.n = n
         self.task.partners = partners
@@ -361,17 +398,17 @@ cdef class LinkBinding(JumpOperation):
         self.id = np.full(n * partners, -1, np.int64)
         self.numbers = np.zeros(2, np.int64)
         self.watch()
-        self.listed = np.zeros(1, np.int64)
-        blocks = n_blocks(n, BLOCK)
+        self.listed = np.zeros(2, np.int64)
+        # Room for one more: without sites each still has a first element.
         work = [
-            np.zeros(n * partners), np.zeros(blocks), np.zeros(n, np.int64), np.zeros(blocks, np.int64),
-            np.zeros(n_blocks(self.task.n_watched, BLOCK), np.intc), np.zeros(n + 1, np.int64),
-            np.zeros(BINS, np.int32), np.zeros((n, 3)), np.zeros(1, np.int64),
+            np.zeros(n * partners + 1), np.zeros(n_blocks(n, BLOCK) + 1), np.zeros(n + 1, np.int64),
+            np.zeros(n_blocks(self.task.n_watched, BLOCK) + 1, np.intc), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.int32), np.zeros((n + 1, 3)), np.zeros(1, np.int64),
         ]
         self.held += work
-        rate, rates, weights, sums, stale, start, weight, then, changes = work
-        self.task.other = &self.other[0]
-        self.task.end = &self.end[0]
+        rate, rates, weights, stale, start, weight, then, changes = work
+        self.task.other = <int32_t*> vector[int32_t](self.held, self.other)
+        self.task.end = <int32_t*> vector[int32_t](self.held, self.end)
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
@@ -380,14 +417,9 @@ cdef class LinkBinding(JumpOperation):
         self.task.start = &start[0]
         self.task.partner = NULL
         self.task.weights = &weights[0]
-        self.task.sums = &sums[0]
         self.task.weight = &weight[0]
         self.n_changes = &changes[0]
         self.linked = LinkedSites(sites, self.other, self.end, changes)
-        self.task.linked = self.linked.site
-        self.task.linked_start = self.linked.start
-        self.task.linked_partner = self.linked.partner
-        self.task.linked_x = self.linked.sites.now.x
         self.sharing = NULL
         self.n_sharing = 0
         self.world = self.written = -1
@@ -416,13 +448,18 @@ cdef class LinkBinding(JumpOperation):
                 np.asarray(<int32_t[:m]> <int32_t*> rows.bead)).astype(np.int32)
             self.held.append(number)
             self.task.number = &number[0]
-        self.built = np.zeros((self.task.n_watched, 3))
-        self.task.built = &self.built[0, 0]
+        self.built, self.measured = np.zeros((2, self.task.n_watched, 3))
+        self.task.built = <double*> table[double](self.held, self.built)
+        self.task.measured = <double*> table[double](self.held, self.measured)
 
     def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
                  double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
-                 double catch):
-        """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT."""
+                 double catch, double slack):
+        """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT.
+
+        slack (nm): how far the length of a link may change until links are measured again; less where the list of pairs
+        would not hold for as long.
+        """
         cdef Rule* rule = &self.task.rule
         cdef Rule before
         cdef bint is_same = self.neighbors is not None and self.kT == kT
@@ -446,6 +483,8 @@ cdef class LinkBinding(JumpOperation):
             return
         self.neighbors = neighbors
         self.task.near = &neighbors.list
+        # Of the way that sites may go while a list of pairs holds, a quarter at most.
+        self.slack = fmin(slack, 0.25 * neighbors.list.skin)
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
@@ -459,8 +498,9 @@ cdef class LinkBinding(JumpOperation):
         cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
         cdef int b
         self.task.per_bin = BINS / outer**2
-        # A little less, since weights may add up to a little more than 1.
-        self.task.allowed = 0.25 * (1.0 - 1e-6) * skin**2
+        # A little less, since weights may add up to a little more than 1. A pair changes by the ways of two sites.
+        self.step = (1.0 - 1e-6) * (0.5 * self.slack)**2
+        self.reach = (1.0 - 1e-6) * (0.5 * (skin - self.slack))**2
         for b in range(BINS):
             near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
             self.task.weight[b] = self.bound_between(near - skin, far + skin, relaxed)
@@ -492,19 +532,19 @@ cdef class LinkBinding(JumpOperation):
 
     def forget_all(self):
         """Everything is computed anew, from where sites are then: numbers or links have been set from outside."""
-        self.listed[0] = 0
+        self.listed[:] = 0
         self.compute_anew()
 
     cdef void compute_anew(self) noexcept nogil:
-        self.looked_at = self.rated_at = -1
-        self.made = False
+        self.looked_at = -1
+        self.moved = self.made = self.rated = False
         self.n_changes[0] += 1
 
     def arrays(self):
         return {
             "counts": self.kept_counts, "other": np.asarray(self.other), "end": np.asarray(self.end),
             "id": np.asarray(self.id), "numbers": np.asarray(self.numbers), "built": np.asarray(self.built),
-            "listed": np.asarray(self.listed),
+            "measured": np.asarray(self.measured), "listed": np.asarray(self.listed),
         }
 
     def took_over(self):
@@ -521,8 +561,10 @@ cdef class LinkBinding(JumpOperation):
         cdef const Binding* t = &self.task
         cdef Py_ssize_t i
         cdef long long k, n = 0
+        if not self.made:
+            return 0
         then = np.asarray(<double[:t.n, :3]> t.then)
-        for i in range(t.n if self.made else 0):
+        for i in range(t.n):
             for k in range(t.start[i], t.start[i + 1]):
                 n += t.rule.low <= np.linalg.norm(then[i] - then[t.partner[k]]) <= t.rule.high
         return n
@@ -548,7 +590,7 @@ cdef class LinkBinding(JumpOperation):
         there = row >= 0
         if there.sum() == self.task.n and (before.task.watched == NULL) == (self.task.watched == NULL):
             self.take_places(before, np.flatnonzero(there), row[there])
-            self.listed[0] = before.listed[0]
+            self.listed[:] = before.listed
         for k in range(self.task.n):
             self.end[k] = <int32_t> (self.task.partners * k)
         self.other[:] = -1
@@ -567,12 +609,12 @@ cdef class LinkBinding(JumpOperation):
         cdef const SiteRows* then = &before.sites.rows
         cdef Py_ssize_t i, j, k
         for i, j in zip(theirs, here):
-            if self.task.watched == NULL:
-                self.built[j, :] = before.built[i, :]
-                continue
-            for k in range(now.start[j + 1] - now.start[j]):
-                self.built[self.task.number[now.start[j] + k], :] = (
-                    before.built[before.task.number[then.start[i] + k], :])
+            for k in range(now.start[j + 1] - now.start[j] if self.task.watched != NULL else 1):
+                mine, its = j, i
+                if self.task.watched != NULL:
+                    mine, its = self.task.number[now.start[j] + k], before.task.number[then.start[i] + k]
+                self.built[mine, :] = before.built[its, :]
+                self.measured[mine, :] = before.measured[its, :]
 
     def bind(self, Py_ssize_t i, Py_ssize_t j):
         """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""
@@ -657,7 +699,6 @@ cdef class LinkBinding(JumpOperation):
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef const Rule* rule = &self.task.rule
-        cdef double n = <double> self.task.n
         cdef double u[2]
         cdef double t = 0.0
         cdef double on, total, x
@@ -669,14 +710,11 @@ cdef class LinkBinding(JumpOperation):
             self.world = world.number
             self.written = world.written
         draw_two(draws, u)
-        # Where hardly anything can happen, what comes too late for the largest rates there can be comes too late, and
-        # nobody need look where sites are.
-        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
+        # An attempt too late for the largest rates that there can be is too late for those of now, wherever sites are.
+        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * self.most_pairs + most_off) * h:
             return 0
         self.look(world)
-        fault = self.follow(world)
-        if fault == 0:
-            fault = self.rate_links(world)
+        fault = self.follow(world, h)
         if fault != 0:
             return fault
         on = rule.k_on * (self.weight / WHOLE)
@@ -698,42 +736,35 @@ cdef class LinkBinding(JumpOperation):
             draw_two(draws, u)
         if self.counts[2] != events:
             # The letter marks what has happened: sites are where they were.
-            self.looked_at = self.rated_at = world.newest + 1
+            self.looked_at = world.newest + 1
         return 0
 
     cdef void look(self, World* world) noexcept nogil:
-        """Whether the list still holds."""
+        """Whether links are to be measured again."""
         if self.looked_at == world.positions:
             return
-        self.rated_at = -1
         if self.on_points:
             place(world)
-        over_blocks(_watch, &self.task, world, self.task.n_watched, BLOCK)
+        self.moved = self.watch_for(world, NULL, self.task.measured, 0.0 if self.listed[1] else self.step)
         self.looked_at = world.positions
 
-    cdef int rate_links(self, World* world) noexcept nogil:
-        """At which rates links let go where they are."""
+    cdef bint watch_for(self, World* world, const double* now, const double* since, double allowed) noexcept nogil:
+        """Whether one has gone further, from `since` to `now` or to where it is in the world; its square is allowed."""
         cdef Binding* t = &self.task
-        cdef Py_ssize_t b, k, s
-        cdef const double* rate
-        cdef int fault
-        if self.rated_at == world.positions:
-            return 0
-        self.linked.follow(world)
-        fault = self.linked.sites.gather(world)
-        if fault != 0:
-            return fault
-        over_blocks(_rate, t, world, self.linked.n, BLOCK)
-        memset(t.rates, 0, n_blocks(t.n, BLOCK) * sizeof(double))
-        # In the order of `_add`.
-        for k in range(self.linked.n):
-            b = t.linked[k] // BLOCK
-            rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
-            for s in range(t.linked_start[k], t.linked_start[k + 1]):
-                t.rates[b] += rate[s]
+        cdef Py_ssize_t b
+        cdef int stale = 0
+        t.now, t.since, t.allowed = now, since, allowed
+        over_blocks(_watch, t, world, t.n_watched, BLOCK)
+        for b in range(n_blocks(t.n_watched, BLOCK)):
+            stale |= t.stale[b]
+        return stale != 0
+
+    cdef void rate_links(self, World* world) noexcept nogil:
+        """Bounds of the rates of all links, from where sites were when links were measured."""
+        self.task.slack = 0.0 if self.listed[1] else self.slack
+        over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
         self.add_rates()
-        self.rated_at = world.positions
-        return 0
+        self.rated = True
 
     cdef void add_rates(self) noexcept nogil:
         cdef Py_ssize_t b
@@ -741,25 +772,44 @@ cdef class LinkBinding(JumpOperation):
         for b in range(n_blocks(self.task.n, BLOCK)):
             self.off_rate += self.task.rates[b]
 
-    cdef int follow(self, World* world) noexcept nogil:
-        """List pairs, with their weights and bounds of rates, where the last list does not hold any more or is
+    cdef int follow(self, World* world, double h) noexcept nogil:
+        """Measure links and list pairs, with weights and bounds of rates, where the last do not hold any more or are
         another's."""
         cdef Binding* t = &self.task
+        cdef bint moved = self.moved or self.listed[0] == 0
+        cdef Py_ssize_t size = 3 * t.n_watched * sizeof(double)
+        cdef int fault
+        if not has_lengths(&world.box, self.made_in):
+            self.made = self.rated = False
+        if moved:
+            over_blocks(_copy, t, world, t.n_watched, BLOCK)
+            self.moved = self.rated = False
+            self.listed[1] = 0
+        if moved or not self.made:
+            # In a box of other lengths, and after a restart, it is found once more that these still hold.
+            if self.listed[0] == 0 or self.watch_for(world, t.measured, t.built, self.reach):
+                memcpy(t.built, t.measured, size)
+                self.listed[0] = 1
+                self.made = False
+        if not self.made:
+            fault = self.list_pairs(world)
+            if fault != 0:
+                return fault
+        if not self.rated:
+            self.rate_links(world)
+            # Rates of now in place of bounds, if these would bring more attempts than there are links.
+            if moved and self.off_rate * h > self.numbers[0]:
+                self.listed[1] = 1
+                self.rate_links(world)
+        memcpy(self.made_in, world.box.length, sizeof(self.made_in))
+        return 0
+
+    cdef int list_pairs(self, World* world) noexcept nogil:
+        cdef Binding* t = &self.task
         cdef SiteArrays then = self.sites.now
-        cdef Py_ssize_t b, i
-        cdef int stale = self.listed[0] == 0
+        cdef Py_ssize_t i
         cdef int fault
         cdef int32_t* partner
-        for b in range(n_blocks(t.n_watched, BLOCK)):
-            stale |= t.stale[b]
-        self.made &= has_lengths(&world.box, self.made_in)
-        if not stale and self.made:
-            return 0
-        if stale:
-            over_blocks(_copy, t, world, t.n_watched, BLOCK)
-            memset(t.stale, 0, n_blocks(t.n_watched, BLOCK) * sizeof(int))
-            self.listed[0] = 1
-        self.made = False
         over_blocks(_place, t, world, t.n, BLOCK)
         self.neighbors.list.valid = 0
         then.x = t.then
@@ -778,10 +828,9 @@ cdef class LinkBinding(JumpOperation):
         t.partner = partner
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
         over_blocks(_weigh, t, world, t.n, BLOCK)
-        self.weight = 0
-        for b in range(n_blocks(t.n, BLOCK)):
-            self.weight += t.sums[b]
-        memcpy(self.made_in, world.box.length, sizeof(self.made_in))
+        for i in range(t.n):
+            t.weights[i + 1] += t.weights[i]
+        self.weight = t.weights[t.n]
         self.made = True
         return 0
 
@@ -789,22 +838,20 @@ cdef class LinkBinding(JumpOperation):
         """Try a pair in reach: the one at which the sum of weights passes `which`."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
-        cdef Py_ssize_t b = 0, i, j = -1
+        cdef Py_ssize_t i = 0, j = -1, after = task.n
         cdef int32_t weight = 0
         cdef long long k
         cdef double u[2]
         cdef double r, energy, tension, back, share, there
         draw_two(draws, u)
         which = min(which, self.weight - 1)
-        while b < n_blocks(task.n, BLOCK) and which >= task.sums[b]:
-            which -= task.sums[b]
-            b += 1
-        i = BLOCK * b
-        while i < task.n and which >= task.weights[i]:
-            which -= task.weights[i]
-            i += 1
-        if i >= task.n:
-            return self.lost(world)
+        # weights[i] <= which < weights[after]
+        while after - i > 1:
+            if task.weights[(i + after) // 2] <= which:
+                i = (i + after) // 2
+            else:
+                after = (i + after) // 2
+        which -= task.weights[i]
         for k in range(task.start[i], task.start[i + 1]):
             weight = _weight(task, world, i, task.partner[k])
             if which < weight:
@@ -818,6 +865,8 @@ cdef class LinkBinding(JumpOperation):
             return 0
         energy = _energy(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        if not there * WHOLE <= weight:
+            return self.lost(world)
         share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
         # The weight was an upper bound.
         if not u[0] * weight < share * there * WHOLE:
@@ -830,11 +879,11 @@ cdef class LinkBinding(JumpOperation):
             self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
     cdef int lost(self, World* world) noexcept nogil:
-        """The end of a walk that should have stopped before: sums are not those of what is walked."""
+        """Bounds do not hold: a walk over them does not end, or a rate is larger."""
         return record_fault(world, LOST_COUNT, -1, -1)
 
     cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
-        """The link at which the sum of rates passes x."""
+        """Try the link at which the sum of bounds passes x."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
         cdef const double* rate = task.rate
@@ -871,6 +920,11 @@ cdef class LinkBinding(JumpOperation):
         j = task.other[last]
         r = _distance(task, world, i, j)
         off = _off_rate(rule, r)
+        if not off <= rate[last]:
+            return self.lost(world)
+        # What is left of x lies anywhere below the bound.
+        if not x < off:
+            return 0
         energy = _energy(rule, r, &tension)
         on = 0.0
         if rule.low <= r <= rule.high:
@@ -881,7 +935,7 @@ cdef class LinkBinding(JumpOperation):
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Rates of the links of two sites, and the sums of these."""
+        """Bounds of the links of two sites, and the sums of these."""
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
         cdef int k
