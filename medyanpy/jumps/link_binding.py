@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["LinkBinding"]
 
 # Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
-_SKIN = 0.5
+_SKIN = 0.75
 # Logarithm of how far the bound of a link's rate may exceed the rate. More means more attempts that are refused, and
 # links that are measured less often.
 _EXCESS = 3.0

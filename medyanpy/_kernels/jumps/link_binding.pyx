@@ -45,14 +45,14 @@ from medyanpy._kernels.core.box cimport displacement, has_lengths
 from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
-from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.core.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.program cimport LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.forces.radial cimport evaluate
 from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
-# Sites whose rates are added up at each event, near the root of how many there may be.
+# Items of a block of any loop; slots whose bounds are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
@@ -60,11 +60,10 @@ cdef double LARGEST_EXPONENT = 230.0
 cdef enum:
     BIND = 0
     UNBIND = 1
-    # Weights by the square of the distance.
+    # Bounds of pairs by the square of the distance.
     BINS = 512
-
-# The weight of a pair that is accepted always.
-cdef double WHOLE = 16777216.0
+    # Pairs by bound: those of class c are tried at k_on 2^-c, and have a bound of at most 2^-c; those of the last any.
+    CLASSES = 24
 
 
 cdef struct Rule:
@@ -80,6 +79,12 @@ cdef struct Rule:
     double slip               # 1 over F_s; 0 where the tension does nothing
     double catch              # 1 over F_c
     int driven
+
+
+cdef struct Pair:
+    int32_t i                 # its sites, i < j
+    int32_t j
+    int32_t bin               # by the square of the distance that they had when pairs were listed
 
 
 cdef struct Site:
@@ -100,25 +105,29 @@ cdef struct Binding:
     const int32_t* number     # (m,) of the beads of sites, which of those watched
     double* built             # (n_watched, 3) where they were when pairs were listed
     double* measured          # (n_watched, 3) where they were when links were measured
-    # For `_watch`: places of now, NULL for those of the world, and of before; square of the distance that is allowed.
+    # For `_watch`: places of now, NULL for those of the world, and of before.
     const double* now
     const double* since
-    double allowed
-    int* stale                # by block of those watched: whether one has gone further
+    double* far               # by block of those watched: the square of how far any has gone
     double* then              # (n, 3) where sites were when pairs were listed
     double slack              # nm: how far the length of a link may differ from the measured one
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
-    int32_t* partner          # the other site of each
-    int32_t* weight           # (BINS,) of pairs, by bin of where they were
+    Pair* pair                # of each
     double per_bin            # 1 over the width of a bin
+    int* class_of             # (BINS,) of pairs; -1 of those that do not come into reach
     const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
     Py_ssize_t n
     Py_ssize_t partners
     int32_t* other            # (n p,)
     int32_t* end              # (n,) behind the last filled slot
-    double* rate              # (n p,) 1/s, bounds, of the lower site of each link
-    double* rates             # by block of sites
-    long long* weights        # (n + 1,) of the pairs of all sites before each
+    double* at                # (n, 3) where sites that have links were when these were measured
+    double* rate              # (n p,) 1/s, bounds, of the lower site of each link; of all other slots 0
+    double* rates             # by block of slots
+
+
+cdef inline double _halved(double x, int c) noexcept nogil:
+    """x 2^-c, exactly."""
+    return x / <double> (<long long> 1 << c)
 
 
 cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
@@ -189,49 +198,51 @@ cdef inline void _where_then(
         out[c] = origin[c] + sum[c]
 
 
-cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
-    """Bounds of the rates at which the links of one site let go, each with the lower of its sites."""
-    cdef double a[3]
-    cdef double b[3]
-    cdef double d[3]
-    cdef Py_ssize_t s, at = t.partners * i
-    if at < t.end[i]:
-        _where_then(t, world, t.measured, i, a)
-    for s in range(at, t.end[i]):
-        t.rate[s] = 0.0
-        if i < t.other[s]:
-            _where_then(t, world, t.measured, t.other[s], b)
-            displacement(&world.box, a, b, d)
-            t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
-
-
-cdef double _add(const Binding* t, Py_ssize_t block) noexcept nogil:
-    """The sum of the bounds of one block of sites, always in the same order."""
-    cdef Py_ssize_t i, s
-    cdef double total = 0.0
-    for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
-        for s in range(t.partners * i, t.end[i]):
-            total += t.rate[s]
-    return total
-
-
-cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """As `_rate_site`, of a block of sites, with their sum."""
+cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where sites that have links were when these were measured."""
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t i
     for i in range(first, last):
-        _rate_site(t, world, i)
-    t.rates[first // BLOCK] = _add(t, first // BLOCK)
+        if t.end[i] > t.partners * i:
+            _where_then(t, world, t.measured, i, t.at + 3 * i)
+    return 0
+
+
+cdef void _rate_slots(Binding* t, const World* world, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Bounds of the rates at which the links in some slots let go."""
+    cdef double d[3]
+    cdef Py_ssize_t i = first // t.partners, s
+    for s in range(first, last):
+        i += s == t.partners * (i + 1)
+        t.rate[s] = 0.0
+        if s < t.end[i] and i < t.other[s]:
+            displacement(&world.box, t.at + 3 * i, t.at + 3 * <Py_ssize_t> t.other[s], d)
+            t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
+
+
+cdef void _add(Binding* t, Py_ssize_t block) noexcept nogil:
+    """The sum of the bounds of one block, always in the same order."""
+    cdef Py_ssize_t s
+    cdef double total = 0.0
+    for s in range(BLOCK * block, min(t.n * t.partners, BLOCK * (block + 1))):
+        total += t.rate[s]
+    t.rates[block] = total
+
+
+cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Binding* t = <Binding*> task
+    _rate_slots(t, world, first, last)
+    _add(t, first // BLOCK)
     return 0
 
 
 cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Whether one has gone further than is allowed."""
+    """How far any of a block has gone, squared."""
     cdef Binding* t = <Binding*> task
     cdef const double* x
     cdef double site[3]
     cdef double d[3]
-    cdef int stale = 0
+    cdef double r, far = 0.0
     cdef Py_ssize_t i
     for i in range(first, last):
         if t.now != NULL:
@@ -242,9 +253,11 @@ cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
             where(t.rows, world, i, site)
             x = site
         displacement(&world.box, t.since + 3 * i, x, d)
+        r = dot(d, d)
         # This way round, so that a position that is not a number counts as far.
-        stale |= not (dot(d, d) <= t.allowed)
-    t.stale[first // BLOCK] = stale
+        if not r <= far:
+            far = r if r == r else INFINITY
+    t.far[first // BLOCK] = far
     return 0
 
 
@@ -274,41 +287,24 @@ cdef int _list(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Binding* t = <Binding*> task
     cdef const Neighbors* near = t.near
     cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef double d[3]
     cdef int32_t i, j
     cdef Py_ssize_t s
     cdef long long at
     cdef int k
     for s in range(first, last):
         i = near.row[s]
-        at = t.start[i] if t.partner != NULL else 0
+        at = t.start[i] if t.pair != NULL else 0
         for k in range(near.count[s]):
             j = near.row[row[k]]
             if j > i and (t.label[i] < 0 or t.label[i] != t.label[j]):
-                if t.partner != NULL:
-                    t.partner[at] = j
+                if t.pair != NULL:
+                    displacement(&world.box, t.then + 3 * <Py_ssize_t> i, t.then + 3 * <Py_ssize_t> j, d)
+                    t.pair[at] = Pair(i, j, min(BINS - 1, <int> (dot(d, d) * t.per_bin)))
                 at += 1
-        if t.partner == NULL:
+        if t.pair == NULL:
             t.start[i + 1] = at
         row += near.count[s]
-    return 0
-
-
-cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """What the weight of a pair of sites can come to, however they move until pairs are listed again."""
-    cdef double d[3]
-    displacement(&world.box, t.then + 3 * i, t.then + 3 * j, d)
-    return t.weight[min(BINS - 1, <int> (dot(d, d) * t.per_bin))]
-
-
-cdef int _weigh(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Binding* t = <Binding*> task
-    cdef Py_ssize_t i
-    cdef long long k, total
-    for i in range(first, last):
-        total = 0
-        for k in range(t.start[i], t.start[i + 1]):
-            total += _weight(t, world, i, t.partner[k])
-        t.weights[i + 1] = total
     return 0
 
 
@@ -358,7 +354,7 @@ cdef class LinkBinding(JumpOperation):
     cdef bint moved               # whether one has gone further than since links were measured is allowed
     cdef long long world          # of which world, and as of which state of it, all that is cached here is
     cdef long long written
-    cdef bint made                # pairs and weights are those of `built`
+    cdef bint made                # pairs are those of `built`
     cdef bint rated               # bounds of links are those of `measured`
     cdef double[3] made_in        # nm; both in a box of these lengths
     cdef double slack             # nm: how far the length of a link may change until links are measured again
@@ -367,19 +363,23 @@ cdef class LinkBinding(JumpOperation):
     cdef double off_rate          # 1/s: the sum of the bounds of all links
     cdef double most_off          # that a link can ever have
     cdef double most_pairs
-    cdef long long weight
+    # By class, one after another, in the order of their sites; how many, and that times 2^-c, added up.
+    cdef Pair* pair
+    cdef long long[CLASSES] n_pairs
+    cdef double weight
+    cdef double[BINS] bound       # of exp(-c U / kT) until links are measured again
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
 
     def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
                  label, apart_from, apart, int partners, long long pool, double most_pairs):
         cdef Py_ssize_t n = sites.rows.n
-        cdef int32_t[::1] weight
-        cdef long long[::1] weights
+        cdef int[::1] class_of
+        cdef double[:, ::1] at
         cdef double[::1] rate
         cdef double[::1] rates
         cdef long long[::1] start
-        cdef int[::1] stale
+        cdef double[::1] far
         cdef double[:, ::1] then
         cdef int64_t[::1] changes
         self.describe(name, kT, driven, every)
@@ -401,23 +401,24 @@ cdef class LinkBinding(JumpOperation):
         self.listed = np.zeros(2, np.int64)
         # Room for one more: without sites each still has a first element.
         work = [
-            np.zeros(n * partners + 1), np.zeros(n_blocks(n, BLOCK) + 1), np.zeros(n + 1, np.int64),
-            np.zeros(n_blocks(self.task.n_watched, BLOCK) + 1, np.intc), np.zeros(n + 1, np.int64),
-            np.zeros(BINS, np.int32), np.zeros((n + 1, 3)), np.zeros(1, np.int64),
+            np.zeros((n + 1, 3)), np.zeros(n * partners + 1), np.zeros(n_blocks(n * partners, BLOCK) + 1),
+            np.zeros(n_blocks(self.task.n_watched, BLOCK) + 1), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.intc), np.zeros((n + 1, 3)), np.zeros(1, np.int64),
         ]
         self.held += work
-        rate, rates, weights, stale, start, weight, then, changes = work
+        at, rate, rates, far, start, class_of, then, changes = work
         self.task.other = <int32_t*> vector[int32_t](self.held, self.other)
         self.task.end = <int32_t*> vector[int32_t](self.held, self.end)
+        self.task.at = &at[0, 0]
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
-        self.task.stale = &stale[0]
+        self.task.far = &far[0]
         self.task.then = &then[0, 0]
         self.task.start = &start[0]
-        self.task.partner = NULL
-        self.task.weights = &weights[0]
-        self.task.weight = &weight[0]
+        self.task.pair = NULL
+        self.task.class_of = &class_of[0]
+        self.pair = NULL
         self.n_changes = &changes[0]
         self.linked = LinkedSites(sites, self.other, self.end, changes)
         self.sharing = NULL
@@ -427,7 +428,8 @@ cdef class LinkBinding(JumpOperation):
 
     def __dealloc__(self):
         free(self.sharing)
-        free(self.task.partner)
+        free(self.task.pair)
+        free(self.pair)
 
     cdef watch(self):
         """Beads, where all sites lie between theirs."""
@@ -463,6 +465,7 @@ cdef class LinkBinding(JumpOperation):
         cdef Rule* rule = &self.task.rule
         cdef Rule before
         cdef bint is_same = self.neighbors is not None and self.kT == kT
+        cdef int b
         # Byte by byte, what is between its numbers included.
         memcpy(&before, rule, sizeof(Rule))
         self.kT = kT
@@ -488,32 +491,31 @@ cdef class LinkBinding(JumpOperation):
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
-        self.weigh()
+        # A little less, for the rounding of distances. A pair changes by the ways of two sites.
+        self.step = (1.0 - 1e-6) * (0.5 * self.slack)**2
+        self.reach = (1.0 - 1e-6) * (0.5 * (neighbors.list.skin - self.slack))**2
+        self.task.per_bin = BINS / (high + neighbors.list.skin)**2
+        self.bound_pairs(neighbors.list.skin)
+        for b in range(BINS):
+            self.task.class_of[b] = -1
+            if self.bound[b] > 0.0:
+                self.task.class_of[b] = max(0, min(CLASSES - 1, -int(np.frexp(self.bound[b])[1])))
         self.forget_all()
 
-    cdef weigh(self):
-        """Bounds of exp(-c U / kT) over bins of the square of the distance that pairs had, for all they can move to."""
-        cdef Rule* rule = &self.task.rule
-        cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
-        cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
+    cdef void bound_pairs(self, double way) noexcept nogil:
+        """Bounds of exp(-c U / kT) of pairs, by bin, while their distances differ by so much from those listed."""
+        cdef const Rule* rule = &self.task.rule
+        # Where the energy is least.
+        cdef double relaxed = fmin(fmax(rule.p[1], rule.low), rule.high)
+        cdef double near, far, tension, u
         cdef int b
-        self.task.per_bin = BINS / outer**2
-        # A little less, since weights may add up to a little more than 1. A pair changes by the ways of two sites.
-        self.step = (1.0 - 1e-6) * (0.5 * self.slack)**2
-        self.reach = (1.0 - 1e-6) * (0.5 * (skin - self.slack))**2
         for b in range(BINS):
-            near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
-            self.task.weight[b] = self.bound_between(near - skin, far + skin, relaxed)
-
-    cdef int bound_between(self, double near, double far, double relaxed):
-        """The largest weight at distances from one to another: where the energy is least."""
-        cdef Rule* rule = &self.task.rule
-        cdef double tension
-        near, far = max(near * (1.0 - 1e-9), rule.low), min(far * (1.0 + 1e-9), rule.high)
-        if near > far:
-            return 0
-        u = _energy(rule, min(max(relaxed, near), far), &tension)
-        return int(np.ceil(WHOLE * np.exp(-min(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9))) + 1
+            near = fmax((sqrt(b / self.task.per_bin) - way) * (1.0 - 1e-9), rule.low)
+            far = fmin((sqrt((b + 1) / self.task.per_bin) + way) * (1.0 + 1e-9), rule.high)
+            self.bound[b] = 0.0
+            if near <= far:
+                u = _energy(rule, fmin(fmax(relaxed, near), far), &tension)
+                self.bound[b] = fmin(exp_(-fmin(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9), 1.0)
 
     def share(self, list jumps):
         """Other jumps at the same sites: (jump, (n,) its row of each site, -1 of none)."""
@@ -559,14 +561,12 @@ cdef class LinkBinding(JumpOperation):
     def pairs_in_reach(self):
         """How many there were when pairs were last listed."""
         cdef const Binding* t = &self.task
-        cdef Py_ssize_t i
         cdef long long k, n = 0
         if not self.made:
             return 0
         then = np.asarray(<double[:t.n, :3]> t.then)
-        for i in range(t.n):
-            for k in range(t.start[i], t.start[i + 1]):
-                n += t.rule.low <= np.linalg.norm(then[i] - then[t.partner[k]]) <= t.rule.high
+        for k in range(sum(self.n_pairs)):
+            n += t.rule.low <= np.linalg.norm(then[self.pair[k].i] - then[self.pair[k].j]) <= t.rule.high
         return n
 
     @property
@@ -717,7 +717,7 @@ cdef class LinkBinding(JumpOperation):
         fault = self.follow(world, h)
         if fault != 0:
             return fault
-        on = rule.k_on * (self.weight / WHOLE)
+        on = rule.k_on * self.weight
         while draws.next <= MOST_DRAWS:
             total = on + self.off_rate
             if not total > 0.0:
@@ -728,7 +728,7 @@ cdef class LinkBinding(JumpOperation):
             self.counts[0] += 1
             x = u[1] * total
             if x < on:
-                fault = self.attempt(world, <long long> (x / on * self.weight), t, draws)
+                fault = self.attempt(world, x / on * self.weight, t, draws)
             else:
                 fault = self.let_go(world, x - on, t, draws)
             if fault != 0:
@@ -745,39 +745,35 @@ cdef class LinkBinding(JumpOperation):
             return
         if self.on_points:
             place(world)
-        self.moved = self.watch_for(world, NULL, self.task.measured, 0.0 if self.listed[1] else self.step)
+        self.moved = not self.gone(world, NULL, self.task.measured) <= (0.0 if self.listed[1] else self.step)
         self.looked_at = world.positions
 
-    cdef bint watch_for(self, World* world, const double* now, const double* since, double allowed) noexcept nogil:
-        """Whether one has gone further, from `since` to `now` or to where it is in the world; its square is allowed."""
+    cdef double gone(self, World* world, const double* now, const double* since) noexcept nogil:
+        """How far any has gone, squared: from `since` to `now`, or to where it is in the world."""
         cdef Binding* t = &self.task
-        cdef Py_ssize_t b
-        cdef int stale = 0
-        t.now, t.since, t.allowed = now, since, allowed
+        t.now, t.since = now, since
         over_blocks(_watch, t, world, t.n_watched, BLOCK)
-        for b in range(n_blocks(t.n_watched, BLOCK)):
-            stale |= t.stale[b]
-        return stale != 0
+        return ordered_max(t.far, n_blocks(t.n_watched, BLOCK))
 
     cdef void rate_links(self, World* world) noexcept nogil:
         """Bounds of the rates of all links, from where sites were when links were measured."""
         self.task.slack = 0.0 if self.listed[1] else self.slack
-        over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
+        over_blocks(_settle, &self.task, world, self.task.n, BLOCK)
+        over_blocks(_rate, &self.task, world, self.task.n * self.task.partners, BLOCK)
         self.add_rates()
         self.rated = True
 
     cdef void add_rates(self) noexcept nogil:
         cdef Py_ssize_t b
         self.off_rate = 0.0
-        for b in range(n_blocks(self.task.n, BLOCK)):
+        for b in range(n_blocks(self.task.n * self.task.partners, BLOCK)):
             self.off_rate += self.task.rates[b]
 
     cdef int follow(self, World* world, double h) noexcept nogil:
-        """Measure links and list pairs, with weights and bounds of rates, where the last do not hold any more or are
-        another's."""
+        """Measure links and list pairs, with bounds of rates, where the last do not hold any more or are another's."""
         cdef Binding* t = &self.task
         cdef bint moved = self.moved or self.listed[0] == 0
-        cdef Py_ssize_t size = 3 * t.n_watched * sizeof(double)
+        cdef double far
         cdef int fault
         if not has_lengths(&world.box, self.made_in):
             self.made = self.rated = False
@@ -787,10 +783,13 @@ cdef class LinkBinding(JumpOperation):
             self.listed[1] = 0
         if moved or not self.made:
             # In a box of other lengths, and after a restart, it is found once more that these still hold.
-            if self.listed[0] == 0 or self.watch_for(world, t.measured, t.built, self.reach):
-                memcpy(t.built, t.measured, size)
+            far = INFINITY if self.listed[0] == 0 else self.gone(world, t.measured, t.built)
+            if not far <= self.reach:
+                far = 0.0
+                memcpy(t.built, t.measured, 3 * t.n_watched * sizeof(double))
                 self.listed[0] = 1
                 self.made = False
+            self.bound_pairs((2.0 * sqrt(far) + self.slack) * (1.0 + 1e-6))
         if not self.made:
             fault = self.list_pairs(world)
             if fault != 0:
@@ -809,67 +808,90 @@ cdef class LinkBinding(JumpOperation):
         cdef SiteArrays then = self.sites.now
         cdef Py_ssize_t i
         cdef int fault
-        cdef int32_t* partner
         over_blocks(_place, t, world, t.n, BLOCK)
         self.neighbors.list.valid = 0
         then.x = t.then
         fault = self.neighbors.follow(world, &then)
         if fault != 0:
             return fault
-        free(t.partner)
-        t.partner = NULL
+        free(t.pair)
+        free(self.pair)
+        t.pair = self.pair = NULL
         t.start[0] = 0
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
         for i in range(t.n):
             t.start[i + 1] += t.start[i]
-        partner = <int32_t*> malloc((t.start[t.n] + 1) * sizeof(int32_t))
-        if partner == NULL:
+        t.pair = <Pair*> malloc((t.start[t.n] + 1) * sizeof(Pair))
+        self.pair = <Pair*> malloc((t.start[t.n] + 1) * sizeof(Pair))
+        if t.pair == NULL or self.pair == NULL:
             return OUT_OF_MEMORY
-        t.partner = partner
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
-        over_blocks(_weigh, t, world, t.n, BLOCK)
-        for i in range(t.n):
-            t.weights[i + 1] += t.weights[i]
-        self.weight = t.weights[t.n]
+        self.sort_pairs()
+        free(t.pair)
+        t.pair = NULL
         self.made = True
         return 0
 
-    cdef int attempt(self, World* world, long long which, double t, Draws* draws) noexcept nogil:
-        """Try a pair in reach: the one at which the sum of weights passes `which`."""
+    cdef void sort_pairs(self) noexcept nogil:
+        """By class, and without those that do not come into reach."""
+        cdef Binding* t = &self.task
+        cdef long long[CLASSES] at
+        cdef long long k, first = 0
+        cdef int c
+        memset(self.n_pairs, 0, sizeof(self.n_pairs))
+        for k in range(t.start[t.n]):
+            c = t.class_of[t.pair[k].bin]
+            if c >= 0:
+                self.n_pairs[c] += 1
+        self.weight = 0.0
+        for c in range(CLASSES):
+            at[c] = first
+            first += self.n_pairs[c]
+            self.weight += _halved(<double> self.n_pairs[c], c)
+        for k in range(t.start[t.n]):
+            c = t.class_of[t.pair[k].bin]
+            if c >= 0:
+                self.pair[at[c]] = t.pair[k]
+                at[c] += 1
+
+    cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        """Try the pair at which the sum of 2^-c passes x."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
-        cdef Py_ssize_t i = 0, j = -1, after = task.n
-        cdef int32_t weight = 0
-        cdef long long k
+        cdef const Pair* pair
+        cdef Py_ssize_t i, j
+        cdef long long first = 0, next = 0
         cdef double u[2]
-        cdef double r, energy, tension, back, share, there
-        draw_two(draws, u)
-        which = min(which, self.weight - 1)
-        # weights[i] <= which < weights[after]
-        while after - i > 1:
-            if task.weights[(i + after) // 2] <= which:
-                i = (i + after) // 2
-            else:
-                after = (i + after) // 2
-        which -= task.weights[i]
-        for k in range(task.start[i], task.start[i + 1]):
-            weight = _weight(task, world, i, task.partner[k])
-            if which < weight:
-                j = task.partner[k]
-                break
-            which -= weight
-        if j < 0:
+        cdef double r, energy, tension, back, share, there, w
+        cdef int c, last = -1
+        for c in range(CLASSES):
+            if self.n_pairs[c] > 0:
+                last, first = c, next
+                w = _halved(<double> self.n_pairs[c], c)
+                if x < w:
+                    break
+                x -= w
+            next += self.n_pairs[c]
+        if last < 0:
             return self.lost(world)
+        # Sums round: past the end it is the last.
+        pair = &self.pair[first + min(<long long> (x * <double> (<long long> 1 << last)), self.n_pairs[last] - 1)]
+        draw_two(draws, u)
+        w = _halved(u[0], last)
+        if w >= self.bound[pair.bin]:
+            return 0
+        i, j = pair.i, pair.j
+        if self.is_full(i) or self.is_full(j):
+            return 0
         r = _distance(task, world, i, j)
         if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
         energy = _energy(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
-        if not there * WHOLE <= weight:
+        if not there <= self.bound[pair.bin] <= _halved(1.0, last):
             return self.lost(world)
         share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
-        # The weight was an upper bound.
-        if not u[0] * weight < share * there * WHOLE:
+        if not w < share * there:
             return 0
         back = _off_rate(rule, r)
         self.join(i, j)
@@ -890,7 +912,7 @@ cdef class LinkBinding(JumpOperation):
         cdef const double* rates = task.rates
         cdef Py_ssize_t b, s, i, j, last = -1
         cdef double r, energy, tension, off, on
-        for b in range(n_blocks(task.n, BLOCK)):
+        for b in range(n_blocks(task.n * task.partners, BLOCK)):
             if rates[b] > 0.0:
                 last = b
                 if x < rates[b]:
@@ -900,20 +922,13 @@ cdef class LinkBinding(JumpOperation):
             return self.lost(world)
         b = last
         last = -1
-        i = BLOCK * b
-        s = task.partners * i
-        while i < min(task.n, BLOCK * (b + 1)):
-            if s >= task.end[i]:
-                i += 1
-                s = task.partners * i
-                continue
+        for s in range(BLOCK * b, min(task.n * task.partners, BLOCK * (b + 1))):
             if rate[s] > 0.0:
                 # Sums round: past the end it is the last.
                 last = s
                 if x < rate[s]:
                     break
                 x -= rate[s]
-            s += 1
         if last < 0:
             return self.lost(world)
         i = last // task.partners
@@ -938,10 +953,16 @@ cdef class LinkBinding(JumpOperation):
         """Bounds of the links of two sites, and the sums of these."""
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
+        cdef Py_ssize_t b, first, last
         cdef int k
         for k in range(2):
-            _rate_site(t, world, sites[k])
-            t.rates[sites[k] // BLOCK] = _add(t, sites[k] // BLOCK)
+            _settle(t, world, sites[k], sites[k] + 1, 0)
+        for k in range(2):
+            first = t.partners * sites[k]
+            last = first + t.partners
+            _rate_slots(t, world, first, last)
+            for b in range(first // BLOCK, n_blocks(last, BLOCK)):
+                _add(t, b)
         self.add_rates()
         self.n_changes[0] += 1
 
