@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
     from medyanpy.state import State
     from medyanpy.topology import Topology
@@ -70,7 +71,8 @@ class LinkBinding(Jump):
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
         both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
-        those that are added later are not sites of this jump.
+        those that are added later are not sites of this jump. Without sites, as after an edit that removes all, nothing
+        binds; `Simulation.check` says so.
 
     Raises
     ------
@@ -213,12 +215,6 @@ class LinkBinding(Jump):
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
         a, b = terms["site of a"], terms["site of a"] if self._own_b is None else terms["site of b"]
-        for name, gone in (("a", a), ("b", b)):
-            if gone.all():
-                raise TopologyError(
-                    f"{self.name}: all sites of {name} would go, and links without sites cannot be made again: "
-                    "remove_jump it first"
-                )
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
         bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])
@@ -243,6 +239,11 @@ class LinkBinding(Jump):
         super().check(topology, forces)
         self._a.check(f"{self.name}: a", topology)
         self.b.check(f"{self.name}: b", topology)
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return a remark on a group without sites."""
+        empty = [name for name, sites in (("a", self._a), ("b", self._b)) if not len(sites)]
+        return [(SitesWarning, f"{self.name}: {empty[0]} has no sites, so that nothing binds")] if empty else []
 
     def _spring(self) -> tuple[Any, Any, Any]:
         """Kind, stiffness and length of the links that bind."""
@@ -452,8 +453,6 @@ class _Sites:
 
     def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
         both = a if b is None else a + b
-        if not len(a) or (b is not None and not len(b)):
-            raise TopologyError(f"{what}: {'b' if len(a) else 'a'} has no sites")
         keys = _keys(both)
         _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -485,7 +484,7 @@ class _Sites:
         here, there = (_padded(keys, width) for keys in (self.keys, other.keys))
         _, which = np.unique(np.concatenate([here, there]), axis=0, return_inverse=True)
         which = which.ravel()
-        place = np.full(which.max() + 1, -1, np.int32)
+        place = np.full(which.max(initial=-1) + 1, -1, np.int32)
         place[which[: len(here)]] = np.arange(len(here), dtype=np.int32)
         return place[which[len(here) :]]
 
