@@ -410,7 +410,8 @@ class LinkBinding(Jump):
     def in_frames(self) -> tuple[str, int] | None:
         one, other = len(self._a), len(self.b)
         most = self._partners * (one // 2 + one % 2 if self._own_b is None else min(one, other))
-        return "links", most if self._pool is None else min(most, self._pool)
+        # Files keep room for one, also where there can be none.
+        return "links", max(1, most if self._pool is None else min(most, self._pool))
 
     def beside_frames(self) -> Mapping[str, Sites]:
         return {"a": self._a, "b": self.b}

@@ -777,6 +777,10 @@ cdef class LinkBinding(JumpOperation):
         cdef int fault
         if not has_lengths(&world.box, self.made_in):
             self.made = self.rated = False
+        if not moved and self.listed[1] == 0:
+            if not self.rated:
+                self.rate_links(world)
+            moved = self.off_rate * h > self.numbers[0]
         if moved:
             over_blocks(_copy, t, world, t.n_watched, BLOCK)
             self.moved = self.rated = False
