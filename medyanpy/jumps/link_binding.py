@@ -292,7 +292,7 @@ class LinkBinding(Jump):
         _, stiffness, _ = self._spring()
         steepest = max(slip * (catch_share < 1.0), catch * (catch_share > 0.0))
         if steepest > 0.0:
-            return _EXCESS / (steepest * stiffness)
+            return _EXCESS / (steepest * float(stiffness))
         # λ (3 x + x²/2) = _EXCESS, x in units of that length.
         x = math.sqrt(9.0 + 2.0 * _EXCESS / share) - 3.0 if share > 0.0 else math.inf
         return x * math.sqrt(kT / stiffness)
