@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
     from medyanpy.state import State
     from medyanpy.topology import Topology
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["LinkBinding"]
 
 # Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
-_SKIN = 0.5
+_SKIN = 0.75
+# Logarithm of how far the bound of a link's rate may exceed the rate. More means more attempts that are refused, and
+# links that are measured less often.
+_EXCESS = 3.0
 # Quadrature nodes for the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
@@ -67,7 +71,8 @@ class LinkBinding(Jump):
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
         both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
-        those that are added later are not sites of this jump.
+        those that are added later are not sites of this jump. Without sites, as after an edit that removes all, nothing
+        binds; `Simulation.check` says so.
 
     Raises
     ------
@@ -210,12 +215,6 @@ class LinkBinding(Jump):
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
         a, b = terms["site of a"], terms["site of a"] if self._own_b is None else terms["site of b"]
-        for name, gone in (("a", a), ("b", b)):
-            if gone.all():
-                raise TopologyError(
-                    f"{self.name}: all sites of {name} would go, and links without sites cannot be made again: "
-                    "remove_jump it first"
-                )
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
         bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])
@@ -240,6 +239,11 @@ class LinkBinding(Jump):
         super().check(topology, forces)
         self._a.check(f"{self.name}: a", topology)
         self.b.check(f"{self.name}: b", topology)
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return a remark on a group without sites."""
+        empty = [name for name, sites in (("a", self._a), ("b", self._b)) if not len(sites)]
+        return [(SitesWarning, f"{self.name}: {empty[0]} has no sites, so that nothing binds")] if empty else []
 
     def _spring(self) -> tuple[Any, Any, Any]:
         """Kind, stiffness and length of the links that bind."""
@@ -279,6 +283,20 @@ class LinkBinding(Jump):
             total += 0.5 * (end - start) * total_of(weights * (4.0 * np.pi * r**2 * np.exp(-u / kT)))
         return total
 
+    def _slack(self, kT: float, share: float, catch_share: float, slip: float, catch: float) -> float:
+        """Find how far the length of a link may change until its bound of the rate is exp(_EXCESS) times the rate, nm.
+
+        That is where it is stretched by 3 (kT/stiffness)^(1/2), or of driven rates by any force; slip and catch are
+        1/F_s and 1/F_c.
+        """
+        _, stiffness, _ = self._spring()
+        steepest = max(slip * (catch_share < 1.0), catch * (catch_share > 0.0))
+        if steepest > 0.0:
+            return _EXCESS / (steepest * float(stiffness))
+        # λ (3 x + x²/2) = _EXCESS, x in units of that length.
+        x = math.sqrt(9.0 + 2.0 * _EXCESS / share) - 3.0 if share > 0.0 else math.inf
+        return x * math.sqrt(kT / stiffness)
+
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         table, topology = self._table, layout.topology
         label, along, length = _chains_of(table.sites, topology)
@@ -286,7 +304,7 @@ class LinkBinding(Jump):
         label = np.full(len(table.sites), -1, np.int32) if self._same_filament else label
         operation = kernel.LinkBinding(
             self.name, kT, self.driven, self.every, table.sites.bind(layout), table.sites.on_points(layout), label,
-            apart_from, apart, self._partners, -1 if self._pool is None else self._pool,
+            apart_from, apart, self._partners, -1 if self._pool is None else self._pool, self._table.most_pairs,
         )  # fmt: skip
         operation.table, operation.layout = table, layout
         self.update(operation, kT)
@@ -326,7 +344,8 @@ class LinkBinding(Jump):
         rows, none = np.arange(n, dtype=np.int32), (np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
         near = NeighborList(rows, self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high, *none)
         spring = int(kind), (stiffness, length)
-        operation.set_rule(kT, near, *spring, low, high, on, self._numbers["off_rate"], *law)
+        slack = self._slack(kT, *law[1:])
+        operation.set_rule(kT, near, *spring, low, high, on, self._numbers["off_rate"], *law, slack)
 
     def joined(self, operation: "JumpOperation", force: "Force", bound: "Operation", layout: "Layout") -> "Operation":
         kind, stiffness, length = self._spring()
@@ -391,7 +410,8 @@ class LinkBinding(Jump):
     def in_frames(self) -> tuple[str, int] | None:
         one, other = len(self._a), len(self.b)
         most = self._partners * (one // 2 + one % 2 if self._own_b is None else min(one, other))
-        return "links", most if self._pool is None else min(most, self._pool)
+        # Files keep room for one, also where there can be none.
+        return "links", max(1, most if self._pool is None else min(most, self._pool))
 
     def beside_frames(self) -> Mapping[str, Sites]:
         return {"a": self._a, "b": self.b}
@@ -419,7 +439,7 @@ class LinkBinding(Jump):
             bound, ever = arrays["numbers"].tolist()
             ok = ok and 2 * bound == here.sum() and int(ids[here].max(initial=-1)) < ever
             ok = ok and bool((ids[here] >= 0).all()) and (self._pool is None or bound <= self._pool)
-            ok = ok and arrays["listed"].tolist() in ([0], [1])
+            ok = ok and arrays["listed"].tolist() in ([0, 0], [1, 0], [1, 1])
         if not ok:
             raise ParameterError(f"{self.name}: the links that are said to be bound cannot be")
 
@@ -429,13 +449,11 @@ class _Sites:
 
     `of_a` (n_a,) and `of_b` (n_b,) are rows of the sites of each group, `row_a` and `row_b` (n,) the inverse, -1 of
     those that are not in it. `groups` (n,) are 1: in a only, 2: in b only, 3: in both. `keys` (n, k) identify each
-    site.
+    site. No more than `most_pairs` pairs may be bound.
     """
 
     def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
         both = a if b is None else a + b
-        if not len(a) or (b is not None and not len(b)):
-            raise TopologyError(f"{what}: {'b' if len(a) else 'a'} has no sites")
         keys = _keys(both)
         _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -446,6 +464,7 @@ class _Sites:
         self.keys = keys[first[order]]
         self.of_a = number[: len(a)]
         self.of_b = self.of_a if b is None else number[len(a) :]
+        self.most_pairs: float = float(len(a) * len(b)) if b is not None else 0.5 * len(a) * (len(a) - 1)
         self.row_a, self.row_b = (self._inverse(what, name, of) for name, of in (("a", self.of_a), ("b", self.of_b)))
         self.groups = ((self.row_a >= 0) + 2 * (self.row_b >= 0)).astype(np.int32)
 
@@ -466,7 +485,7 @@ class _Sites:
         here, there = (_padded(keys, width) for keys in (self.keys, other.keys))
         _, which = np.unique(np.concatenate([here, there]), axis=0, return_inverse=True)
         which = which.ravel()
-        place = np.full(which.max() + 1, -1, np.int32)
+        place = np.full(which.max(initial=-1) + 1, -1, np.int32)
         place[which[: len(here)]] = np.arange(len(here), dtype=np.int32)
         return place[which[len(here) :]]
 

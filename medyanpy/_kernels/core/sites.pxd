@@ -88,8 +88,12 @@ cdef class SiteTable:
     cdef SiteRows rows
     cdef list arrays
 
-    # Become a table of some sites of another, which it has room for: slot (n,) where each is here, ascending, or -1.
-    cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil
+    # Become a table of some sites of another, which it has room for: site (n,) which, ascending; slot where each of all
+    # is here, or -1; number of each of their beads, which owner it is; marked, of owners, zeros before and afterwards.
+    cdef void take(
+        self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* number,
+        unsigned char* marked,
+    ) noexcept nogil
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil
     # The same of one site, and where it is; of that place alone.
@@ -131,6 +135,8 @@ cdef class LinkedSites:
     cdef const int64_t[::1] changes
     cdef Py_ssize_t slots
     cdef int32_t* slot            # of each of all sites, its row in this table; -1 of those without partners
+    cdef const int32_t* number    # of each bead of all sites, which owner it is
+    cdef unsigned char* marked    # (owners,) work space
     cdef list held
     # Of which world, and as of which state of it, the table is.
     cdef int64_t seen

@@ -82,12 +82,17 @@ def _by_owner(owner_of):
 
 cdef Py_ssize_t _transposed(
     const int32_t* slot, Py_ssize_t n_all, const int32_t* all_of, const int32_t* all_start, const int32_t* all_site,
-    const double* all_weight, int32_t* of, int32_t* start, int32_t* site, double* weight,
+    const double* all_weight, int32_t* of, int32_t* start, int32_t* site, double* weight, unsigned char* marked,
 ) noexcept nogil:
-    """Of the sites of each owner those that have a slot; returns how many owners have any."""
+    """Of the sites of each owner those that have a slot; returns how many owners have any. marked (n_all,), or NULL:
+    only those are looked at, and they are marked no more."""
     cdef Py_ssize_t k, s, n = 0, at = 0
     start[0] = 0
     for k in range(n_all):
+        if marked != NULL:
+            if not marked[k]:
+                continue
+            marked[k] = 0
         for s in range(all_start[k], all_start[k + 1]):
             if slot[all_site[s]] >= 0:
                 site[at] = slot[all_site[s]]
@@ -193,38 +198,42 @@ cdef class SiteTable:
         self.now.bead = vector[int32_t](self.arrays, np.full(all.n, -1, np.int32))
         return self
 
-    cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil:
+    cdef void take(
+        self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* number,
+        unsigned char* marked,
+    ) noexcept nogil:
         cdef SiteRows* t = &self.rows
         cdef int32_t* start = <int32_t*> t.start
         cdef int32_t* first = <int32_t*> self.now.bead
-        cdef Py_ssize_t i, k, n = 0
+        cdef int32_t* bead = <int32_t*> t.bead
+        cdef double* weight = <double*> t.weight
+        cdef Py_ssize_t i, k, m, at = 0
         cdef int c
         start[0] = 0
-        for i in range(whole.n):
-            if slot[i] < 0:
-                continue
-            start[n + 1] = start[n] + whole.start[i + 1] - whole.start[i]
-            first[n] = -1
-            for k in range(whole.start[i + 1] - whole.start[i]):
-                (<int32_t*> t.bead)[start[n] + k] = whole.bead[whole.start[i] + k]
-                (<double*> t.weight)[start[n] + k] = whole.weight[whole.start[i] + k]
-                first[n] = t.bead[start[n]]
+        for m in range(n):
+            i = site[m]
+            first[m] = whole.bead[whole.start[i]] if whole.start[i] < whole.start[i + 1] else -1
+            for k in range(whole.start[i], whole.start[i + 1]):
+                bead[at] = whole.bead[k]
+                weight[at] = whole.weight[k]
+                marked[number[k]] = 1
+                at += 1
+            start[m + 1] = <int32_t> at
             for c in range(3):
                 # Anchors are where they were put.
-                t.x[3 * n + c] = whole.x[3 * i + c]
+                t.x[3 * m + c] = whole.x[3 * i + c]
             if t.oriented != NULL:
-                (<int32_t*> t.oriented)[n] = whole.oriented[i]
+                (<int32_t*> t.oriented)[m] = whole.oriented[i]
                 for c in range(3):
-                    (<double*> t.arm)[3 * n + c] = whole.arm[3 * i + c]
-            n += 1
+                    (<double*> t.arm)[3 * m + c] = whole.arm[3 * i + c]
         t.n = n
         t.n_owners = _transposed(
             slot, whole.n_owners, whole.owner, whole.owner_start, whole.owner_site, whole.owner_weight,
-            <int32_t*> t.owner, <int32_t*> t.owner_start, <int32_t*> t.owner_site, <double*> t.owner_weight)
+            <int32_t*> t.owner, <int32_t*> t.owner_start, <int32_t*> t.owner_site, <double*> t.owner_weight, marked)
         if t.oriented != NULL:
             t.n_bodies = _transposed(
                 slot, whole.n_bodies, whole.body, whole.body_start, whole.body_site, NULL,
-                <int32_t*> t.body, <int32_t*> t.body_start, <int32_t*> t.body_site, NULL)
+                <int32_t*> t.body, <int32_t*> t.body_start, <int32_t*> t.body_site, NULL, NULL)
 
     @property
     def positions(self):
@@ -407,15 +416,22 @@ cdef class LinkedSites:
 
     def __init__(self, SiteTable whole, const int32_t[::1] other, const int32_t[::1] end, const int64_t[::1] changes):
         cdef Py_ssize_t n = end.shape[0]
+        cdef const SiteRows* rows = &whole.rows
+        cdef unsigned char[::1] marks
         self.held = []
         self.whole = whole
         self.sites = SiteTable.room_for(whole)
         self.others = other
         self.ends = end
         self.changes = changes
-        self.slots = other.shape[0] // n
+        self.slots = other.shape[0] // max(n, 1)
         self.start_of, self.partner_of = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
-        self.slot = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+        owners = np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner) if rows.n_owners else []
+        beads = np.asarray(<int32_t[:rows.start[n]]> <int32_t*> rows.bead) if rows.n_owners else []
+        self.number = vector[int32_t](self.held, np.searchsorted(owners, beads).astype(np.int32))
+        marks = np.zeros(rows.n_owners, np.uint8)
+        self.marked = <unsigned char*> vector(self.held, marks)
+        self.slot = <int32_t*> vector[int32_t](self.held, np.full(n, -1, np.int32))
         self.site = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
         self.start = <int32_t*> vector[int32_t](self.held, self.start_of)
         self.partner = <int32_t*> vector[int32_t](self.held, self.partner_of)
@@ -425,14 +441,15 @@ cdef class LinkedSites:
         cdef Py_ssize_t i, k, s, at = 0
         if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
             return
+        for k in range(self.n):
+            self.slot[self.site[k]] = -1
         self.n = 0
         for i in range(self.ends.shape[0]):
-            self.slot[i] = -1
             if self.ends[i] > self.slots * i:
                 self.slot[i] = <int32_t> self.n
                 self.site[self.n] = <int32_t> i
                 self.n += 1
-        self.sites.take(&self.whole.rows, self.slot)
+        self.sites.take(&self.whole.rows, self.site, self.n, self.slot, self.number, self.marked)
         for k in range(self.n):
             i = self.site[k]
             for s in range(self.slots * i, self.ends[i]):

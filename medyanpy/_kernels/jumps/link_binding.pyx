@@ -11,23 +11,27 @@ for n links that are bound already, and a bound link lets go at
 
 with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0).
 
-Pairs are not tried one after another, and not even measured. Where sites were when they were last listed, each that may
-come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the
-skin of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and
-is accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
-exactly. It is refused where a site is full or the pair may not be bound. Weights are whole numbers, whose sums are the
-same in any order. Links, of which there are fewer, are measured.
+Neither is looked at one by one (thinning). Where sites were when pairs were last listed, each pair that may come into
+reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the skin of the
+list. Where sites were when links were last measured, each link has an upper bound of its rate, for as long as no site
+has gone further than the slack. Attempts come at k_on times the sum of weights, and at the sum of the bounds; each
+picks a pair or a link in proportion, measures it, and is accepted with what the bound was too large by, so that waiting
+times are those of the process with the rates above, exactly. A pair is refused where a site is full or it may not be
+bound. Weights are whole numbers, whose sums are the same in any order; bounds are added up by blocks of sites.
+
+Beads are compared with where they were when links were measured. Only if one has gone further than the slack, links are
+measured again, and only then those places are compared with where beads were when pairs were listed.
+
+Where bounds would bring more attempts than there are links, the rates themselves serve as bounds, without slack.
 
 State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
-other random numbers would be drawn: where sites were when pairs were listed is part of the state.
+other random numbers would be drawn: the two sets of places, and whether the slack is 0, are part of the state.
 
-Caches, and what makes them stale:
+Caches, and when they are computed again:
 
-    where sites were (state)  a site that is further than half the skin from there, in the box of now; numbers that
-                              are set to others, and links that are set from outside
-    pairs and their weights   the same; a box of other lengths (they are made anew from where sites were, with the box
-                              of now, as after a restart); arrays of the state that are written to; another World
-    rates of letting go       another value of `World.positions`; links that have changed; and what is above
+    pairs and their weights   pairs have been listed; a box of other lengths, with the places of then; arrays of the
+                              state have been written to; another World
+    bounds of links           links have been measured; and as above; those of the two sites of each event
 """
 import numpy as np
 
@@ -36,19 +40,19 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from medyanpy._kernels.core.arrays cimport vector
+from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.core.box cimport displacement, has_lengths
 from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
-from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.core.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.program cimport LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.forces.radial cimport evaluate
 from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
-# Sites whose rates are added up at each event, near the root of how many there may be.
+# Items of a block of any loop; slots whose bounds are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
@@ -56,11 +60,10 @@ cdef double LARGEST_EXPONENT = 230.0
 cdef enum:
     BIND = 0
     UNBIND = 1
-    # Weights by the square of the distance.
+    # Bounds of pairs by the square of the distance.
     BINS = 512
-
-# The weight of a pair that is accepted always.
-cdef double WHOLE = 16777216.0
+    # Pairs by bound: those of class c are tried at k_on 2^-c, and have a bound of at most 2^-c; those of the last any.
+    CLASSES = 24
 
 
 cdef struct Rule:
@@ -78,6 +81,12 @@ cdef struct Rule:
     int driven
 
 
+cdef struct Pair:
+    int32_t i                 # its sites, i < j
+    int32_t j
+    int32_t bin               # by the square of the distance that they had when pairs were listed
+
+
 cdef struct Site:
     # Who else holds links at the sites of this jump: another jump, and its row of each site, -1 where it has none.
     const int32_t* row
@@ -89,32 +98,36 @@ cdef struct Binding:
     Rule rule
     const Neighbors* near
     const SiteRows* rows
-    # Who is looked at to see whether the list still holds: sites go no further than the beads that they lie between, of
-    # which there may be fewer, and which are quicker to look at.
+    # Beads that are compared with where they were: sites go no further than those between which they lie. Otherwise
+    # the sites themselves.
     Py_ssize_t n_watched
     const int32_t* watched    # (n_watched,) places of beads; NULL: the sites
-    double* built             # (n_watched, 3) where they were when pairs were listed
     const int32_t* number     # (m,) of the beads of sites, which of those watched
-    double* then              # (n, 3) where sites were
-    double allowed            # square of how far any may have gone since
-    int* stale                # by block of those watched: whether one has gone further
+    double* built             # (n_watched, 3) where they were when pairs were listed
+    double* measured          # (n_watched, 3) where they were when links were measured
+    # For `_watch`: places of now, NULL for those of the world, and of before.
+    const double* now
+    const double* since
+    double* far               # by block of those watched: the square of how far any has gone
+    double* then              # (n, 3) where sites were when pairs were listed
+    double slack              # nm: how far the length of a link may differ from the measured one
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
-    int32_t* partner          # the other site of each
-    int32_t* weight           # (BINS,) of pairs, by bin of where they were
+    Pair* pair                # of each
     double per_bin            # 1 over the width of a bin
+    int* class_of             # (BINS,) of pairs; -1 of those that do not come into reach
     const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
     Py_ssize_t n
     Py_ssize_t partners
     int32_t* other            # (n p,)
     int32_t* end              # (n,) behind the last filled slot
-    double* rate              # (n p,) 1/s, of the lower site of each link
-    double* rates             # by block of sites
-    const int32_t* linked     # of sites that have links: which they are, where, and the others in the same table
-    const int32_t* linked_start
-    const int32_t* linked_partner
-    const double* linked_x
-    long long* weights        # (n,) of the pairs of each site, together
-    long long* sums           # by block of sites: the same, added up
+    double* at                # (n, 3) where sites that have links were when these were measured
+    double* rate              # (n p,) 1/s, bounds, of the lower site of each link; of all other slots 0
+    double* rates             # by block of slots
+
+
+cdef inline double _halved(double x, int c) noexcept nogil:
+    """x 2^-c, exactly."""
+    return x / <double> (<long long> 1 << c)
 
 
 cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
@@ -138,6 +151,21 @@ cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
     return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
 
 
+cdef inline double _off_bound(const Rule* rule, double r, double slack) noexcept nogil:
+    """The largest rate at lengths that differ from r by the slack at most.
+
+    It is at one end: U is convex in the length, and driven rates are convex in the tension, which does not fall with
+    the length.
+    """
+    cdef double near = fmax(r - slack, 0.0) * (1.0 - 1e-9), far = (r + slack) * (1.0 + 1e-9)
+    if not rule.driven:
+        near = fmax(near, rule.low)
+        far = fmin(far, rule.high)
+        if not near <= far:
+            return 0.0
+    return fmax(_off_rate(rule, near), _off_rate(rule, far)) * (1.0 + 1e-9)
+
+
 cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef double a[3]
     cdef double b[3]
@@ -148,93 +176,109 @@ cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i,
     return sqrt(dot(d, d))
 
 
-cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
-    """The rates at which the links of one site let go, each with the lower of its sites."""
+cdef inline void _where_then(
+    const Binding* t, const World* world, const double* then, Py_ssize_t i, double* out,
+) noexcept nogil:
+    """As `where`, for those watched in their places `then`, (n_watched, 3)."""
+    cdef const SiteRows* rows = t.rows
+    cdef const double* origin = rows.x + 3 * i
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t k
+    cdef int c
+    sum[0] = sum[1] = sum[2] = 0.0
+    if t.watched == NULL:
+        origin = then + 3 * i
+    elif rows.start[i] < rows.start[i + 1]:
+        origin = then + 3 * <Py_ssize_t> t.number[rows.start[i]]
+        for k in range(rows.start[i] + 1, rows.start[i + 1]):
+            displacement(&world.box, origin, then + 3 * <Py_ssize_t> t.number[k], d)
+            add_scaled(rows.weight[k], d, sum)
+    for c in range(3):
+        out[c] = origin[c] + sum[c]
+
+
+cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where sites that have links were when these were measured."""
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        if t.end[i] > t.partners * i:
+            _where_then(t, world, t.measured, i, t.at + 3 * i)
+    return 0
+
+
+cdef void _rate_slots(Binding* t, const World* world, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Bounds of the rates at which the links in some slots let go."""
+    cdef double d[3]
+    cdef Py_ssize_t i = first // t.partners, s
+    for s in range(first, last):
+        i += s == t.partners * (i + 1)
+        t.rate[s] = 0.0
+        if s < t.end[i] and i < t.other[s]:
+            displacement(&world.box, t.at + 3 * i, t.at + 3 * <Py_ssize_t> t.other[s], d)
+            t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
+
+
+cdef void _add(Binding* t, Py_ssize_t block) noexcept nogil:
+    """The sum of the bounds of one block, always in the same order."""
     cdef Py_ssize_t s
-    for s in range(t.partners * i, t.end[i]):
-        t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
-
-
-cdef double _add(const Binding* t, Py_ssize_t block) noexcept nogil:
-    cdef Py_ssize_t i, s
     cdef double total = 0.0
-    for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
-        for s in range(t.partners * i, t.end[i]):
-            total += t.rate[s]
-    return total
+    for s in range(BLOCK * block, min(t.n * t.partners, BLOCK * (block + 1))):
+        total += t.rate[s]
+    t.rates[block] = total
 
 
 cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """As `_rate_site`, of sites that have links."""
     cdef Binding* t = <Binding*> task
-    cdef const double* x = t.linked_x
-    cdef double d[3]
-    cdef double* rate
-    cdef Py_ssize_t k, s
-    for k in range(first, last):
-        rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
-        for s in range(t.linked_start[k], t.linked_start[k + 1]):
-            rate[s] = 0.0
-            if k < t.linked_partner[s]:
-                displacement(&world.box, x + 3 * k, x + 3 * <Py_ssize_t> t.linked_partner[s], d)
-                rate[s] = _off_rate(&t.rule, sqrt(dot(d, d)))
+    _rate_slots(t, world, first, last)
+    _add(t, first // BLOCK)
     return 0
 
 
 cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Whether anybody has gone further than the list of pairs allows."""
+    """How far any of a block has gone, squared."""
     cdef Binding* t = <Binding*> task
     cdef const double* x
-    cdef double now[3]
+    cdef double site[3]
     cdef double d[3]
-    cdef int stale = 0
+    cdef double r, far = 0.0
     cdef Py_ssize_t i
     for i in range(first, last):
-        if t.watched != NULL:
+        if t.now != NULL:
+            x = t.now + 3 * i
+        elif t.watched != NULL:
             x = world.x + 3 * <Py_ssize_t> t.watched[i]
         else:
-            where(t.rows, world, i, now)
-            x = now
-        displacement(&world.box, t.built + 3 * i, x, d)
+            where(t.rows, world, i, site)
+            x = site
+        displacement(&world.box, t.since + 3 * i, x, d)
+        r = dot(d, d)
         # This way round, so that a position that is not a number counts as far.
-        stale |= not (dot(d, d) <= t.allowed)
-    t.stale[first // BLOCK] = stale
+        if not r <= far:
+            far = r if r == r else INFINITY
+    t.far[first // BLOCK] = far
     return 0
 
 
 cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Where those watched are, from which the list of pairs is made."""
+    """Where those watched are now."""
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t i
     for i in range(first, last):
         if t.watched == NULL:
-            where(t.rows, world, i, t.built + 3 * i)
+            where(t.rows, world, i, t.measured + 3 * i)
         else:
-            memcpy(t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
+            memcpy(t.measured + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
     return 0
 
 
 cdef int _place(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Where sites were then."""
+    """Where sites were when pairs were listed."""
     cdef Binding* t = <Binding*> task
-    cdef const SiteRows* rows = t.rows
-    cdef const double* origin
-    cdef double d[3]
-    cdef double sum[3]
-    cdef Py_ssize_t i, k
-    cdef int c
+    cdef Py_ssize_t i
     for i in range(first, last):
-        sum[0] = sum[1] = sum[2] = 0.0
-        origin = rows.x + 3 * i
-        if t.watched == NULL:
-            origin = t.built + 3 * i
-        elif rows.start[i] < rows.start[i + 1]:
-            origin = t.built + 3 * <Py_ssize_t> t.number[rows.start[i]]
-            for k in range(rows.start[i] + 1, rows.start[i + 1]):
-                displacement(&world.box, origin, t.built + 3 * <Py_ssize_t> t.number[k], d)
-                add_scaled(rows.weight[k], d, sum)
-        for c in range(3):
-            t.then[3 * i + c] = origin[c] + sum[c]
+        _where_then(t, world, t.built, i, t.then + 3 * i)
     return 0
 
 
@@ -243,43 +287,24 @@ cdef int _list(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Binding* t = <Binding*> task
     cdef const Neighbors* near = t.near
     cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef double d[3]
     cdef int32_t i, j
     cdef Py_ssize_t s
     cdef long long at
     cdef int k
     for s in range(first, last):
         i = near.row[s]
-        at = t.start[i] if t.partner != NULL else 0
+        at = t.start[i] if t.pair != NULL else 0
         for k in range(near.count[s]):
             j = near.row[row[k]]
             if j > i and (t.label[i] < 0 or t.label[i] != t.label[j]):
-                if t.partner != NULL:
-                    t.partner[at] = j
+                if t.pair != NULL:
+                    displacement(&world.box, t.then + 3 * <Py_ssize_t> i, t.then + 3 * <Py_ssize_t> j, d)
+                    t.pair[at] = Pair(i, j, min(BINS - 1, <int> (dot(d, d) * t.per_bin)))
                 at += 1
-        if t.partner == NULL:
+        if t.pair == NULL:
             t.start[i + 1] = at
         row += near.count[s]
-    return 0
-
-
-cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """What the weight of a pair of sites can come to, however they move until pairs are listed again."""
-    cdef double d[3]
-    displacement(&world.box, t.then + 3 * i, t.then + 3 * j, d)
-    return t.weight[min(BINS - 1, <int> (dot(d, d) * t.per_bin))]
-
-
-cdef int _weigh(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Binding* t = <Binding*> task
-    cdef Py_ssize_t i
-    cdef long long k, total, sum = 0
-    for i in range(first, last):
-        total = 0
-        for k in range(t.start[i], t.start[i + 1]):
-            total += _weight(t, world, i, t.partner[k])
-        t.weights[i] = total
-        sum += total
-    t.sums[first // BLOCK] = sum
     return 0
 
 
@@ -300,6 +325,8 @@ cdef class LinkBinding(JumpOperation):
         Links that a site may have.
     pool : int
         How many links there are, bound or not; -1: without end.
+    most_pairs : float
+        No more pairs than these can be bound.
     """
     cdef readonly SiteTable sites
     cdef readonly bint on_points
@@ -319,37 +346,47 @@ cdef class LinkBinding(JumpOperation):
     cdef int64_t[::1] id
     cdef int64_t[::1] numbers     # links bound now, and ever
     cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
-    cdef int64_t[::1] listed      # (1,) whether they have been
+    cdef double[:, ::1] measured  # (n_watched, 3) and when links were measured
+    cdef int64_t[::1] listed      # (2,) whether they have been; whether links are measured without slack
     cdef readonly LinkedSites linked
     cdef int64_t* n_changes       # another number whenever links have changed
-    cdef long long looked_at      # positions of the world for which it is known whether the list still holds
+    cdef long long looked_at      # positions of the world for which `moved` is known
+    cdef bint moved               # whether one has gone further than since links were measured is allowed
     cdef long long world          # of which world, and as of which state of it, all that is cached here is
     cdef long long written
-    cdef bint made                # pairs and weights are those of `built`
-    cdef double[3] made_in        # nm; in a box of these lengths
-    cdef long long rated_at       # positions for which rates of letting go are known
-    cdef double off_rate
+    cdef bint made                # pairs are those of `built`
+    cdef bint rated               # bounds of links are those of `measured`
+    cdef double[3] made_in        # nm; both in a box of these lengths
+    cdef double slack             # nm: how far the length of a link may change until links are measured again
+    cdef double step              # squares, nm²: how far each may have gone until then,
+    cdef double reach             # and until pairs are listed again, less that
+    cdef double off_rate          # 1/s: the sum of the bounds of all links
     cdef double most_off          # that a link can ever have
-    cdef long long weight
+    cdef double most_pairs
+    # By class, one after another, in the order of their sites; how many, and that times 2^-c, added up.
+    cdef Pair* pair
+    cdef long long[CLASSES] n_pairs
+    cdef double weight
+    cdef double[BINS] bound       # of exp(-c U / kT) until links are measured again
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
 
     def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
-                 label, apart_from, apart, int partners, long long pool):
+                 label, apart_from, apart, int partners, long long pool, double most_pairs):
         cdef Py_ssize_t n = sites.rows.n
-        cdef int32_t[::1] weight
-        cdef long long[::1] weights
+        cdef int[::1] class_of
+        cdef double[:, ::1] at
         cdef double[::1] rate
         cdef double[::1] rates
-        cdef long long[::1] sums
         cdef long long[::1] start
-        cdef int[::1] stale
+        cdef double[::1] far
         cdef double[:, ::1] then
         cdef int64_t[::1] changes
         self.describe(name, kT, driven, every)
         self.sites = sites
         self.on_points = on_points
         self.pool = pool
+        self.most_pairs = most_pairs
         self.held = []
         self.task.n = n
         self.task.partners = partners
@@ -361,33 +398,29 @@ cdef class LinkBinding(JumpOperation):
         self.id = np.full(n * partners, -1, np.int64)
         self.numbers = np.zeros(2, np.int64)
         self.watch()
-        self.listed = np.zeros(1, np.int64)
-        blocks = n_blocks(n, BLOCK)
+        self.listed = np.zeros(2, np.int64)
+        # Room for one more: without sites each still has a first element.
         work = [
-            np.zeros(n * partners), np.zeros(blocks), np.zeros(n, np.int64), np.zeros(blocks, np.int64),
-            np.zeros(n_blocks(self.task.n_watched, BLOCK), np.intc), np.zeros(n + 1, np.int64),
-            np.zeros(BINS, np.int32), np.zeros((n, 3)), np.zeros(1, np.int64),
+            np.zeros((n + 1, 3)), np.zeros(n * partners + 1), np.zeros(n_blocks(n * partners, BLOCK) + 1),
+            np.zeros(n_blocks(self.task.n_watched, BLOCK) + 1), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.intc), np.zeros((n + 1, 3)), np.zeros(1, np.int64),
         ]
         self.held += work
-        rate, rates, weights, sums, stale, start, weight, then, changes = work
-        self.task.other = &self.other[0]
-        self.task.end = &self.end[0]
+        at, rate, rates, far, start, class_of, then, changes = work
+        self.task.other = <int32_t*> vector[int32_t](self.held, self.other)
+        self.task.end = <int32_t*> vector[int32_t](self.held, self.end)
+        self.task.at = &at[0, 0]
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
-        self.task.stale = &stale[0]
+        self.task.far = &far[0]
         self.task.then = &then[0, 0]
         self.task.start = &start[0]
-        self.task.partner = NULL
-        self.task.weights = &weights[0]
-        self.task.sums = &sums[0]
-        self.task.weight = &weight[0]
+        self.task.pair = NULL
+        self.task.class_of = &class_of[0]
+        self.pair = NULL
         self.n_changes = &changes[0]
         self.linked = LinkedSites(sites, self.other, self.end, changes)
-        self.task.linked = self.linked.site
-        self.task.linked_start = self.linked.start
-        self.task.linked_partner = self.linked.partner
-        self.task.linked_x = self.linked.sites.now.x
         self.sharing = NULL
         self.n_sharing = 0
         self.world = self.written = -1
@@ -395,7 +428,8 @@ cdef class LinkBinding(JumpOperation):
 
     def __dealloc__(self):
         free(self.sharing)
-        free(self.task.partner)
+        free(self.task.pair)
+        free(self.pair)
 
     cdef watch(self):
         """Beads, where all sites lie between theirs."""
@@ -416,16 +450,22 @@ cdef class LinkBinding(JumpOperation):
                 np.asarray(<int32_t[:m]> <int32_t*> rows.bead)).astype(np.int32)
             self.held.append(number)
             self.task.number = &number[0]
-        self.built = np.zeros((self.task.n_watched, 3))
-        self.task.built = &self.built[0, 0]
+        self.built, self.measured = np.zeros((2, self.task.n_watched, 3))
+        self.task.built = <double*> table[double](self.held, self.built)
+        self.task.measured = <double*> table[double](self.held, self.measured)
 
     def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
                  double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
-                 double catch):
-        """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT."""
+                 double catch, double slack):
+        """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT.
+
+        slack (nm): how far the length of a link may change until links are measured again; less where the list of pairs
+        would not hold for as long.
+        """
         cdef Rule* rule = &self.task.rule
         cdef Rule before
         cdef bint is_same = self.neighbors is not None and self.kT == kT
+        cdef int b
         # Byte by byte, what is between its numbers included.
         memcpy(&before, rule, sizeof(Rule))
         self.kT = kT
@@ -446,34 +486,36 @@ cdef class LinkBinding(JumpOperation):
             return
         self.neighbors = neighbors
         self.task.near = &neighbors.list
+        # Of the way that sites may go while a list of pairs holds, a quarter at most.
+        self.slack = fmin(slack, 0.25 * neighbors.list.skin)
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
-        self.weigh()
+        # A little less, for the rounding of distances. A pair changes by the ways of two sites.
+        self.step = (1.0 - 1e-6) * (0.5 * self.slack)**2
+        self.reach = (1.0 - 1e-6) * (0.5 * (neighbors.list.skin - self.slack))**2
+        self.task.per_bin = BINS / (high + neighbors.list.skin)**2
+        self.bound_pairs(neighbors.list.skin)
+        for b in range(BINS):
+            self.task.class_of[b] = -1
+            if self.bound[b] > 0.0:
+                self.task.class_of[b] = max(0, min(CLASSES - 1, -int(np.frexp(self.bound[b])[1])))
         self.forget_all()
 
-    cdef weigh(self):
-        """Bounds of exp(-c U / kT) over bins of the square of the distance that pairs had, for all they can move to."""
-        cdef Rule* rule = &self.task.rule
-        cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
-        cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
+    cdef void bound_pairs(self, double way) noexcept nogil:
+        """Bounds of exp(-c U / kT) of pairs, by bin, while their distances differ by so much from those listed."""
+        cdef const Rule* rule = &self.task.rule
+        # Where the energy is least.
+        cdef double relaxed = fmin(fmax(rule.p[1], rule.low), rule.high)
+        cdef double near, far, tension, u
         cdef int b
-        self.task.per_bin = BINS / outer**2
-        # A little less, since weights may add up to a little more than 1.
-        self.task.allowed = 0.25 * (1.0 - 1e-6) * skin**2
         for b in range(BINS):
-            near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
-            self.task.weight[b] = self.bound_between(near - skin, far + skin, relaxed)
-
-    cdef int bound_between(self, double near, double far, double relaxed):
-        """The largest weight at distances from one to another: where the energy is least."""
-        cdef Rule* rule = &self.task.rule
-        cdef double tension
-        near, far = max(near * (1.0 - 1e-9), rule.low), min(far * (1.0 + 1e-9), rule.high)
-        if near > far:
-            return 0
-        u = _energy(rule, min(max(relaxed, near), far), &tension)
-        return int(np.ceil(WHOLE * np.exp(-min(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9))) + 1
+            near = fmax((sqrt(b / self.task.per_bin) - way) * (1.0 - 1e-9), rule.low)
+            far = fmin((sqrt((b + 1) / self.task.per_bin) + way) * (1.0 + 1e-9), rule.high)
+            self.bound[b] = 0.0
+            if near <= far:
+                u = _energy(rule, fmin(fmax(relaxed, near), far), &tension)
+                self.bound[b] = fmin(exp_(-fmin(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9), 1.0)
 
     def share(self, list jumps):
         """Other jumps at the same sites: (jump, (n,) its row of each site, -1 of none)."""
@@ -492,19 +534,19 @@ cdef class LinkBinding(JumpOperation):
 
     def forget_all(self):
         """Everything is computed anew, from where sites are then: numbers or links have been set from outside."""
-        self.listed[0] = 0
+        self.listed[:] = 0
         self.compute_anew()
 
     cdef void compute_anew(self) noexcept nogil:
-        self.looked_at = self.rated_at = -1
-        self.made = False
+        self.looked_at = -1
+        self.moved = self.made = self.rated = False
         self.n_changes[0] += 1
 
     def arrays(self):
         return {
             "counts": self.kept_counts, "other": np.asarray(self.other), "end": np.asarray(self.end),
             "id": np.asarray(self.id), "numbers": np.asarray(self.numbers), "built": np.asarray(self.built),
-            "listed": np.asarray(self.listed),
+            "measured": np.asarray(self.measured), "listed": np.asarray(self.listed),
         }
 
     def took_over(self):
@@ -519,12 +561,12 @@ cdef class LinkBinding(JumpOperation):
     def pairs_in_reach(self):
         """How many there were when pairs were last listed."""
         cdef const Binding* t = &self.task
-        cdef Py_ssize_t i
         cdef long long k, n = 0
+        if not self.made:
+            return 0
         then = np.asarray(<double[:t.n, :3]> t.then)
-        for i in range(t.n if self.made else 0):
-            for k in range(t.start[i], t.start[i + 1]):
-                n += t.rule.low <= np.linalg.norm(then[i] - then[t.partner[k]]) <= t.rule.high
+        for k in range(sum(self.n_pairs)):
+            n += t.rule.low <= np.linalg.norm(then[self.pair[k].i] - then[self.pair[k].j]) <= t.rule.high
         return n
 
     @property
@@ -548,7 +590,7 @@ cdef class LinkBinding(JumpOperation):
         there = row >= 0
         if there.sum() == self.task.n and (before.task.watched == NULL) == (self.task.watched == NULL):
             self.take_places(before, np.flatnonzero(there), row[there])
-            self.listed[0] = before.listed[0]
+            self.listed[:] = before.listed
         for k in range(self.task.n):
             self.end[k] = <int32_t> (self.task.partners * k)
         self.other[:] = -1
@@ -567,12 +609,12 @@ cdef class LinkBinding(JumpOperation):
         cdef const SiteRows* then = &before.sites.rows
         cdef Py_ssize_t i, j, k
         for i, j in zip(theirs, here):
-            if self.task.watched == NULL:
-                self.built[j, :] = before.built[i, :]
-                continue
-            for k in range(now.start[j + 1] - now.start[j]):
-                self.built[self.task.number[now.start[j] + k], :] = (
-                    before.built[before.task.number[then.start[i] + k], :])
+            for k in range(now.start[j + 1] - now.start[j] if self.task.watched != NULL else 1):
+                mine, its = j, i
+                if self.task.watched != NULL:
+                    mine, its = self.task.number[now.start[j] + k], before.task.number[then.start[i] + k]
+                self.built[mine, :] = before.built[its, :]
+                self.measured[mine, :] = before.measured[its, :]
 
     def bind(self, Py_ssize_t i, Py_ssize_t j):
         """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""
@@ -657,7 +699,6 @@ cdef class LinkBinding(JumpOperation):
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef const Rule* rule = &self.task.rule
-        cdef double n = <double> self.task.n
         cdef double u[2]
         cdef double t = 0.0
         cdef double on, total, x
@@ -669,17 +710,14 @@ cdef class LinkBinding(JumpOperation):
             self.world = world.number
             self.written = world.written
         draw_two(draws, u)
-        # Where hardly anything can happen, what comes too late for the largest rates there can be comes too late, and
-        # nobody need look where sites are.
-        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
+        # An attempt too late for the largest rates that there can be is too late for those of now, wherever sites are.
+        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * self.most_pairs + most_off) * h:
             return 0
         self.look(world)
-        fault = self.follow(world)
-        if fault == 0:
-            fault = self.rate_links(world)
+        fault = self.follow(world, h)
         if fault != 0:
             return fault
-        on = rule.k_on * (self.weight / WHOLE)
+        on = rule.k_on * self.weight
         while draws.next <= MOST_DRAWS:
             total = on + self.off_rate
             if not total > 0.0:
@@ -690,7 +728,7 @@ cdef class LinkBinding(JumpOperation):
             self.counts[0] += 1
             x = u[1] * total
             if x < on:
-                fault = self.attempt(world, <long long> (x / on * self.weight), t, draws)
+                fault = self.attempt(world, x / on * self.weight, t, draws)
             else:
                 fault = self.let_go(world, x - on, t, draws)
             if fault != 0:
@@ -698,129 +736,166 @@ cdef class LinkBinding(JumpOperation):
             draw_two(draws, u)
         if self.counts[2] != events:
             # The letter marks what has happened: sites are where they were.
-            self.looked_at = self.rated_at = world.newest + 1
+            self.looked_at = world.newest + 1
         return 0
 
     cdef void look(self, World* world) noexcept nogil:
-        """Whether the list still holds."""
+        """Whether links are to be measured again."""
         if self.looked_at == world.positions:
             return
-        self.rated_at = -1
         if self.on_points:
             place(world)
-        over_blocks(_watch, &self.task, world, self.task.n_watched, BLOCK)
+        self.moved = not self.gone(world, NULL, self.task.measured) <= (0.0 if self.listed[1] else self.step)
         self.looked_at = world.positions
 
-    cdef int rate_links(self, World* world) noexcept nogil:
-        """At which rates links let go where they are."""
+    cdef double gone(self, World* world, const double* now, const double* since) noexcept nogil:
+        """How far any has gone, squared: from `since` to `now`, or to where it is in the world."""
         cdef Binding* t = &self.task
-        cdef Py_ssize_t b, k, s
-        cdef const double* rate
-        cdef int fault
-        if self.rated_at == world.positions:
-            return 0
-        self.linked.follow(world)
-        fault = self.linked.sites.gather(world)
-        if fault != 0:
-            return fault
-        over_blocks(_rate, t, world, self.linked.n, BLOCK)
-        memset(t.rates, 0, n_blocks(t.n, BLOCK) * sizeof(double))
-        # In the order of `_add`.
-        for k in range(self.linked.n):
-            b = t.linked[k] // BLOCK
-            rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
-            for s in range(t.linked_start[k], t.linked_start[k + 1]):
-                t.rates[b] += rate[s]
+        t.now, t.since = now, since
+        over_blocks(_watch, t, world, t.n_watched, BLOCK)
+        return ordered_max(t.far, n_blocks(t.n_watched, BLOCK))
+
+    cdef void rate_links(self, World* world) noexcept nogil:
+        """Bounds of the rates of all links, from where sites were when links were measured."""
+        self.task.slack = 0.0 if self.listed[1] else self.slack
+        over_blocks(_settle, &self.task, world, self.task.n, BLOCK)
+        over_blocks(_rate, &self.task, world, self.task.n * self.task.partners, BLOCK)
         self.add_rates()
-        self.rated_at = world.positions
-        return 0
+        self.rated = True
 
     cdef void add_rates(self) noexcept nogil:
         cdef Py_ssize_t b
         self.off_rate = 0.0
-        for b in range(n_blocks(self.task.n, BLOCK)):
+        for b in range(n_blocks(self.task.n * self.task.partners, BLOCK)):
             self.off_rate += self.task.rates[b]
 
-    cdef int follow(self, World* world) noexcept nogil:
-        """List pairs, with their weights and bounds of rates, where the last list does not hold any more or is
-        another's."""
+    cdef int follow(self, World* world, double h) noexcept nogil:
+        """Measure links and list pairs, with bounds of rates, where the last do not hold any more or are another's."""
+        cdef Binding* t = &self.task
+        cdef bint moved = self.moved or self.listed[0] == 0
+        cdef double far
+        cdef int fault
+        if not has_lengths(&world.box, self.made_in):
+            self.made = self.rated = False
+        if not moved and self.listed[1] == 0:
+            if not self.rated:
+                self.rate_links(world)
+            moved = self.off_rate * h > self.numbers[0]
+        if moved:
+            over_blocks(_copy, t, world, t.n_watched, BLOCK)
+            self.moved = self.rated = False
+            self.listed[1] = 0
+        if moved or not self.made:
+            # In a box of other lengths, and after a restart, it is found once more that these still hold.
+            far = INFINITY if self.listed[0] == 0 else self.gone(world, t.measured, t.built)
+            if not far <= self.reach:
+                far = 0.0
+                memcpy(t.built, t.measured, 3 * t.n_watched * sizeof(double))
+                self.listed[0] = 1
+                self.made = False
+            self.bound_pairs((2.0 * sqrt(far) + self.slack) * (1.0 + 1e-6))
+        if not self.made:
+            fault = self.list_pairs(world)
+            if fault != 0:
+                return fault
+        if not self.rated:
+            self.rate_links(world)
+            # Rates of now in place of bounds, if these would bring more attempts than there are links.
+            if moved and self.off_rate * h > self.numbers[0]:
+                self.listed[1] = 1
+                self.rate_links(world)
+        memcpy(self.made_in, world.box.length, sizeof(self.made_in))
+        return 0
+
+    cdef int list_pairs(self, World* world) noexcept nogil:
         cdef Binding* t = &self.task
         cdef SiteArrays then = self.sites.now
-        cdef Py_ssize_t b, i
-        cdef int stale = self.listed[0] == 0
+        cdef Py_ssize_t i
         cdef int fault
-        cdef int32_t* partner
-        for b in range(n_blocks(t.n_watched, BLOCK)):
-            stale |= t.stale[b]
-        self.made &= has_lengths(&world.box, self.made_in)
-        if not stale and self.made:
-            return 0
-        if stale:
-            over_blocks(_copy, t, world, t.n_watched, BLOCK)
-            memset(t.stale, 0, n_blocks(t.n_watched, BLOCK) * sizeof(int))
-            self.listed[0] = 1
-        self.made = False
         over_blocks(_place, t, world, t.n, BLOCK)
         self.neighbors.list.valid = 0
         then.x = t.then
         fault = self.neighbors.follow(world, &then)
         if fault != 0:
             return fault
-        free(t.partner)
-        t.partner = NULL
+        free(t.pair)
+        free(self.pair)
+        t.pair = self.pair = NULL
         t.start[0] = 0
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
         for i in range(t.n):
             t.start[i + 1] += t.start[i]
-        partner = <int32_t*> malloc((t.start[t.n] + 1) * sizeof(int32_t))
-        if partner == NULL:
+        t.pair = <Pair*> malloc((t.start[t.n] + 1) * sizeof(Pair))
+        self.pair = <Pair*> malloc((t.start[t.n] + 1) * sizeof(Pair))
+        if t.pair == NULL or self.pair == NULL:
             return OUT_OF_MEMORY
-        t.partner = partner
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
-        over_blocks(_weigh, t, world, t.n, BLOCK)
-        self.weight = 0
-        for b in range(n_blocks(t.n, BLOCK)):
-            self.weight += t.sums[b]
-        memcpy(self.made_in, world.box.length, sizeof(self.made_in))
+        self.sort_pairs()
+        free(t.pair)
+        t.pair = NULL
         self.made = True
         return 0
 
-    cdef int attempt(self, World* world, long long which, double t, Draws* draws) noexcept nogil:
-        """Try a pair in reach: the one at which the sum of weights passes `which`."""
+    cdef void sort_pairs(self) noexcept nogil:
+        """By class, and without those that do not come into reach."""
+        cdef Binding* t = &self.task
+        cdef long long[CLASSES] at
+        cdef long long k, first = 0
+        cdef int c
+        memset(self.n_pairs, 0, sizeof(self.n_pairs))
+        for k in range(t.start[t.n]):
+            c = t.class_of[t.pair[k].bin]
+            if c >= 0:
+                self.n_pairs[c] += 1
+        self.weight = 0.0
+        for c in range(CLASSES):
+            at[c] = first
+            first += self.n_pairs[c]
+            self.weight += _halved(<double> self.n_pairs[c], c)
+        for k in range(t.start[t.n]):
+            c = t.class_of[t.pair[k].bin]
+            if c >= 0:
+                self.pair[at[c]] = t.pair[k]
+                at[c] += 1
+
+    cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        """Try the pair at which the sum of 2^-c passes x."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
-        cdef Py_ssize_t b = 0, i, j = -1
-        cdef int32_t weight = 0
-        cdef long long k
+        cdef const Pair* pair
+        cdef Py_ssize_t i, j
+        cdef long long first = 0, next = 0
         cdef double u[2]
-        cdef double r, energy, tension, back, share, there
+        cdef double r, energy, tension, back, share, there, w
+        cdef int c, last = -1
+        for c in range(CLASSES):
+            if self.n_pairs[c] > 0:
+                last, first = c, next
+                w = _halved(<double> self.n_pairs[c], c)
+                if x < w:
+                    break
+                x -= w
+            next += self.n_pairs[c]
+        if last < 0:
+            return self.lost(world)
+        # Sums round: past the end it is the last.
+        pair = &self.pair[first + min(<long long> (x * <double> (<long long> 1 << last)), self.n_pairs[last] - 1)]
         draw_two(draws, u)
-        which = min(which, self.weight - 1)
-        while b < n_blocks(task.n, BLOCK) and which >= task.sums[b]:
-            which -= task.sums[b]
-            b += 1
-        i = BLOCK * b
-        while i < task.n and which >= task.weights[i]:
-            which -= task.weights[i]
-            i += 1
-        if i >= task.n:
-            return self.lost(world)
-        for k in range(task.start[i], task.start[i + 1]):
-            weight = _weight(task, world, i, task.partner[k])
-            if which < weight:
-                j = task.partner[k]
-                break
-            which -= weight
-        if j < 0:
-            return self.lost(world)
+        w = _halved(u[0], last)
+        if w >= self.bound[pair.bin]:
+            return 0
+        i, j = pair.i, pair.j
+        if self.is_full(i) or self.is_full(j):
+            return 0
         r = _distance(task, world, i, j)
         if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
         energy = _energy(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        if not there <= self.bound[pair.bin] <= _halved(1.0, last):
+            return self.lost(world)
         share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
-        # The weight was an upper bound.
-        if not u[0] * weight < share * there * WHOLE:
+        if not w < share * there:
             return 0
         back = _off_rate(rule, r)
         self.join(i, j)
@@ -830,18 +905,18 @@ cdef class LinkBinding(JumpOperation):
             self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
     cdef int lost(self, World* world) noexcept nogil:
-        """The end of a walk that should have stopped before: sums are not those of what is walked."""
+        """Bounds do not hold: a walk over them does not end, or a rate is larger."""
         return record_fault(world, LOST_COUNT, -1, -1)
 
     cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
-        """The link at which the sum of rates passes x."""
+        """Try the link at which the sum of bounds passes x."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
         cdef const double* rate = task.rate
         cdef const double* rates = task.rates
         cdef Py_ssize_t b, s, i, j, last = -1
         cdef double r, energy, tension, off, on
-        for b in range(n_blocks(task.n, BLOCK)):
+        for b in range(n_blocks(task.n * task.partners, BLOCK)):
             if rates[b] > 0.0:
                 last = b
                 if x < rates[b]:
@@ -851,26 +926,24 @@ cdef class LinkBinding(JumpOperation):
             return self.lost(world)
         b = last
         last = -1
-        i = BLOCK * b
-        s = task.partners * i
-        while i < min(task.n, BLOCK * (b + 1)):
-            if s >= task.end[i]:
-                i += 1
-                s = task.partners * i
-                continue
+        for s in range(BLOCK * b, min(task.n * task.partners, BLOCK * (b + 1))):
             if rate[s] > 0.0:
                 # Sums round: past the end it is the last.
                 last = s
                 if x < rate[s]:
                     break
                 x -= rate[s]
-            s += 1
         if last < 0:
             return self.lost(world)
         i = last // task.partners
         j = task.other[last]
         r = _distance(task, world, i, j)
         off = _off_rate(rule, r)
+        if not off <= rate[last]:
+            return self.lost(world)
+        # What is left of x lies anywhere below the bound.
+        if not x < off:
+            return 0
         energy = _energy(rule, r, &tension)
         on = 0.0
         if rule.low <= r <= rule.high:
@@ -881,13 +954,19 @@ cdef class LinkBinding(JumpOperation):
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Rates of the links of two sites, and the sums of these."""
+        """Bounds of the links of two sites, and the sums of these."""
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
+        cdef Py_ssize_t b, first, last
         cdef int k
         for k in range(2):
-            _rate_site(t, world, sites[k])
-            t.rates[sites[k] // BLOCK] = _add(t, sites[k] // BLOCK)
+            _settle(t, world, sites[k], sites[k] + 1, 0)
+        for k in range(2):
+            first = t.partners * sites[k]
+            last = first + t.partners
+            _rate_slots(t, world, first, last)
+            for b in range(first // BLOCK, n_blocks(last, BLOCK)):
+                _add(t, b)
         self.add_rates()
         self.n_changes[0] += 1
 
