@@ -145,8 +145,8 @@ class Jump(Parameterized):
             return []
         text = (
             f"{self.name}: {', '.join(slow)} cannot tell what {what} changes without the whole energy: {trials:.3g} "
-            f"trials a step evaluate it {2.0 * trials:.3g} times. Take a lower rate, or a force with a local difference "
-            "(docs: Fluid membranes, Cost per force)"
+            f"trials a step evaluate it {2.0 * trials:.3g} times. Take a lower rate, or a force with a local "
+            "difference (docs: Fluid membranes, Cost per force)"
         )
         return [(PerformanceWarning, text)]
 
