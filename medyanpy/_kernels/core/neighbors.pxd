@@ -28,6 +28,12 @@ cdef extern from *:
     void prefetch "MEDYANPY_PREFETCH"(const void* address) noexcept nogil
 
 
+# Instead of the cell in whose chain a slot is, see `chain`.
+cdef enum Chain:
+    LOOSE = -1
+    NOT_STRAY = -2
+
+
 # Candidates for the rows of a cell: slots that follow each other.
 cdef struct Ranges:
     int n
@@ -156,3 +162,5 @@ cdef class NeighborList:
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
     # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
+    # A member that was `put` has become larger than cells allow: it is near everything from now on.
+    cdef void loosen(self, Py_ssize_t member) noexcept nogil

@@ -33,9 +33,6 @@ cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 # Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
 # one, which costs a few useless distances and nothing else.
 cdef uint64_t LARGEST_GRID = 1 << 20
-cdef enum Chain:
-    LOOSE = -1
-    NOT_STRAY = -2
 # Bits per pass of the sort by key.
 cdef enum:
     DIGIT = 11
@@ -606,17 +603,21 @@ cdef class NeighborList:
         cdef Py_ssize_t wanted, n, s
         cdef int32_t* grown
         cdef int c
+        cdef bint known = True
         if near.n == 0:
             return 0
         for c in range(3):
             image[c] = x[c]
         nearest_image(&world.box, image)
         for c in range(3):
-            if not _cell_of(near, &world.box, c, image[c], cell + c):
-                return 0
+            known &= _cell_of(near, &world.box, c, image[c], cell + c)
         key = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
         key += (near.groups[member] - 1) * near.cells_per_group
-        if self.around_build != near.builds or self.around != key:
+        if not known:
+            # Far from all cells, and perhaps not from who has gone there.
+            ranges.n = ranges.candidates = 0
+            self.around_build = -1
+        elif self.around_build != near.builds or self.around != key:
             if self.around_build != near.builds:
                 memset(ranges.cursor, 0, sizeof(ranges.cursor))
             _around(near, key, ranges)
@@ -715,6 +716,16 @@ cdef class NeighborList:
         at = &near.loose if near.chain[s] == LOOSE else near.of_cell + near.chain[s]
         near.next_stray[s] = at[0]
         at[0] = <int32_t> s
+
+    cdef void loosen(self, Py_ssize_t member) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef int32_t s = near.slot_of[member]
+        # It is the first of its chain.
+        if near.chain[s] >= 0:
+            near.of_cell[near.chain[s]] = near.next_stray[s]
+            near.next_stray[s] = near.loose
+            near.chain[s] = LOOSE
+            near.loose = s
 
     cdef int index(self, World* world) noexcept nogil:
         cdef Neighbors* near = &self.list

@@ -87,9 +87,12 @@ cdef class SiteTable:
     cdef SiteArrays now
     cdef SiteRows rows
     cdef list arrays
+    cdef int32_t[::1] rank    # by place, of owners; None where nothing has been regrouped
 
     # Become a table of some sites of another, which it has room for: slot (n,) where each is here, ascending, or -1.
     cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil
+    # Every site is one bead, `rows.bead`, and some have become others of those that there are.
+    cdef void regroup(self) noexcept nogil
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil
     # The same of one site, and where it is; of that place alone.
