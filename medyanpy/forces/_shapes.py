@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from medyanpy._kernels.core.sites import SiteTable
+from medyanpy._kernels.core.triangles import Triangles
 from medyanpy._tools.images import displacement
 from medyanpy.beads import Balls, Membrane
 from medyanpy.beads.chains import Chains
@@ -18,7 +19,7 @@ from medyanpy.forces._pair_force import exclusion_pairs
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
 
-__all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_table"]
+__all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_table", "sheet_table"]
 
 
 def _is_one(value: Any) -> bool:
@@ -29,12 +30,14 @@ def _is_one(value: Any) -> bool:
 
 
 class Part(NamedTuple):
-    """Shapes of one handle: corners by place (n, c), radius (n,), class, and where links are (n, 3)."""
+    """Shapes of one handle: corners by place (n, c), radius (n,), class, where links are (n, 3), and of triangles and
+    edges the membrane."""
 
     corners: np.ndarray
     radius: np.ndarray
     kind: int
     chain: np.ndarray
+    sheet: Membrane | None = None
 
 
 def no_chain(n: int) -> np.ndarray:
@@ -150,11 +153,11 @@ class ShapeForce(Force):
                 radius = np.append(radius, np.full(len(place) - len(handle), born))
 
             def part(
-                corners: np.ndarray, chain: np.ndarray | None = None, *,
+                corners: np.ndarray, chain: np.ndarray | None = None, sheet: Membrane | None = None, *,
                 place: np.ndarray = place, radius: np.ndarray = radius, kind: int = kind,
             ) -> Part:  # fmt: skip
                 chain = no_chain(len(corners)) if chain is None else chain
-                return Part(place[corners], radius[corners[:, 0]], kind, chain)
+                return Part(place[corners], radius[corners[:, 0]], kind, chain, sheet)
 
             beads = part(np.arange(len(place))[:, None])
             if isinstance(handle, Chains):
@@ -163,15 +166,17 @@ class ShapeForce(Force):
                 n_chains += handle.kind.n_chains
             elif isinstance(handle, Membrane):
                 nodes.append(beads)
-                edges.append(part(layout.connectivity(handle).edges))
-                triangles.append(part(layout.connectivity(handle).faces))
+                edges.append(part(layout.connectivity(handle).edges, sheet=handle))
+                triangles.append(part(layout.connectivity(handle).faces, sheet=handle))
             else:
                 points.append(beads)
         return out
 
 
-def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:
-    """Return the arguments of a Search in which shapes of a meet those of b.
+def search_table(
+    a: list[Part], b: list[Part], among_a: bool, among_b: bool, meet: np.ndarray
+) -> tuple[tuple[Any, ...], dict[Membrane, int]]:
+    """Return the arguments of a Search in which shapes of a meet those of b, and the first shape of each membrane.
 
     Those of one group also meet each other where `among_a` or `among_b` is set. Shapes that meet no others are left
     out.
@@ -186,13 +191,28 @@ def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, mee
     group = [np.full(len(p.corners), g) for parts, g in zip(kept, groups, strict=True) for p in parts]
     parts = kept[0] + kept[1]
     if not parts:
-        return np.zeros(0, np.int32), 0, 2, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), no_chain(0)
+        none = np.zeros(0, np.int32)
+        return (none, 0, 2, none, np.zeros(0), none, no_chain(0)), {}
     corners = np.concatenate([p.corners.ravel() for p in parts]).astype(np.int32)
     single = sum(len(p.corners) for p in parts if p.corners.shape[1] == 1)
     kinds = np.repeat([p.kind for p in parts], [len(p.corners) for p in parts]).astype(np.int32)
     radius, chain = (np.concatenate([getattr(p, name) for p in parts]) for name in ("radius", "chain"))
     widest, group_of = max(2, *(p.corners.shape[1] for p in parts)), np.concatenate(group).astype(np.int32)
-    return corners, single, widest, group_of, radius, kinds, chain
+    firsts = zip(parts, np.cumsum([0, *(len(p.corners) for p in parts)]).tolist(), strict=False)
+    return (corners, single, widest, group_of, radius, kinds, chain), {p.sheet: at for p, at in firsts if p.sheet}
+
+
+def sheet_table(
+    layout: "Layout", triangles: dict[Membrane, int], edges: dict[Membrane, int]
+) -> tuple[Triangles, np.ndarray]:
+    """Return the triangles of all membranes, and (m, 7) int64 of each that has shapes what `OfShapes` takes; from the
+    first triangle and the first edge of each among the shapes."""
+    rows = [
+        (h.first_face, len(h.mesh.faces), layout.slice_of(h).start, len(h), len(h.mesh.edges), triangles.get(h, -1),
+         edges.get(h, -1))
+        for h in dict.fromkeys([*triangles, *edges])
+    ]  # fmt: skip
+    return layout.triangulation.triangles, np.array(rows, np.int64).reshape(-1, 7)
 
 
 def corner_sites(tables: Sequence[tuple[Any, ...]]) -> tuple[SiteTable, np.ndarray]:

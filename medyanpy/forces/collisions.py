@@ -16,7 +16,7 @@ from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Each, Given, argument, declared, number
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
-from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table
+from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table, sheet_table
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
@@ -167,15 +167,17 @@ class SoftCollisions(ShapeForce):
             all_radii = np.concatenate(radii)
             skin = _SKIN * mean(all_radii) if len(all_radii) else 0.0
         meet = stiffness > 0.0
-        tables = (
+        found = (
             search_table(points, links, True, False, meet),
             search_table(points + nodes, triangles, False, False, meet),
             search_table(links, edges, True, True, meet),
         )
+        tables = [table for table, _ in found]
         searches = [collisions.Search(*table, skin) for table in tables]
         operation = collisions.Collisions(
             self.name, searches, *corner_sites(tables), skin, stiffness, self._numbers["switchover"],
             self._neighbors, *excluded_beads(self.name, self._exclusions, layout),
+            *sheet_table(layout, found[1][1], found[2][1]),
         )  # fmt: skip
         operation.acts_on_points = any(isinstance(h, InTrianglePoints) for h in self._shapes)
         return operation

@@ -15,7 +15,7 @@ from medyanpy.forces._arguments import Handles, Rows
 from medyanpy.forces._base import Given, argument, declared, number
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
-from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table
+from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table, sheet_table
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
@@ -140,11 +140,14 @@ class EllipsoidCollisions(ShapeForce):
         radii = self._radii()
         self._expect_width(layout, [*radii, axes.max(axis=1, initial=0.0)])
         points, links, _, triangles, _ = self._parts(layout, [1] * len(self._shapes), radii)
-        sides = [_numbered(points) + _numbered(links, chains=True), _numbered(triangles, whole=True)]
-        tables = [
+        # Chains behind the single shapes: a point and a chain are two objects.
+        singles = sum(len(part.corners) for part in points)
+        sides = [_numbered(points) + _numbered(links, singles, chains=True), _numbered(triangles, whole=True)]
+        found = [
             search_table([bodies], [p._replace(radius=end * p.radius) for p in side], False, False, _MEET > 0.0)
             for side in sides
         ]
+        tables = [table for table, _ in found]
         thickness = [
             np.concatenate([np.zeros(len(place)), *(p.radius for p in side)])[: len(table[3])]
             for side, table in zip(sides, tables, strict=True)
@@ -153,7 +156,7 @@ class EllipsoidCollisions(ShapeForce):
             self.name, FORMS[self._form], self._numbers["epsilon"], axes,
             (place - layout.first_oriented).astype(np.int32), thickness,
             [ellipsoid_collisions.Search(*table, skin) for table in tables], *corner_sites(tables), skin, _MEET,
-            *excluded_beads(self.name, self._exclusions, layout),
+            *excluded_beads(self.name, self._exclusions, layout), *sheet_table(layout, found[1][1], {}),
         )  # fmt: skip
         operation.acts_on_points = any(isinstance(h, InTrianglePoints) for h in self._shapes)
         return operation
@@ -169,12 +172,13 @@ class EllipsoidCollisions(ShapeForce):
         return np.concatenate(places), np.ascontiguousarray(np.concatenate(rows))
 
 
-def _numbered(parts: list[Part], *, whole: bool = False, chains: bool = False) -> list[Part]:
-    """Replace the chain of each shape by the number of its object: the whole part, a chain, or the shape alone."""
-    out, first = [], 0
+def _numbered(parts: list[Part], first: int = 0, *, whole: bool = False, chains: bool = False) -> list[Part]:
+    """Replace the chain of each shape by the number of its object, from `first` on: the whole part, a chain, or the
+    shape alone."""
+    out, start = [], first
     for part in parts:
         n = len(part.corners)
-        number = part.chain[:, 0] if chains else first + (np.zeros(n, int) if whole else np.arange(n))
+        number = start + part.chain[:, 0] if chains else first + (np.zeros(n, int) if whole else np.arange(n))
         first += 1 if whole else n
         out.append(part._replace(chain=np.column_stack([number, 0 * number, 0 * number]).astype(np.int32)))
     return out

@@ -534,7 +534,9 @@ def check_higher_derivatives(case: ForceCase) -> None:
         )
 
 
-def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
+def check_flips(
+    case: ForceCase, flips: int = 60, seed: int = 1, box: tuple[float, float, float] | None = None
+) -> None:
     """Check what a force does where edges of the membranes of a case are flipped; AssertionErrors tell what is broken.
 
     For changes that move a few beads, flip a few edges, or both, `Operation.difference` is what the whole energy gains,
@@ -549,9 +551,11 @@ def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
     flips : int
         Changes that are tried.
     seed : int
+    box : tuple of three floats, optional, nm
+        Lengths of the periodic box in which the case is.
     """
     topology, force = case.build()
-    context = _context(topology, force)
+    context = _context(topology, force, box=box)
     flipping, layout = context._schedule.flipping, context.layout
     rng = np.random.default_rng(seed)
     free = np.setdiff1d(np.arange(layout.n_cartesian), np.arange(layout.n)[layout.directors])
@@ -581,7 +585,7 @@ def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
         )
         asked += whole != 0.0
     assert asked, f"{case.name}: no change did anything to the energy, so this tests nothing"
-    other = _context(topology, force)
+    other = _context(topology, force, box=box)
     other._set_dynamical_arrays({name: a.copy() for name, a in context._dynamical_arrays().items()}, 0)
     mended, rebuilt = (one.get_state(forces=True, energy=True) for one in (context, other))
     assert mended.potential_energy == rebuilt.potential_energy, f"{case.name}: mended and rebuilt energies differ"

@@ -28,6 +28,12 @@ cdef extern from *:
     void prefetch "MEDYANPY_PREFETCH"(const void* address) noexcept nogil
 
 
+# Instead of the cell in whose chain a slot is, see `chain`.
+cdef enum Chain:
+    LOOSE = -1
+    NOT_STRAY = -2
+
+
 # Candidates for the rows of a cell: slots that follow each other.
 cdef struct Ranges:
     int n
@@ -166,3 +172,5 @@ cdef class NeighborList:
     cdef bint enter(self, Py_ssize_t slot, int32_t partner) noexcept nogil
     cdef void join(self, World* world, Py_ssize_t slot) noexcept nogil
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
+    # A member that was `put` has become larger than cells allow: it is near everything from now on.
+    cdef void loosen(self, Py_ssize_t member) noexcept nogil

@@ -35,9 +35,6 @@ cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 cdef uint64_t LARGEST_GRID = 1 << 20
 # Rows are mended while no more than one member in so many is a stray.
 cdef Py_ssize_t MOST_STRAYS = 8
-cdef enum Chain:
-    LOOSE = -1
-    NOT_STRAY = -2
 # Bits per pass of the sort by key.
 cdef enum:
     DIGIT = 11
@@ -626,7 +623,8 @@ cdef class NeighborList:
             for c in range(3):
                 d[c] = near.built[near.apart * c + s] - image[c]
             nearest_image(&world.box, d)
-            if dot(d, d) <= reach * reach and near.member[s] != member and self.interact(member, near.member[s]):
+            # Strays that are not yet in rows again have no place in `built`: they are near in any case.
+            if not dot(d, d) > reach * reach and near.member[s] != member and self.interact(member, near.member[s]):
                 self.found[kept] = <int32_t> s
                 kept += 1
         sort_by_id(near.id, self.found, max(kept, <Py_ssize_t> 0))
@@ -786,6 +784,16 @@ cdef class NeighborList:
         at = &near.loose if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
         near.next_stray[slot] = at[0]
         at[0] = <int32_t> slot
+
+    cdef void loosen(self, Py_ssize_t member) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef int32_t s = near.slot_of[member]
+        # It is the first of its chain.
+        if near.chain[s] >= 0:
+            near.of_cell[near.chain[s]] = near.next_stray[s]
+            near.next_stray[s] = near.loose
+            near.chain[s] = LOOSE
+            near.loose = s
 
     # Rows of a few members that a change has put elsewhere: a row is complete again, and in the rows of its members.
     # What is left of it in other rows is beyond their range, and skipped.

@@ -87,6 +87,7 @@ cdef class SiteTable:
     cdef SiteArrays now
     cdef SiteRows rows
     cdef list arrays
+    cdef int32_t[::1] rank    # by place, of owners; None where nothing has been regrouped
 
     # Become a table of some sites of another, which it has room for: site (n,) which, ascending; slot where each of all
     # is here, or -1; number of each of their beads, which owner it is; marked, of owners, zeros before and afterwards.
@@ -94,6 +95,8 @@ cdef class SiteTable:
         self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* number,
         unsigned char* marked,
     ) noexcept nogil
+    # Every site is one bead, `rows.bead`, and some have become others of those that there are.
+    cdef void regroup(self) noexcept nogil
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil
     # The same of one site, and where it is; of that place alone.

@@ -13,7 +13,7 @@ Units: nm, pN. The caller has checked bead numbers, weights, and that no site na
 """
 import numpy as np
 
-from libc.string cimport memset
+from libc.string cimport memmove, memset
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.parallel cimport over_blocks
@@ -130,6 +130,7 @@ cdef class SiteTable:
         cdef SiteRows* t = &self.rows
         memset(t, 0, sizeof(SiteRows))
         memset(&self.now, 0, sizeof(SiteArrays))
+        self.rank = None
         self.are_beads = start is None
         self.has_arms = oriented is not None
         if self.are_beads:
@@ -234,6 +235,30 @@ cdef class SiteTable:
             t.n_bodies = _transposed(
                 slot, whole.n_bodies, whole.body, whole.body_start, whole.body_site, NULL,
                 <int32_t*> t.body, <int32_t*> t.body_start, <int32_t*> t.body_site, NULL, NULL)
+
+    cdef void regroup(self) noexcept nogil:
+        cdef SiteRows* t = &self.rows
+        cdef int32_t* start = <int32_t*> t.owner_start
+        cdef int32_t* rank
+        cdef Py_ssize_t i, k
+        if self.rank is None:
+            with gil:
+                self.rank = np.zeros(1 + t.owner[t.n_owners - 1], np.int32)
+                np.asarray(self.rank)[np.asarray(<const int32_t[:t.n_owners]> t.owner)] = np.arange(t.n_owners)
+        rank = &self.rank[0]
+        memset(start, 0, (t.n_owners + 1) * sizeof(int32_t))
+        for i in range(t.n):
+            start[rank[t.bead[i]] + 1] += 1
+        for k in range(t.n_owners):
+            start[k + 1] += start[k]
+        # Each start is moved to the end of its owner, which is the start of the next, and back.
+        for i in range(t.n):
+            k = rank[t.bead[i]]
+            (<int32_t*> t.owner_site)[start[k]] = <int32_t> i
+            start[k] += 1
+            (<int32_t*> self.now.bead)[i] = t.bead[i]
+        memmove(start + 1, start, t.n_owners * sizeof(int32_t))
+        start[0] = 0
 
     @property
     def positions(self):

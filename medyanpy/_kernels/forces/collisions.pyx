@@ -17,6 +17,7 @@ up its row in ascending order, and each node the shapes that it is a corner of: 
 on the age of the lists.
 """
 from medyanpy._kernels.core.elementary cimport exp_
+from medyanpy._kernels.core.program cimport OUT_OF_MEMORY
 
 include "shapes.pxi"
 
@@ -129,8 +130,46 @@ cdef double _add(Search search, World* world) noexcept nogil:
     return sum_in_blocks(world, t.energy, t.n, t.partial)
 
 
+cdef int _touched(Search search, World* world, bint other, double* out, long long* examined) noexcept nogil:
+    """Add the energy of the shapes of a change, with each other and with all else, in one of its states."""
+    cdef Shapes* t = &search.shapes
+    cdef double fa[9]
+    cdef double fb[9]
+    cdef Py_ssize_t i, k, m, b, n
+    memset(fa, 0, sizeof(fa))
+    memset(fb, 0, sizeof(fb))
+    search.enter(other)
+    for k in range(search.n_touched):
+        m = search.touched[k]
+        if t.near.slot_of[m] < 0:
+            continue
+        n = search.seek(world, m)
+        if n < 0:
+            return record_fault(world, OUT_OF_MEMORY, -1, -1)
+        for i in range(n + k):
+            b = search.met[i] if i < n else search.touched[i - n]
+            if t.near.slot_of[b] < 0 or not search.neighbors.interact(m, b):
+                continue
+            examined[0] += 1
+            if _meet(t, world, min(m, b), max(m, b)):
+                out[0] += _collide(t, world, min(m, b), max(m, b), fa, fb)
+    return 0
+
+
 cdef class Collisions(OfShapes):
     """Repulsion of all shapes of three searches."""
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef bint other
+        cdef int fault
+        out[0] = 0.0
+        if self.nodes.n == 0:
+            return 0
+        other = self.change.there != self.there
+        fault = _touched(self.first, world, other, out, &self.examined)
+        if fault == 0:
+            fault = _touched(self.second, world, other, out, &self.examined)
+        return _touched(self.third, world, other, out, &self.examined) if fault == 0 else fault
 
     cdef int act(self, World* world) noexcept nogil:
         self.energy = _add(self.first, world) + _add(self.second, world) + _add(self.third, world)

@@ -159,6 +159,17 @@ cdef inline void _touch(
     pair.torque[2] = slope * (a.square[0] - a.square[1]) * found.n[0] * found.n[1]
 
 
+cdef inline void _shape_of(const EllipsoidTask* t, World* world, Py_ssize_t m, Ellipsoid* a, double* R) noexcept nogil:
+    """An ellipsoid, and what turns its frame into space."""
+    cdef const double* axes = t.axes + 3 * m
+    cdef int c
+    matrix_of(world.orientation + 4 * <Py_ssize_t> t.oriented[m], R)
+    for c in range(3):
+        a.square[c] = axes[c] * axes[c]
+    a.least = min(axes[0], min(axes[1], axes[2]))
+    a.most = max(axes[0], max(axes[1], axes[2]))
+
+
 cdef inline double _power8(double x) noexcept nogil:
     x *= x
     x *= x
@@ -208,18 +219,14 @@ cdef int _ellipsoids(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     cdef double* torque
     cdef Ellipsoid a
     cdef Py_ssize_t m, i, end, after
-    cdef int c, k
+    cdef int k
     for m in range(first, last):
         torque = t.torque + 3 * m
         torque[0] = torque[1] = torque[2] = 0.0
         t.energy[m] = 0.0
         if not (_has_pairs(t.side, m) or _has_pairs(t.side + 1, m)):
             continue
-        matrix_of(world.orientation + 4 * <Py_ssize_t> t.oriented[m], R)
-        for c in range(3):
-            a.square[c] = t.axes[3 * m + c] * t.axes[3 * m + c]
-        a.least = min(t.axes[3 * m], min(t.axes[3 * m + 1], t.axes[3 * m + 2]))
-        a.most = max(t.axes[3 * m], max(t.axes[3 * m + 1], t.axes[3 * m + 2]))
+        _shape_of(t, world, m, &a, R)
         for k in range(2):
             side = t.side + k
             if not _has_pairs(side, m):
@@ -278,23 +285,35 @@ cdef class EllipsoidCollisions(OfShapes):
         Row of the oriented bead that each is.
     thickness : two (shapes,) float, nm, >= 0
         Of all shapes of each search, with anything for the ellipsoids.
-    name, searches, sites, place, skin, stiffness, excluded_from, excluded
+    name, searches, sites, place, skin, stiffness, excluded_from, excluded, triangles, sheets
         As in `OfShapes`; in column 0 of the chains of searches is the number of the object of a shape, ascending.
     """
     cdef EllipsoidTask task
     cdef double* partial
     cdef long long listed     # `builds` of the lists that the pairs are of
+    # Ellipsoids of a change: those that move, and those near shapes of it in one of its states.
+    cdef signed char[::1] is_near     # (n,); None before any change
+    cdef int32_t[::1] bodies
+    cdef Py_ssize_t n_bodies
+    # Near one of them: shapes and their pairs; energies of all that are the same in both states, if they are known.
+    cdef int32_t* partner
+    cdef Pair* pair
+    cdef double* kept
+    cdef Py_ssize_t room, room_kept, n_kept
+    cdef bint are_kept
 
     def __init__(self, str name, int form, double epsilon, const double[:, ::1] axes, const int32_t[::1] oriented,
                  thickness, searches, SiteTable sites, const int32_t[::1] place, double skin,
-                 const double[:, ::1] stiffness, const int32_t[::1] excluded_from, const int32_t[::1] excluded):
+                 const double[:, ::1] stiffness, const int32_t[::1] excluded_from, const int32_t[::1] excluded,
+                 Triangles triangles, const long long[:, ::1] sheets):
         cdef EllipsoidTask* t = &self.task
         cdef Py_ssize_t[::1] start
         cdef Search search
         cdef int k = 0
         OfShapes.__init__(
-            self, name, searches, sites, place, skin, stiffness, 0.0, 0, excluded_from, excluded)
+            self, name, searches, sites, place, skin, stiffness, 0.0, 0, excluded_from, excluded, triangles, sheets)
         self.derivatives = 1
+        self.is_near = None
         t.n = axes.shape[0]
         t.form = form
         t.epsilon = epsilon
@@ -317,6 +336,155 @@ cdef class EllipsoidCollisions(OfShapes):
         for k in range(2):
             free(self.task.side[k].other)
             free(self.task.side[k].pair)
+        free(self.partner)
+        free(self.pair)
+        free(self.kept)
+
+    # V of an ellipsoid and an object is not a sum over shapes: of each ellipsoid near a change all counts that this
+    # object has near it.
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        if self.nodes.n == 0 or self.task.n == 0:
+            return True
+        if not OfShapes.touch(self, world, change):
+            return False
+        if self.is_near is None:
+            with gil:
+                self.is_near = np.zeros(self.task.n, np.int8)
+                self.bodies = np.zeros(self.task.n, np.int32)
+        self.are_kept = False
+        if not (self.find_bodies(world, self.first) and self.find_bodies(world, self.second)):
+            self.release()
+            return False
+        return True
+
+    cdef void release(self) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.n_bodies):
+            self.is_near[self.bodies[i]] = 0
+        self.n_bodies = 0
+        OfShapes.release(self)
+
+    cdef bint find_bodies(self, World* world, Search search) noexcept nogil:
+        """Ellipsoids near the shapes of a change, where these are now; False: there is no memory."""
+        cdef Py_ssize_t k, i, n
+        for k in range(search.n_touched):
+            if search.shapes.near.slot_of[search.touched[k]] < 0:
+                continue
+            if search.touched[k] < self.task.n:
+                self.add_body(search.touched[k])
+                continue
+            n = search.seek(world, search.touched[k])
+            for i in range(n):
+                self.add_body(search.met[i])
+            if n < 0:
+                return False
+        return True
+
+    cdef void add_body(self, int32_t m) noexcept nogil:
+        if not self.is_near[m]:
+            self.is_near[m] = 1
+            self.bodies[self.n_bodies] = m
+            self.n_bodies += 1
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef bint failed = False
+        cdef Py_ssize_t i
+        out[0] = 0.0
+        if self.nodes.n == 0 or self.task.n == 0:
+            return 0
+        self.enter(self.change.there != self.there)
+        # After this, in the other state, all are known.
+        failed = not (self.find_bodies(world, self.first) and self.find_bodies(world, self.second))
+        self.n_kept = 0
+        for i in range(self.n_bodies):
+            if not failed:
+                failed = not (self.of_body(world, self.bodies[i], self.first, self.task.side, out)
+                              and self.of_body(world, self.bodies[i], self.second, self.task.side + 1, out))
+        self.are_kept = True
+        return record_fault(world, OUT_OF_MEMORY, -1, -1) if failed else 0
+
+    cdef bint of_body(self, World* world, Py_ssize_t m, Search search, const Side* side, double* out) noexcept nogil:
+        """Add V of an ellipsoid and the objects of one search of which the change moves either."""
+        cdef Shapes* t = &search.shapes
+        cdef Ellipsoid a
+        cdef double R[9]
+        cdef double junk[3]
+        cdef Py_ssize_t n, i, first, after
+        cdef int32_t shape
+        cdef bint moves, own
+        if t.n == 0 or search.n_touched == 0:
+            return True
+        own = search.marks[m] != 0
+        n = search.seek(world, m)
+        if n < 0 or not self.make_room(n + search.n_touched):
+            return False
+        memcpy(self.partner, &search.met[0], n * sizeof(int32_t))
+        for i in range(search.n_touched):
+            shape = search.touched[i]
+            if shape >= self.task.n and t.near.slot_of[shape] >= 0:
+                self.partner[n] = shape
+                n += 1
+        for i in range(1, n):
+            shape = self.partner[i]
+            first = i
+            while first > 0 and self.partner[first - 1] > shape:
+                self.partner[first] = self.partner[first - 1]
+                first -= 1
+            self.partner[first] = shape
+        _shape_of(&self.task, world, m, &a, R)
+        first = 0
+        while first < n:
+            after = first
+            moves = own
+            while after < n and t.chain[3 * self.partner[after]] == t.chain[3 * self.partner[first]]:
+                moves |= search.marks[self.partner[after]] != 0
+                after += 1
+            if moves:
+                for i in range(first, after):
+                    self.of_pair(world, &a, R, m, self.partner[i], own, search, side, self.pair + i)
+                out[0] += _share(self.pair + first, after - first, junk, junk)
+            first = after
+        return True
+
+    cdef bint make_room(self, Py_ssize_t n) noexcept nogil:
+        cdef void* grown
+        if n > self.room:
+            self.room = 0
+            grown = realloc(self.partner, 2 * n * sizeof(int32_t))
+            if grown == NULL:
+                return False
+            self.partner = <int32_t*> grown
+            grown = realloc(self.pair, 2 * n * sizeof(Pair))
+            if grown == NULL:
+                return False
+            self.pair = <Pair*> grown
+            self.room = 2 * n
+        if self.n_kept + n > self.room_kept:
+            grown = realloc(self.kept, 2 * (self.n_kept + n) * sizeof(double))
+            if grown == NULL:
+                return False
+            self.kept = <double*> grown
+            self.room_kept = 2 * (self.n_kept + n)
+        return True
+
+    cdef void of_pair(
+        self, World* world, const Ellipsoid* a, const double* R, Py_ssize_t m, Py_ssize_t shape, bint own,
+        Search search, const Side* side, Pair* pair,
+    ) noexcept nogil:
+        """A pair as if it were alone; if neither moves, what is known of it."""
+        cdef bint stays = not own and search.marks[shape] == 0
+        if stays and self.are_kept:
+            pair.energy = self.kept[self.n_kept]
+            self.n_kept += 1
+            return
+        self.examined += 1
+        pair.energy = 0.0
+        if _meet(&search.shapes, world, m, shape):
+            _touch(&self.task, side, world, a, R, world.x + 3 * <Py_ssize_t> search.shapes.node[m], shape, pair)
+        if stays:
+            self.kept[self.n_kept] = pair.energy
+            self.n_kept += 1
 
     cdef int act(self, World* world) noexcept nogil:
         cdef EllipsoidTask* t = &self.task

@@ -31,21 +31,23 @@ polyhedron; J. Chen, Y. Han, Proc. 6th Symp. Comput. Geom., 360 (1990), unfoldin
 """
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.core.accumulate cimport Accumulator, Groups, Sum, note, to_grid
 from medyanpy._kernels.core.arrays cimport vector, zeros
-from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.box cimport Box, displacement
+from medyanpy._kernels.core.face_points cimport FacePoints
 from medyanpy._kernels.core.neighbors cimport NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.core.program cimport (
-    DEGENERATE_TRIANGLE, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Operation, World,
+    DEGENERATE_TRIANGLE, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Operation, Quad, World, is_there,
 )
 from medyanpy._kernels.forces.radial cimport END, SOFT_SPHERE, WCA, evaluate, lennard_jones_end
 from medyanpy._kernels.core.sites cimport SiteTable
+from medyanpy._kernels.core.triangles cimport Rings, Triangles
 from medyanpy._kernels.core.vec3 cimport cross, dot
 
 cdef enum:
@@ -113,6 +115,34 @@ cdef struct Length:
     double distance
     double axis[6]            # a direction at its start, and the same carried along to its end
     double hop[2]             # the path laid out flat: along that direction, and to the left of it
+
+
+cdef struct Ball:
+    double center[3]
+    double radius
+
+
+# A side of the square in which an edge flips: whatever way leads into it crosses one.
+cdef struct Rim:
+    double first[3]
+    double unit[3]
+    double length
+
+
+# A point near a change.
+cdef struct Close:
+    int32_t point             # row of `World.triangle`
+    int32_t member
+    int changes               # whether its triangle changes
+    double away               # no more than how far it is from what changes
+    double s[4]               # where it is along each side of the square, if that is all that changes,
+    double h[4]               # and how far from its line
+
+
+# Two that may be joined by a path that changes, by their numbers among the points near it.
+cdef struct Joined:
+    int32_t one
+    int32_t other
 
 
 # What one thread works with. Memory grows where it must and is kept.
@@ -824,14 +854,45 @@ cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
     return 0
 
 
+cdef bint _aim(Search* s, World* world, Py_ssize_t p) noexcept nogil:
+    """Look for in-triangle point p as well; False where there is no memory."""
+    cdef Target* targets = <Target*> _room(s.targets, &s.room_targets, s.n_targets, sizeof(Target), world, s.point)
+    cdef int32_t* faces
+    if targets == NULL:
+        return False
+    s.targets = targets
+    faces = <int32_t*> _room(s.faces, &s.room_faces, s.n_targets, sizeof(int32_t), world, s.point)
+    if faces == NULL:
+        return False
+    s.faces = faces
+    faces[s.n_targets] = world.triangle[p]
+    targets += s.n_targets
+    targets.row = <int32_t> (world.n_cartesian + p)
+    targets.node = -1
+    targets.weight[1] = world.barycentric[2 * p]
+    targets.weight[2] = world.barycentric[2 * p + 1]
+    targets.weight[0] = (1.0 - targets.weight[1]) - targets.weight[2]
+    targets.distance = s.range
+    s.n_targets += 1
+    return True
+
+
+cdef int _find(Search* s, World* world, Py_ssize_t p) noexcept nogil:
+    """The ways from in-triangle point p to all targets."""
+    cdef int fault = _begin(s, world, p)
+    cdef Py_ssize_t k = 0
+    while fault == 0 and k < s.n_nodes:
+        fault = _look(s, world, <int32_t> k)
+        k += 1
+    return fault
+
+
 cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexcept nogil:
     """All pairs of which a member has the lower number."""
     cdef Search* s = t.searches + thread
     cdef const Neighbors* near = t.near
     cdef Py_ssize_t own = near.slot_of[member], p, other, k
     cdef int32_t slot
-    cdef int32_t* faces
-    cdef Target* targets
     cdef double u[4]
     cdef double d[3]
     cdef double largest = 0.0
@@ -860,30 +921,11 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
         displacement(&world.box, near.now + 4 * own, near.now + 4 * <Py_ssize_t> slot, d)
         if dot(d, d) > t.range * t.range * (1.0 + SLACK):
             continue
-        targets = <Target*> _room(s.targets, &s.room_targets, s.n_targets, sizeof(Target), world, s.point)
-        if targets == NULL:
+        if not _aim(s, world, other):
             return world.fault.code
-        s.targets = targets
-        faces = <int32_t*> _room(s.faces, &s.room_faces, s.n_targets, sizeof(int32_t), world, s.point)
-        if faces == NULL:
-            return world.fault.code
-        s.faces = faces
-        faces[s.n_targets] = world.triangle[other]
-        targets += s.n_targets
-        targets.row = near.row[slot]
-        targets.node = -1
-        targets.weight[1] = world.barycentric[2 * other]
-        targets.weight[2] = world.barycentric[2 * other + 1]
-        targets.weight[0] = (1.0 - targets.weight[1]) - targets.weight[2]
-        targets.distance = t.range
-        s.n_targets += 1
     if s.n_targets == 0:
         return 0
-    fault = _begin(s, world, p)
-    k = 0
-    while fault == 0 and k < s.n_nodes:
-        fault = _look(s, world, <int32_t> k)
-        k += 1
+    fault = _find(s, world, p)
     for k in range(s.n_targets if fault == 0 else 0):
         if s.targets[k].node < 0:
             continue
@@ -930,6 +972,24 @@ cdef int _add(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int t
     return 0
 
 
+cdef inline void _see(const Box* box, const Rim* rim, const double* x, double* s, double* h) noexcept nogil:
+    """How far along a line a place is, and how far from it."""
+    cdef double d[3]
+    cdef int c
+    displacement(box, rim.first, x, d)
+    s[0] = dot(d, rim.unit)
+    for c in range(3):
+        d[c] -= s[0] * rim.unit[c]
+    h[0] = sqrt(dot(d, d))
+
+
+cdef inline double _by(double s, double h, double t, double k, double length) noexcept nogil:
+    """The shortest way between two places at s and t along a line, h and k away from it, by an edge on it."""
+    cdef double at = s + (t - s) * h / (h + k) if h + k > 0.0 else s
+    at = min(max(at, 0.0), length)
+    return sqrt((s - at) * (s - at) + h * h) + sqrt((t - at) * (t - at) + k * k)
+
+
 cdef class MeshPairs(Operation):
     """A radial energy of in-triangle points by their distance along the membrane.
 
@@ -955,6 +1015,21 @@ cdef class MeshPairs(Operation):
     cdef int threads
     cdef double* partial
     cdef double* total        # (slots, 3)
+    # Of changes. Points by face; the member that each is, -1: none.
+    cdef FacePoints in_faces  # None before any change
+    cdef int32_t[::1] member  # (n_points,)
+    # Faces that change, and balls around them in both states; all faces near these, and points in them.
+    cdef int32_t[::1] faces   # (n_faces,) the first n_changing of them change
+    cdef signed char[::1] is_near     # (n_faces,)
+    cdef Py_ssize_t n_near, n_changing
+    cdef Ball* balls
+    cdef Py_ssize_t n_balls, room_balls
+    cdef Rim rim[4]
+    cdef bint has_rim
+    cdef Close* close
+    cdef Py_ssize_t n_close, room_close
+    cdef Joined* joined
+    cdef Py_ssize_t n_joined, room_joined
 
     def __cinit__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites, Accumulator slots):
         cdef MeshTask* t = &self.task
@@ -995,6 +1070,9 @@ cdef class MeshPairs(Operation):
             free(self.task.searches[k].pushes)
             free(self.task.searches[k].lengths)
         free(self.task.searches)
+        free(self.balls)
+        free(self.close)
+        free(self.joined)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef MeshTask* t = &self.task
@@ -1085,6 +1163,307 @@ cdef class MeshPairs(Operation):
                 n += 1
         return pairs, distances, axes, hops
 
+    # Where a few beads and triangles change ---------------------------------------------------------------------
+    # A path through a face that changes has both of its ends in reach: their ways to that face are no longer than the
+    # path, and no shorter than their distances from it in space. Faces near it hang together, since such ways lead
+    # through them.
+
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
-        # It holds nothing of triangles.
+        if self.in_faces is not None:
+            self.in_faces.changed(world, change)
         return True
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef int index(self, World* world) noexcept nogil:
+        cdef Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t m
+        cdef int fault = 0
+        if not near.valid or near.indexed != near.builds or (
+                world.living != NULL and world.living[0] != near.living):
+            fault = self.sites.gather(world)
+            if fault == 0:
+                fault = self.neighbors.locate(world, &self.sites.now)
+        if self.in_faces is None:
+            with gil:
+                self.member = np.full(world.n_points, -1, np.int32)
+                self.faces = np.zeros(world.n_faces, np.int32)
+                self.is_near = np.zeros(world.n_faces, np.int8)
+                for m in range(near.n_members):
+                    self.member[near.site[m] - world.n_cartesian] = <int32_t> m
+                self.in_faces = FacePoints(np.flatnonzero(np.asarray(self.member) >= 0), world.n_points, world.n_faces)
+        self.in_faces.follow(world)
+        return fault
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef Py_ssize_t i
+        if self.task.near.n_members == 0:
+            return True
+        if self.task.partners != NULL or self.index(world) != 0 or not self.take_faces(world, change):
+            self.release()
+            return False
+        self.n_changing = self.n_near
+        i = 0
+        while i < self.n_near:
+            if not self.take_points(world, self.faces[i], i < self.n_changing):
+                self.release()
+                return False
+            self.reach_on(world, self.faces[i])
+            i += 1
+        if not self.join(world):
+            self.release()
+            return False
+        return True
+
+    cdef void release(self) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.n_near):
+            self.is_near[self.faces[i]] = 0
+        self.n_near = self.n_changing = self.n_balls = self.n_close = self.n_joined = 0
+
+    cdef void take_face(self, int32_t face) noexcept nogil:
+        if not self.is_near[face]:
+            self.is_near[face] = 1
+            self.faces[self.n_near] = face
+            self.n_near += 1
+
+    cdef bint take_faces(self, World* world, const Change* change) noexcept nogil:
+        """Faces that change, and a ball around each, or the two at an edge, that holds them in both states."""
+        cdef const Quad* quads = change.back if change.there else change.quads
+        cdef int32_t corners[4]
+        cdef const Rings* rings
+        cdef Py_ssize_t i, s, face
+        self.has_rim = change.n_flips == 1
+        for i in range(change.n_beads):
+            self.has_rim &= change.beads[i] >= world.n_vertices
+        if self.has_rim:
+            self.lay_rim(world, self.rim, quads.a, quads.c)
+            self.lay_rim(world, self.rim + 1, quads.c, quads.b)
+            self.lay_rim(world, self.rim + 2, quads.b, quads.d)
+            self.lay_rim(world, self.rim + 3, quads.d, quads.a)
+        for i in range(change.n_flips):
+            self.take_face(<int32_t> quads[i].first)
+            self.take_face(<int32_t> quads[i].second)
+            corners[0], corners[1], corners[2], corners[3] = quads[i].a, quads[i].b, quads[i].c, quads[i].d
+            if not self.surround(world, change, corners, 4):
+                return False
+        for i in range(change.n_beads):
+            if change.beads[i] >= world.n_vertices:
+                continue
+            if change.triangles == NULL:
+                return False
+            rings = &(<Triangles> change.triangles).rings
+            for s in range(rings.starts[change.beads[i]], rings.ends[change.beads[i]]):
+                face = rings.corners[s] // 3
+                self.take_face(<int32_t> face)
+                if not self.surround(world, change, world.faces + 3 * face, 3):
+                    return False
+        return True
+
+    cdef bint surround(self, World* world, const Change* change, const int32_t* corners, int n) noexcept nogil:
+        cdef double d[24]
+        cdef const double* first = world.x + 3 * <Py_ssize_t> corners[0]
+        cdef double farthest = 0.0, square
+        cdef Ball* ball = <Ball*> _room(self.balls, &self.room_balls, self.n_balls, sizeof(Ball), world, -1)
+        cdef double e[3]
+        cdef Py_ssize_t i
+        cdef int k, c, places = 0
+        if ball == NULL:
+            return False
+        self.balls = ball
+        ball += self.n_balls
+        self.n_balls += 1
+        for k in range(n):
+            displacement(&world.box, first, world.x + 3 * <Py_ssize_t> corners[k], d + 3 * places)
+            places += 1
+            for i in range(change.n_beads):
+                if change.beads[i] == corners[k]:
+                    displacement(&world.box, first, change.x + 3 * i, d + 3 * places)
+                    places += 1
+        for c in range(3):
+            ball.center[c] = 0.0
+            for k in range(places):
+                ball.center[c] += d[3 * k + c] / places
+        for k in range(places):
+            for c in range(3):
+                e[c] = d[3 * k + c] - ball.center[c]
+            square = dot(e, e)
+            farthest = max(farthest, square)
+        ball.radius = sqrt(farthest)
+        for c in range(3):
+            ball.center[c] += first[c]
+        return True
+
+    cdef void lay_rim(self, World* world, Rim* rim, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+        cdef double inverse
+        cdef int c
+        memcpy(rim.first, world.x + 3 * first, sizeof(rim.first))
+        displacement(&world.box, rim.first, world.x + 3 * last, rim.unit)
+        rim.length = sqrt(dot(rim.unit, rim.unit))
+        inverse = 1.0 / rim.length if rim.length > 0.0 else 0.0
+        for c in range(3):
+            rim.unit[c] *= inverse
+
+    cdef void see_rim(self, World* world, Close* close) noexcept nogil:
+        """Where a point is, as seen from each side of the square."""
+        cdef double beyond, least = INFINITY
+        cdef int k
+        for k in range(4):
+            _see(&world.box, self.rim + k, world.x + 3 * (world.n_cartesian + close.point), close.s + k, close.h + k)
+            beyond = max(-close.s[k], close.s[k] - self.rim[k].length)
+            beyond = max(beyond, 0.0)
+            least = min(least, close.h[k] * close.h[k] + beyond * beyond)
+        close.away = max(close.away, sqrt(least))
+
+    cdef double way(self, World* world, const Close* one, const Close* other) noexcept nogil:
+        """No less than the shortest path between two points that do not move: in one triangle, or two at an edge."""
+        cdef const double* x = world.x + 3 * (world.n_cartesian + one.point)
+        cdef const double* y = world.x + 3 * (world.n_cartesian + other.point)
+        cdef Py_ssize_t face = world.triangle[one.point], across = world.triangle[other.point]
+        cdef double d[3]
+        cdef double s[2]
+        cdef double h[2]
+        cdef Rim edge
+        cdef int i
+        if face == across:
+            displacement(&world.box, x, y, d)
+            return sqrt(dot(d, d))
+        for i in range(3):
+            if world.opposite[3 * face + i] >= 0 and world.opposite[3 * face + i] // 3 == across:
+                self.lay_rim(
+                    world, &edge, world.faces[3 * face + (i + 1) % 3], world.faces[3 * face + (i + 2) % 3])
+                _see(&world.box, &edge, x, s, h)
+                _see(&world.box, &edge, y, s + 1, h + 1)
+                return _by(s[0], h[0], s[1], h[1], edge.length)
+        return INFINITY
+
+    cdef bint join(self, World* world) noexcept nogil:
+        """Pairs whose path may change; False where there is no memory."""
+        cdef double end = self.task.range * (1.0 + SLACK)
+        cdef double least
+        cdef const Close* one
+        cdef const Close* other
+        cdef Joined* joined
+        cdef double d[3]
+        cdef Py_ssize_t i, j
+        cdef int k
+        for i in range(self.n_close):
+            one = self.close + i
+            # Of the two ends of a path one is no farther from where it changes than half of it.
+            if one.away > 0.5 * end:
+                continue
+            for j in range(self.n_close):
+                other = self.close + j
+                if one.away + other.away > end or (other.away <= 0.5 * end and j <= i):
+                    continue
+                if not one.changes and not other.changes:
+                    displacement(&world.box, world.x + 3 * (world.n_cartesian + one.point),
+                                 world.x + 3 * (world.n_cartesian + other.point), d)
+                    if dot(d, d) > end * end:
+                        continue
+                    if self.has_rim:
+                        least = INFINITY
+                        for k in range(4):
+                            least = min(least, _by(one.s[k], one.h[k], other.s[k], other.h[k], self.rim[k].length))
+                        # Longer than their way is, or than counts: they do not notice.
+                        if least > end or least >= self.way(world, one, other):
+                            continue
+                if self.task.groups.of_point != NULL and (
+                        self.task.groups.of_point[other.point] != self.task.groups.of_point[one.point]):
+                    continue
+                if not self.neighbors.interact(one.member, other.member):
+                    continue
+                joined = <Joined*> _room(
+                    self.joined, &self.room_joined, self.n_joined, sizeof(Joined), world, -1)
+                if joined == NULL:
+                    return False
+                self.joined = joined
+                joined[self.n_joined].one = <int32_t> i
+                joined[self.n_joined].other = <int32_t> j
+                self.n_joined += 1
+        return True
+
+    cdef double away(self, World* world, const double* x) noexcept nogil:
+        """No more than how far a place is from what changes."""
+        cdef double d[3]
+        cdef double least = INFINITY
+        cdef Py_ssize_t k
+        for k in range(self.n_balls):
+            displacement(&world.box, self.balls[k].center, x, d)
+            least = min(least, sqrt(dot(d, d)) - self.balls[k].radius)
+        return max(least, 0.0)
+
+    cdef void reach_on(self, World* world, Py_ssize_t face) noexcept nogil:
+        """Go on to the faces across those edges of a face that may be in reach."""
+        cdef double away[3]
+        cdef double d[3]
+        cdef const int32_t* beads = world.faces + 3 * face
+        cdef int i, j, k
+        for i in range(3):
+            away[i] = self.away(world, world.x + 3 * <Py_ssize_t> beads[i])
+        for i in range(3):
+            j = (i + 1) % 3
+            k = (i + 2) % 3
+            if world.opposite[3 * face + i] < 0:
+                continue
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[j], world.x + 3 * <Py_ssize_t> beads[k], d)
+            # No place of an edge is nearer than this.
+            if 0.5 * (away[j] + away[k] - sqrt(dot(d, d))) < self.task.range * (1.0 + SLACK):
+                self.take_face(world.opposite[3 * face + i] // 3)
+
+    cdef bint take_points(self, World* world, Py_ssize_t face, bint changes) noexcept nogil:
+        cdef int32_t p = self.in_faces.head[face]
+        cdef Close* close
+        cdef Py_ssize_t _i
+        cdef double away = 0.0
+        for _i in range(world.n_points):
+            if p < 0:
+                break
+            if not changes:
+                away = self.away(world, world.x + 3 * (world.n_cartesian + p))
+            if away < self.task.range * (1.0 + SLACK) and is_there(world, world.n_cartesian + p):
+                close = <Close*> _room(self.close, &self.room_close, self.n_close, sizeof(Close), world, -1)
+                if close == NULL:
+                    return False
+                self.close = close
+                close += self.n_close
+                close.point, close.member, close.away, close.changes = p, self.member[p], away, changes
+                if self.has_rim and not changes:
+                    self.see_rim(world, close)
+                self.n_close += 1
+            p = self.in_faces.next[p]
+        return True
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef MeshTask* t = &self.task
+        cdef Search* s = t.searches
+        cdef double u[4]
+        cdef double d[3]
+        cdef Py_ssize_t i = 0, k, p, other
+        cdef int32_t one
+        cdef int fault = 0
+        out[0] = 0.0
+        while i < self.n_joined:
+            one = self.joined[i].one
+            p = self.close[one].point
+            s.point = world.n_cartesian + p
+            s.range = t.range
+            s.n_targets = 0
+            while i < self.n_joined and self.joined[i].one == one:
+                other = self.close[self.joined[i].other].point
+                i += 1
+                displacement(&world.box, world.x + 3 * s.point, world.x + 3 * (world.n_cartesian + other), d)
+                if dot(d, d) <= t.range * t.range * (1.0 + SLACK) and not _aim(s, world, other):
+                    return world.fault.code
+            if s.n_targets == 0:
+                continue
+            self.examined += s.n_targets
+            fault = _find(s, world, p)
+            if fault != 0:
+                return fault
+            for k in range(s.n_targets):
+                if s.targets[k].node >= 0:
+                    evaluate(t.kind, t.p, s.targets[k].distance, 1, u)
+                    out[0] += u[0]
+        return 0

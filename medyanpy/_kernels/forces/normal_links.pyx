@@ -25,10 +25,22 @@ from medyanpy._kernels.core.arrays cimport vector
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.beads.membrane cimport edges_of
 from medyanpy._kernels.beads.points cimport Frame, frame_of, with_rates
-from medyanpy._kernels.core.program cimport Change, Operation, World
+from medyanpy._kernels.core.face_points cimport FacePoints
+from medyanpy._kernels.core.local_terms cimport MovedSites, TermIndex
+from medyanpy._kernels.core.program cimport Change, Operation, Quad, World
 from medyanpy._kernels.core.sites cimport SiteTable
-from medyanpy._kernels.core.triangles cimport Rings, Triangles
+from medyanpy._kernels.core.triangles cimport Rings, Triangles, corner_after, corner_before
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
+
+
+# A direction and the normal at a point.
+cdef struct Sight:
+    double weight[3]          # of the point in its triangle
+    double g[3][3]            # G of its corners
+    double u[3]
+    double n[3]
+    double length             # |d|
+    double size               # |m|
 
 
 cdef class NormalLinks(Operation):
@@ -48,6 +60,14 @@ cdef class NormalLinks(Operation):
     cdef signed char[::1] marked      # (n_vertices,) whether they do
     cdef int32_t[::1] vertex          # these, in the order in which they were met
     cdef Py_ssize_t n_met
+    # Of changes: points by face, and terms by the place of their point. The terms that one concerns.
+    cdef FacePoints in_faces          # None before any change
+    cdef Py_ssize_t first_point       # place of the first in-triangle point
+    cdef TermIndex by_point
+    cdef MovedSites moved
+    cdef signed char[::1] is_near     # (terms,)
+    cdef int32_t[::1] near
+    cdef Py_ssize_t n_near
 
     def __init__(self, str name, SiteTable sites, Triangles triangles, const int32_t[::1] points,
                  const double[::1] stiffness):
@@ -62,10 +82,97 @@ cdef class NormalLinks(Operation):
         self.pull = np.zeros((triangles.n_vertices, 3))
         self.marked = np.zeros(triangles.n_vertices, np.int8)
         self.vertex = np.zeros(triangles.n_vertices, np.int32)
+        self.moved = MovedSites()
+        self.is_near = np.zeros(self.terms, np.int8)
+        self.near = np.zeros(self.terms, np.int32)
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         # Faces, rings and triangles of points are read anew.
+        if self.in_faces is not None:
+            self.in_faces.changed(world, change)
         return True
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef void index(self, World* world) noexcept nogil:
+        if self.in_faces is None:
+            with gil:
+                points = np.asarray(<const int32_t[:self.terms]> self.point)
+                self.by_point = TermIndex(points, np.arange(self.terms), self.terms)
+                self.in_faces = FacePoints(np.unique(points) - world.n_cartesian, world.n_points, world.n_faces)
+        self.first_point = world.n_cartesian
+        self.in_faces.follow(world)
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef const Quad* quad
+        cdef Py_ssize_t i, s, corner
+        if self.terms == 0:
+            return True
+        self.index(world)
+        if not self.moved.take(world, self.sites, change):
+            return False
+        for i in range(self.moved.n):
+            self.take_term(self.moved.site[i] // 3)
+        # Points in faces at vertices whose rings change; these faces are the same in both states.
+        for i in range(change.n_flips):
+            quad = change.quads + i
+            self.take_face(quad.first)
+            self.take_face(quad.second)
+            self.take_ring(quad.a)
+            self.take_ring(quad.b)
+            self.take_ring(quad.c)
+            self.take_ring(quad.d)
+        for i in range(change.n_beads):
+            if change.beads[i] >= world.n_vertices:
+                continue
+            for s in range(self.rings.starts[change.beads[i]], self.rings.ends[change.beads[i]]):
+                corner = self.rings.corners[s]
+                self.take_ring(world.faces[corner_after(corner)])
+                self.take_ring(world.faces[corner_before(corner)])
+        return True
+
+    cdef void take_ring(self, int32_t vertex) noexcept nogil:
+        cdef Py_ssize_t s
+        for s in range(self.rings.starts[vertex], self.rings.ends[vertex]):
+            self.take_face(self.rings.corners[s] // 3)
+
+    cdef void take_face(self, Py_ssize_t face) noexcept nogil:
+        cdef int32_t p = self.in_faces.head[face]
+        cdef Py_ssize_t e, place, _i
+        for _i in range(self.in_faces.points.shape[0]):
+            if p < 0:
+                return
+            place = self.first_point + p
+            for e in range(self.by_point.start[place], self.by_point.start[place + 1]):
+                self.take_term(self.by_point.entry[e])
+            p = self.in_faces.next[p]
+
+    cdef void take_term(self, int32_t term) noexcept nogil:
+        if not self.is_near[term]:
+            self.is_near[term] = 1
+            self.near[self.n_near] = term
+            self.n_near += 1
+
+    cdef void release(self) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.n_near):
+            self.is_near[self.near[i]] = 0
+        self.n_near = 0
+        self.moved.release()
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef Sight sight
+        cdef double x[6]
+        cdef Py_ssize_t i, k
+        out[0] = 0.0
+        self.examined += self.n_near
+        for i in range(self.n_near):
+            k = self.near[i]
+            self.sites.place(world, 3 * k, x)
+            self.sites.place(world, 3 * k + 1, x + 3)
+            out[0] += self.look(world, k, x, &sight)
+        return 0
 
     cdef void vector_sum(self, World* world, int32_t v, double* g) noexcept nogil:
         cdef double e[9]
@@ -98,50 +205,56 @@ cdef class NormalLinks(Operation):
                 cross(q, e + 3 * j, f)
                 self.pull_at(beads[j], -weight, f)
 
+    cdef double look(self, World* world, Py_ssize_t k, const double* x, Sight* t) noexcept nogil:
+        """The energy of a term whose direction leads between two places x (2, 3)."""
+        cdef Py_ssize_t p = self.point[k] - world.n_cartesian
+        cdef const int32_t* corner = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+        cdef int i, c
+        t.weight[1] = world.barycentric[2 * p]
+        t.weight[2] = world.barycentric[2 * p + 1]
+        t.weight[0] = (1.0 - t.weight[1]) - t.weight[2]
+        t.n[0] = t.n[1] = t.n[2] = 0.0
+        for i in range(3):
+            self.vector_sum(world, corner[i], t.g[i])
+            add_scaled(t.weight[i], t.g[i], t.n)
+        displacement(&world.box, x, x + 3, t.u)
+        t.length = sqrt(dot(t.u, t.u))
+        t.size = sqrt(dot(t.n, t.n))
+        if t.length == 0.0 or t.size == 0.0:
+            return self.stiffness[k]
+        for c in range(3):
+            t.u[c] /= t.length
+            t.n[c] /= t.size
+        return 0.5 * self.stiffness[k] * _squared_difference(t.u, t.n)
+
     cdef double term(self, World* world, Py_ssize_t k) noexcept nogil:
         cdef const double* x = self.sites.now.x + 9 * k
         cdef double* f = self.sites.now.f + 9 * k
         cdef Py_ssize_t p = self.point[k] - world.n_cartesian
         cdef const int32_t* corner = world.faces + 3 * <Py_ssize_t> world.triangle[p]
         cdef Frame frame
+        cdef Sight t
         cdef double stiffness = self.stiffness[k]
-        cdef double g[3][3]
-        cdef double weight[3]
-        cdef double u[3]
-        cdef double n[3]
         cdef double q[3]
         cdef double along[3]
-        cdef double length, size, cosine
+        cdef double cosine, energy = self.look(world, k, x, &t)
         cdef int i, c
-        weight[1] = world.barycentric[2 * p]
-        weight[2] = world.barycentric[2 * p + 1]
-        weight[0] = (1.0 - weight[1]) - weight[2]
-        n[0] = n[1] = n[2] = 0.0
-        for i in range(3):
-            self.vector_sum(world, corner[i], g[i])
-            add_scaled(weight[i], g[i], n)
-        displacement(&world.box, x, x + 3, u)
-        length = sqrt(dot(u, u))
-        size = sqrt(dot(n, n))
-        if length == 0.0 or size == 0.0:
-            return stiffness
+        if t.length == 0.0 or t.size == 0.0:
+            return energy
+        cosine = dot(t.u, t.n)
         for c in range(3):
-            u[c] /= length
-            n[c] /= size
-        cosine = dot(u, n)
-        for c in range(3):
-            along[c] = stiffness * (n[c] - cosine * u[c]) / length
-            q[c] = -stiffness * (u[c] - cosine * n[c]) / size
+            along[c] = stiffness * (t.n[c] - cosine * t.u[c]) / t.length
+            q[c] = -stiffness * (t.u[c] - cosine * t.n[c]) / t.size
         add_scaled(-1.0, along, f)
         add_scaled(1.0, along, f + 3)
         for i in range(3):
-            self.turn_ring(world, corner[i], weight[i], q)
+            self.turn_ring(world, corner[i], t.weight[i], q)
         frame_of(&world.box, world.x, corner, &frame)
-        with_rates(&frame, dot(q, g[0]) - dot(q, g[1]), dot(q, g[0]) - dot(q, g[2]), along)
+        with_rates(&frame, dot(q, t.g[0]) - dot(q, t.g[1]), dot(q, t.g[0]) - dot(q, t.g[2]), along)
         add_scaled(1.0, along, f + 6)
         for i in range(3):
-            self.pull_at(corner[i], -weight[i], along)
-        return 0.5 * stiffness * _squared_difference(u, n)
+            self.pull_at(corner[i], -t.weight[i], along)
+        return energy
 
     cdef int run(self, World* world) noexcept nogil:
         cdef double energy = 0.0

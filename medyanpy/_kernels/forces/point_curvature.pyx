@@ -48,6 +48,7 @@ from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.forces.bending cimport BendingTask
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport atan2_, exp_, log_
+from medyanpy._kernels.core.face_points cimport FacePoints
 from medyanpy._kernels.beads.membrane cimport (
     AREA_SUMS, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, normal_of, VECTOR_SUMS,
     VERTEX_BLOCK,
@@ -595,12 +596,8 @@ cdef class PointCurvature(WeightForce):
     cdef const int32_t[::1] borders
     cdef signed char[::1] at_border
     cdef signed char[::1] is_near
-    # Which points are in each face, by their own numbers: lists by the first and the next. When that was so.
-    cdef int32_t[::1] head    # (F,)
-    cdef int32_t[::1] next    # (n,)
+    cdef FacePoints in_faces  # None before any change
     cdef int32_t[::1] number  # (n_points,) of points of all membranes, -1 for others
-    cdef long long world
-    cdef long long positions
     # Of one difference: which vertices have been measured in which state.
     cdef double[::1] h_now
     cdef double[::1] gauss_now
@@ -647,14 +644,11 @@ cdef class PointCurvature(WeightForce):
         t.bending.kappa = t.response
         t.bending.response = zeros(self.arrays, WIDTH * n_vertices)
         t.bending.rows = zeros(self.arrays, 9 * n_faces)
-        self.head = np.zeros(n_faces, np.int32)
-        self.next = np.zeros(max(1, self.n), np.int32)
         self.number = np.full(max(1, n_points), -1, np.int32)
         self.near = np.zeros(max(1, self.n), np.int32)
         self.h_now = np.zeros(n_vertices)
         self.gauss_now = np.zeros(n_vertices)
         self.measured = np.zeros(n_vertices, np.int64)
-        self.positions = -1
 
     cdef void mark(self, World* world) noexcept nogil:
         """Which vertices are near points."""
@@ -720,34 +714,14 @@ cdef class PointCurvature(WeightForce):
     cdef void index(self, World* world) noexcept nogil:
         """Which points are in each face."""
         cdef CurvatureTask* t = &self.curved
-        cdef Py_ssize_t k, p, f
-        if self.world == world.number and self.positions == world.positions:
-            return
-        for f in range(t.m.n_faces):
-            self.head[f] = -1
-        for k in range(self.n):
-            p = t.field.place[k] - world.n_cartesian
-            self.number[p] = <int32_t> k
-            self.enter(k, world.triangle[p] - t.m.first_face)
-        self.world = world.number
-        self.positions = world.positions
-
-    cdef void enter(self, Py_ssize_t k, Py_ssize_t face) noexcept nogil:
-        self.next[k] = self.head[face]
-        self.head[face] = <int32_t> k
-
-    cdef bint leave(self, Py_ssize_t k, Py_ssize_t face) noexcept nogil:
-        """Whether it was there."""
-        cdef int32_t* at = &self.head[face]
-        cdef Py_ssize_t _i
-        for _i in range(self.n):
-            if at[0] == k:
-                at[0] = self.next[k]
-                return True
-            if at[0] < 0:
-                break
-            at = &self.next[at[0]]
-        return False
+        cdef Py_ssize_t k
+        if self.in_faces is None:
+            for k in range(self.n):
+                self.number[t.field.place[k] - world.n_cartesian] = <int32_t> k
+            with gil:
+                own = np.flatnonzero(np.asarray(self.number) >= 0)
+                self.in_faces = FacePoints(own, world.n_points, world.n_faces)
+        self.in_faces.follow(world)
 
     cdef double curvature_at(self, World* world, Py_ssize_t v) noexcept nogil:
         """H of a vertex in this state, measured once; inf where it cannot be."""
@@ -810,7 +784,8 @@ cdef class PointCurvature(WeightForce):
         cdef const Membrane* m = t.m
         cdef const int32_t* beads
         cdef int32_t across
-        cdef Py_ssize_t i, s, face, k, v
+        cdef Py_ssize_t i, s, v
+        cdef int32_t p
         cdef int c
         if self.borders.shape[0] > 0:
             for i in range(self.geometry.n_touched):
@@ -829,13 +804,12 @@ cdef class PointCurvature(WeightForce):
                     self.geometry.touch_face(across // 3 - m.first_face)
         self.n_near = 0
         for i in range(self.geometry.n_faces_touched):
-            face = self.geometry.faces[i]
-            k = self.head[face]
-            while k >= 0 and self.n_near < self.n:
-                if is_there(world, t.field.place[k]):
-                    self.near[self.n_near] = <int32_t> k
+            p = self.in_faces.head[m.first_face + self.geometry.faces[i]]
+            while p >= 0 and self.n_near < self.n:
+                if is_there(world, world.n_cartesian + p):
+                    self.near[self.n_near] = self.number[p]
                     self.n_near += 1
-                k = self.next[k]
+                p = self.in_faces.next[p]
 
     cdef bint is_local(self) noexcept nogil:
         return True
@@ -858,19 +832,6 @@ cdef class PointCurvature(WeightForce):
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         """All is measured anew; points that were carried are found where they are now."""
-        cdef CurvatureTask* t = &self.curved
-        cdef Py_ssize_t i, k
-        # Whoever has no World wants to know whether it can be mended.
-        if world == NULL or self.world != world.number or self.positions != change.positions:
-            self.positions = -1
-            return True
-        for i in range(change.n_points):
-            k = self.number[change.points[i]]
-            if k >= 0:
-                # The change holds what was.
-                if not self.leave(k, change.triangle[i] - t.m.first_face):
-                    self.positions = -1
-                    return True
-                self.enter(k, world.triangle[change.points[i]] - t.m.first_face)
-        self.positions = world.positions
+        if self.in_faces is not None:
+            self.in_faces.changed(world, change)
         return True

@@ -4,27 +4,35 @@ Shapes whose distance is below the sum of their radii plus a skin, when the list
 node has then to be watched but for how far it has moved since: distances of shapes change by no more than twice that.
 Lists come from spheres around the shapes (neighbors.pyx) and are thinned by true distances and by who collides with
 whom.
+
+Triangles and edges of membranes follow flips. Numbers of edges, by which sums are ordered, are those of their ends, so
+that lists are made anew for the next evaluation after a flip. Until then, shapes that it changes are found by cells:
+each has the sphere that it would have had when the lists were made, so that the same distances hold for all.
 """
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport NAN, sqrt
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement, has_lengths
 from medyanpy._kernels.core.closest_points cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
-from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
+from medyanpy._kernels.beads.membrane cimport faces_of_flip
+from medyanpy._kernels.core.neighbors cimport NOT_STRAY, ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport (
     SUM_BLOCK, n_blocks, ordered_max, over_blocks, record_fault, sum_in_blocks,
 )
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World
-from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable
-from medyanpy._kernels.core.vec3 cimport cross, dot
+from medyanpy._kernels.core.program cimport Change, LOST_COUNT, NOT_FINITE, Operation, Quad, World
+from medyanpy._kernels.core.sites cimport SiteArrays, SiteRows, SiteTable
+from medyanpy._kernels.core.triangles cimport Triangles, corner_after, corner_before
+from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
 
 cdef Py_ssize_t BLOCK = 1024
 # Relative; makes up for the rounding of distances where lists are made.
 cdef double MARGIN = 1e-9
+# By how much the ball around two triangles with equal sides grows where their edge is flipped.
+cdef double SPARE = 1.5
 
 
 cdef struct Law:
@@ -62,6 +70,43 @@ cdef inline Py_ssize_t _corner(const Shapes* t, Py_ssize_t m) noexcept nogil:
 
 cdef inline int _corners(const Shapes* t, Py_ssize_t m) noexcept nogil:
     return 1 if m < t.n_points else t.width
+
+
+cdef inline Py_ssize_t _shape(const Shapes* t, Py_ssize_t corner) noexcept nogil:
+    """The shape of a corner."""
+    return corner if corner < t.n_points else t.n_points + (corner - t.n_points) // t.width
+
+
+cdef inline double _ball(const double* d, int corners, double* center) noexcept nogil:
+    """A ball around corners d (corners, 3): the square of its radius."""
+    cdef double e[3]
+    cdef double farthest = 0.0, square, best
+    cdef int c, k, i, j
+    for c in range(3):
+        center[c] = 0.0
+        for k in range(corners):
+            center[c] += d[3 * k + c] / corners
+    for k in range(corners):
+        for c in range(3):
+            e[c] = d[3 * k + c] - center[c]
+        farthest = max(farthest, dot(e, e))
+    if corners < 3:
+        return farthest
+    best = farthest
+    for k in range(3):
+        # Around the middle of a side: of obtuse triangles the least there is.
+        i, j = (k + 1) % 3, (k + 2) % 3
+        for c in range(3):
+            e[c] = 0.5 * (d[3 * i + c] - d[3 * j + c])
+        square = dot(e, e)
+        for c in range(3):
+            e[c] = d[3 * k + c] - 0.5 * (d[3 * i + c] + d[3 * j + c])
+        if max(square, dot(e, e)) < best:
+            best = max(square, dot(e, e))
+            for c in range(3):
+                center[c] = d[3 * k + c] - e[c]
+    # What rounding of the way to a corner may have left out.
+    return best * (1.0 + MARGIN)
 
 
 cdef int _surround(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -215,6 +260,19 @@ cdef class Search:
     cdef readonly NeighborList neighbors
     cdef list arrays
     cdef readonly Py_ssize_t n_corners
+    # Shapes of a change, with their corners now and in the other state.
+    cdef signed char[::1] marks       # (n,) 1 of these, 2 of those that `seek` has found; None before any change
+    cdef int32_t[::1] touched
+    cdef int32_t[:, ::1] own
+    cdef int32_t[:, ::1] their
+    cdef Py_ssize_t n_touched
+    cdef int32_t[::1] met             # (n,) what `seek` finds
+    # Those that have other corners than when the lists were made.
+    cdef int32_t[::1] mended
+    cdef Py_ssize_t n_mended
+    # How large the spheres of A, of B and of both may be for cells to find what they may touch.
+    cdef double[3] limit
+    cdef double spare         # times the largest that there are
 
     def __init__(self, const int32_t[::1] node, Py_ssize_t n_points, int width, const int32_t[::1] groups,
                  const double[::1] radius, const int32_t[::1] kind, const int32_t[:, ::1] chain, double skin):
@@ -224,6 +282,8 @@ cdef class Search:
         memset(t, 0, sizeof(Shapes))
         memset(&self.centers, 0, sizeof(SiteArrays))
         t.n = n
+        self.marks = None
+        self.spare = 1.0
         self.n_corners = node.shape[0]
         number = np.arange(n, dtype=np.int32)
         self.neighbors = NeighborList(
@@ -265,8 +325,12 @@ cdef class Search:
         only_a = ordered_max(t.longest, t.blocks)
         only_b = ordered_max(t.longest + t.blocks, t.blocks)
         both = ordered_max(t.longest + 2 * t.blocks, t.blocks)
-        t.near.reach = (max(only_a, both) + max(only_b, both) + t.near.skin) * (1.0 + MARGIN)
+        self.limit[0] = self.spare * max(only_a, both)
+        self.limit[1] = self.spare * max(only_b, both)
+        self.limit[2] = min(self.limit[0], self.limit[1])
+        t.near.reach = (self.limit[0] + self.limit[1] + t.near.skin) * (1.0 + MARGIN)
         t.near.valid = 0
+        self.n_mended = 0
         fault = self.neighbors.follow(world, &self.centers)
         if fault != 0:
             return fault
@@ -276,11 +340,160 @@ cdef class Search:
             memset(t.energy, 0, t.n * sizeof(double))
         return over_blocks(_thin, t, world, t.near.n, ROWS_PER_BLOCK)
 
+    # Where a few shapes change --------------------------------------------------------------------------------------
+
+    cdef int prepare(self, World* world) noexcept nogil:
+        if self.shapes.n == 0:
+            return 0
+        if self.marks is None:
+            with gil:
+                self.marks = np.zeros(self.shapes.n, np.int8)
+                self.touched, self.met, self.mended = (np.zeros(self.shapes.n, np.int32) for _ in range(3))
+                self.own, self.their = (np.zeros((self.shapes.n, 3), np.int32) for _ in range(2))
+        return self.neighbors.index(world)
+
+    cdef Py_ssize_t touch(self, Py_ssize_t m) noexcept nogil:
+        """The number of a shape among those of the change."""
+        cdef const int32_t* node = self.shapes.node + _corner(&self.shapes, m)
+        cdef Py_ssize_t k = 0
+        cdef int c
+        if self.marks[m]:
+            while self.touched[k] != m:
+                k += 1
+            return k
+        k = self.n_touched
+        self.marks[m] = 1
+        self.touched[k] = <int32_t> m
+        for c in range(_corners(&self.shapes, m)):
+            self.own[k, c] = self.their[k, c] = node[c]
+        self.n_touched += 1
+        return k
+
+    cdef void touch_mended(self, const Change* change) noexcept nogil:
+        """Of shapes that have got other corners, those with one that moves."""
+        cdef const int32_t* node
+        cdef Py_ssize_t i, k
+        cdef int c
+        for k in range(self.n_mended):
+            node = self.shapes.node + _corner(&self.shapes, self.mended[k])
+            for c in range(_corners(&self.shapes, self.mended[k])):
+                for i in range(change.n_moved):
+                    if node[c] == change.moved[i]:
+                        self.touch(self.mended[k])
+
+    cdef void enter(self, bint other) noexcept nogil:
+        """Give shapes of the change the corners of a state."""
+        cdef int32_t* node
+        cdef Py_ssize_t k
+        cdef int c
+        for k in range(self.n_touched):
+            node = <int32_t*> self.shapes.node + _corner(&self.shapes, self.touched[k])
+            for c in range(_corners(&self.shapes, self.touched[k])):
+                node[c] = self.their[k, c] if other else self.own[k, c]
+
+    cdef void release(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_touched):
+            self.marks[self.touched[k]] = 0
+        self.n_touched = 0
+
+    cdef int around(self, const World* world, const double* x, Py_ssize_t m, double* d) noexcept nogil:
+        """Corners d (corners, 3) of a shape as seen from the first; how many."""
+        cdef const int32_t* node = self.shapes.node + _corner(&self.shapes, m)
+        cdef int k, corners = _corners(&self.shapes, m)
+        for k in range(corners):
+            displacement(&world.box, x + 3 * <Py_ssize_t> node[0], x + 3 * <Py_ssize_t> node[k], d + 3 * k)
+        return corners
+
+    cdef void settle(self, World* world, Py_ssize_t m, const double* x) noexcept nogil:
+        """Let others find a shape whose corners have places x."""
+        cdef Shapes* t = &self.shapes
+        cdef double d[9]
+        cdef double center[3]
+        cdef int32_t slot = t.near.slot_of[m]
+        if slot < 0:
+            return
+        t.around[m] = t.radius[m] + sqrt(_ball(d, self.around(world, x, m, d), center))
+        add_scaled(1.0, x + 3 * <Py_ssize_t> t.node[_corner(t, m)], center)
+        if t.near.chain[slot] == NOT_STRAY:
+            self.mended[self.n_mended] = <int32_t> m
+            self.n_mended += 1
+        # In any case to a chain, which has those of now.
+        t.near.built[slot] = NAN
+        self.neighbors.put(world, m, center)
+        if not t.around[m] <= self.limit[t.near.groups[m] - 1]:
+            self.neighbors.loosen(m)
+
+    cdef Py_ssize_t seek(self, World* world, Py_ssize_t m) noexcept nogil:
+        """List in `met` who may touch a shape, without those of the change; -1: there is no memory."""
+        cdef double d[9]
+        cdef int corners = self.around(world, world.x, m, d)
+        cdef Py_ssize_t n = self.seek_part(
+            world, m, world.x + 3 * <Py_ssize_t> self.shapes.node[_corner(&self.shapes, m)], d, corners, 0)
+        cdef Py_ssize_t k
+        for k in range(n):
+            self.marks[self.met[k]] = 0
+        return n
+
+    cdef Py_ssize_t seek_part(
+        self, World* world, Py_ssize_t m, const double* first, const double* d, int corners, Py_ssize_t known,
+    ) noexcept nogil:
+        """The same of a part with the corners first + d, of a shape of which so many are known."""
+        cdef Shapes* t = &self.shapes
+        cdef Neighbors* near = t.near
+        cdef double center[3]
+        cdef double half[9]
+        cdef double side[3]
+        cdef double square, longest = -1.0
+        cdef Py_ssize_t n, i
+        cdef int32_t other
+        cdef int c, k, begin = 0, end = 0
+        t.around[m] = t.radius[m] + sqrt(_ball(d, corners, center))
+        if t.around[m] > self.limit[near.groups[m] - 1]:
+            for k in range(corners):
+                for c in range(3):
+                    side[c] = d[3 * ((k + 1) % corners) + c] - d[3 * k + c]
+                square = dot(side, side)
+                if square > longest:
+                    longest, begin, end = square, k, (k + 1) % corners
+            if longest > MARGIN * t.radius[m] * t.radius[m]:
+                # Larger than cells allow: two halves, cut where it is longest.
+                for k in range(2):
+                    memcpy(half, d, 3 * corners * sizeof(double))
+                    for c in range(3):
+                        half[3 * (begin if k else end) + c] = 0.5 * (d[3 * begin + c] + d[3 * end + c])
+                    known = self.seek_part(world, m, first, half, corners, known)
+                    if known < 0:
+                        return known
+                return known
+        add_scaled(1.0, first, center)
+        n = self.neighbors.near_place(world, m, center)
+        for i in range(n):
+            other = near.member[self.neighbors.found[i]]
+            # Loose ones are near those of their own group as well.
+            if self.marks[other] == 0 and self.neighbors.interact(m, other):
+                self.marks[other] = 2
+                self.met[known] = other
+                known += 1
+        return known if n >= 0 else n
+
+
+# Triangles or edges of a membrane that are shapes.
+cdef struct Sheet:
+    Py_ssize_t first_face
+    Py_ssize_t n_faces
+    Py_ssize_t first_vertex   # by place
+    Py_ssize_t n_vertices
+    Py_ssize_t n_edges
+    Py_ssize_t triangle       # the first of all, in the second search; -1: they meet no others
+    Py_ssize_t edge           # the same in the third
+    int32_t* drawn            # (n_faces, 3) triangles when the lists were made
+
 
 cdef struct Nodes:
     Py_ssize_t n
     const int32_t* place      # every node that is a corner, once
-    double* built             # (n, 3) where they were when the lists were made
+    double* built             # (places, 3) where they were when the lists were made
     double allowed            # square of how far they may go from there
     int* stale                # by block
 
@@ -293,7 +506,7 @@ cdef int _compare(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef int stale = 0
     cdef Py_ssize_t i
     for i in range(first, last):
-        displacement(&world.box, t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.place[i], d)
+        displacement(&world.box, t.built + 3 * <Py_ssize_t> t.place[i], world.x + 3 * <Py_ssize_t> t.place[i], d)
         # This way round, so that a position that is not a number counts as far.
         stale |= not (dot(d, d) <= allowed)
     t.stale[first // BLOCK] = stale
@@ -306,7 +519,7 @@ cdef int _remember(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
     cdef int c
     for i in range(first, last):
         for c in range(3):
-            t.built[3 * i + c] = world.x[3 * <Py_ssize_t> t.place[i] + c]
+            t.built[3 * <Py_ssize_t> t.place[i] + c] = world.x[3 * <Py_ssize_t> t.place[i] + c]
     return 0
 
 
@@ -331,6 +544,10 @@ cdef class OfShapes(Operation):
         By place.
     excluded : (e,) int32
         Permanent numbers of the beads that each bead ignores.
+    triangles : Triangles
+        Of all membranes.
+    sheets : (s, 7) int
+        Of each membrane with triangles or edges among the shapes, what a Sheet has.
     """
     cdef readonly Search first
     cdef readonly Search second
@@ -344,23 +561,40 @@ cdef class OfShapes(Operation):
     cdef double[3] length     # nm, of the box then
     cdef readonly long long builds
     cdef readonly long long runs
+    cdef Triangles triangles
+    cdef unsigned char[::1] of_sheets
+    cdef Sheet* sheets
+    cdef Py_ssize_t n_sheets
+    cdef long long flips      # of `triangles` when theirs were compared
+    cdef bint is_fluid        # whether any flip has been asked for
+    cdef bint was_mended      # whether shapes have other corners than in the lists
+    cdef bint has_edges
+    cdef int32_t[::1] edge_of  # the edge opposite each corner; None before any change
+    # The state for which lists are right.
+    cdef long long world
+    cdef long long positions
+    # The change that is touched, and whether it had been made then.
+    cdef const Change* change
+    cdef int there
 
     def __init__(self, str name, searches, SiteTable sites, const int32_t[::1] place, double skin,
                  const double[:, ::1] stiffness, double switchover, int neighbors,
-                 const int32_t[::1] excluded_from, const int32_t[::1] excluded):
+                 const int32_t[::1] excluded_from, const int32_t[::1] excluded, Triangles triangles,
+                 const long long[:, ::1] sheets):
         cdef int[::1] stale = np.zeros(n_blocks(place.shape[0], BLOCK), np.intc)
-        cdef Py_ssize_t corner = 0
+        cdef Py_ssize_t corner = 0, k
         cdef Search search
         self.name = name
         self.first, self.second = searches[:2]
         self.third = searches[2] if len(searches) > 2 else None
         self.sites = sites
+        self.edge_of = None
         self.arrays = [stale]
         self.nodes.n = place.shape[0]
         if self.nodes.n == 0:
             return
         self.nodes.place = vector(self.arrays, place)
-        self.nodes.built = zeros(self.arrays, 3 * self.nodes.n)
+        self.nodes.built = zeros(self.arrays, 3 * (np.max(place) + 1))
         self.nodes.stale = &stale[0]
         self.nodes.allowed = 0.25 * skin * skin
         self.law.stiffness = table(self.arrays, stiffness)
@@ -375,14 +609,113 @@ cdef class OfShapes(Operation):
             search.shapes.law = &self.law
             search.shapes.f = sites.rows.f + 3 * corner
             corner += search.n_corners
+        self.triangles = triangles
+        self.flips = -1
+        self.world = -1
+        self.n_sheets = sheets.shape[0]
+        self.of_sheets = np.zeros((self.n_sheets + 1) * sizeof(Sheet), np.uint8)
+        self.sheets = <Sheet*> &self.of_sheets[0]
+        for k in range(self.n_sheets):
+            self.take_sheet(self.sheets + k, sheets[k])
+
+    cdef int take_sheet(self, Sheet* sheet, const long long[::1] numbers) except -1:
+        cdef int32_t[::1] drawn
+        sheet.first_face, sheet.n_faces, sheet.first_vertex = numbers[0], numbers[1], numbers[2]
+        sheet.n_vertices, sheet.n_edges, sheet.triangle, sheet.edge = numbers[3], numbers[4], numbers[5], numbers[6]
+        self.has_edges |= sheet.edge >= 0
+        faces = np.asarray(self.triangles.faces)[sheet.first_face:sheet.first_face + sheet.n_faces]
+        drawn = np.array(faces).ravel()
+        self.arrays.append(drawn)
+        sheet.drawn = &drawn[0]
+        return 0
+
+    cdef bint has_other_faces(self, World* world) noexcept nogil:
+        """Whether triangles are others than when the lists were made."""
+        cdef Sheet* sheet
+        cdef Py_ssize_t k
+        if self.was_mended:
+            return True
+        if self.n_sheets == 0 or self.flips == self.triangles.flips:
+            return False
+        for k in range(self.n_sheets):
+            sheet = self.sheets + k
+            if memcmp(sheet.drawn, world.faces + 3 * sheet.first_face, 3 * sheet.n_faces * sizeof(int32_t)) != 0:
+                return True
+        self.flips = self.triangles.flips
+        return False
+
+    cdef int draw(self, World* world) noexcept nogil:
+        """Take the corners of triangles and edges from the faces of now."""
+        cdef Sheet* sheet
+        cdef Py_ssize_t k
+        cdef Shapes* t
+        for k in range(self.n_sheets):
+            sheet = self.sheets + k
+            memcpy(sheet.drawn, world.faces + 3 * sheet.first_face, 3 * sheet.n_faces * sizeof(int32_t))
+            if sheet.triangle >= 0:
+                t = &self.second.shapes
+                memcpy(<int32_t*> t.node + _corner(t, sheet.triangle), sheet.drawn,
+                       3 * sheet.n_faces * sizeof(int32_t))
+            if sheet.edge >= 0 and not self.draw_edges(world, sheet):
+                return record_fault(world, LOST_COUNT, sheet.first_vertex, sheet.first_face)
+        self.draw_sites(self.first, 0)
+        self.draw_sites(self.second, self.first.n_corners)
+        self.draw_sites(self.third, self.first.n_corners + self.second.n_corners)
+        self.sites.regroup()
+        self.flips = self.triangles.flips
+        self.was_mended = False
+        return 0
+
+    cdef void draw_sites(self, Search search, Py_ssize_t first) noexcept nogil:
+        if search is not None and search.shapes.n > 0:
+            memcpy(<int32_t*> self.sites.rows.bead + first, search.shapes.node, search.n_corners * sizeof(int32_t))
+
+    cdef bint draw_edges(self, World* world, const Sheet* sheet) noexcept nogil:
+        """Edges of a membrane by their ends, the lower first; False where there are others than ever."""
+        cdef const int32_t* corners = self.triangles.rings.corners
+        cdef int32_t* node = <int32_t*> self.third.shapes.node + _corner(&self.third.shapes, sheet.edge)
+        cdef Py_ssize_t n = 0, first, v, s, i, corner
+        cdef int32_t end
+        cdef int side
+        if self.edge_of is None:
+            with gil:
+                self.edge_of = np.zeros(3 * self.triangles.n_faces, np.int32)
+        for v in range(sheet.first_vertex, sheet.first_vertex + sheet.n_vertices):
+            first = n
+            for side in range(4):
+                # First all ends, then their numbers, on both sides of each corner.
+                for s in range(self.triangles.rings.starts[v], self.triangles.rings.ends[v]):
+                    corner = corner_after(corners[s]) if side % 2 else corner_before(corners[s])
+                    end = world.faces[corner]
+                    if end < v:
+                        continue
+                    i = n
+                    while i > first and node[2 * i - 1] >= end:
+                        i -= 1
+                    if side > 1:
+                        corner = corner_before(corners[s]) if side % 2 else corner_after(corners[s])
+                        self.edge_of[corner] = <int32_t> (sheet.edge + i)
+                        continue
+                    if i < n and node[2 * i + 1] == end:
+                        continue
+                    if n == sheet.n_edges:
+                        return False
+                    memmove(node + 2 * i + 2, node + 2 * i, 2 * (n - i) * sizeof(int32_t))
+                    node[2 * i] = <int32_t> v
+                    node[2 * i + 1] = end
+                    n += 1
+        return n == sheet.n_edges
 
     cdef int follow(self, World* world) noexcept nogil:
         """Lists that are complete for the positions of now."""
         cdef Nodes* t = &self.nodes
         cdef bint stale = not self.valid or (world.living != NULL and world.living[0] != self.living)
+        cdef bint other = self.has_other_faces(world)
         cdef Py_ssize_t b
         cdef int fault
-        stale |= not has_lengths(&world.box, self.length)
+        self.world = world.number
+        self.positions = world.positions
+        stale |= other or not has_lengths(&world.box, self.length)
         if not stale:
             over_blocks(_compare, t, world, t.n, BLOCK)
             for b in range(n_blocks(t.n, BLOCK)):
@@ -390,6 +723,10 @@ cdef class OfShapes(Operation):
         if not stale:
             return 0
         self.valid = False
+        if other:
+            fault = self.draw(world)
+            if fault != 0:
+                return fault
         self.living = 0 if world.living == NULL else world.living[0]
         memcpy(self.length, world.box.length, sizeof(self.length))
         over_blocks(_remember, t, world, t.n, BLOCK)
@@ -419,6 +756,187 @@ cdef class OfShapes(Operation):
     cdef int act(self, World* world) noexcept nogil:
         """Forces on the corners of all shapes; the energy, where it is wanted."""
         return 0
+
+    # Where a few beads and triangles change -------------------------------------------------------------------------
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef bint is_current(self, World* world, long long positions) noexcept nogil:
+        """Whether lists are right for a state, and so are the tables of changes."""
+        return self.valid and self.world == world.number and self.positions == positions and (
+            world.living == NULL or world.living[0] == self.living)
+
+    cdef int prepare(self, World* world, bint flips) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef int fault = 0
+        if flips and not self.is_fluid and self.n_sheets > 0:
+            # From now on with cells for what flips make of triangles that are alike.
+            self.is_fluid = True
+            self.valid = False
+            self.world = -1
+            self.second.spare = SPARE
+            if self.third is not None:
+                self.third.spare = SPARE
+        if not self.is_current(world, world.positions):
+            fault = self.follow(world)
+        if fault == 0:
+            fault = self.first.prepare(world)
+        if fault == 0:
+            fault = self.second.prepare(world)
+        if fault == 0 and self.third is not None:
+            fault = self.third.prepare(world)
+        if fault == 0 and self.has_edges and self.edge_of is None:
+            for k in range(self.n_sheets):
+                if self.sheets[k].edge >= 0 and not self.draw_edges(world, self.sheets + k):
+                    fault = record_fault(world, LOST_COUNT, self.sheets[k].first_vertex, self.sheets[k].first_face)
+        return fault
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef const Quad* quads = change.back if change.there else change.quads
+        cdef const Quad* back = change.quads if change.there else change.back
+        cdef Py_ssize_t i
+        if self.nodes.n == 0:
+            return True
+        if self.prepare(world, change.n_flips > 0) != 0:
+            return False
+        self.change = change
+        self.there = change.there
+        self.take_moved(change)
+        for i in range(change.n_flips):
+            self.take_flip(quads + i)
+        if self.edge_of is not None:
+            for i in range(change.n_flips):
+                self.turn(back + i)
+        return True
+
+    cdef void release(self) noexcept nogil:
+        self.first.release()
+        self.second.release()
+        if self.third is not None:
+            self.third.release()
+
+    cdef void enter(self, bint other) noexcept nogil:
+        self.first.enter(other)
+        self.second.enter(other)
+        if self.third is not None:
+            self.third.enter(other)
+
+    cdef void take_moved(self, const Change* change) noexcept nogil:
+        """Shapes with a corner that moves."""
+        cdef const SiteRows* t = &self.sites.rows
+        cdef Py_ssize_t i, s, low, high, middle
+        for i in range(change.n_moved):
+            low, high = 0, t.n_owners
+            while low < high:
+                middle = (low + high) // 2
+                if t.owner[middle] < change.moved[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == t.n_owners or t.owner[low] != change.moved[i]:
+                continue
+            for s in range(t.owner_start[low], t.owner_start[low + 1]):
+                middle = t.owner_site[s]
+                if middle < self.first.n_corners:
+                    self.first.touch(_shape(&self.first.shapes, middle))
+                    continue
+                middle -= self.first.n_corners
+                if middle < self.second.n_corners:
+                    self.second.touch(_shape(&self.second.shapes, middle))
+                else:
+                    self.third.touch(_shape(&self.third.shapes, middle - self.second.n_corners))
+        if change.n_beads > 0 and self.was_mended:
+            # Sites have the corners that there were before.
+            self.second.touch_mended(change)
+            if self.third is not None:
+                self.third.touch_mended(change)
+
+    cdef void take_flip(self, const Quad* quad) noexcept nogil:
+        """Triangles and the edge of a flip, with the corners that they get."""
+        cdef const Sheet* sheet
+        cdef int32_t beads[6]
+        cdef Py_ssize_t k, i, m
+        cdef int c
+        for i in range(self.n_sheets):
+            sheet = self.sheets + i
+            if not sheet.first_face <= quad.first < sheet.first_face + sheet.n_faces:
+                continue
+            if sheet.triangle >= 0:
+                faces_of_flip(quad, beads)
+                m = sheet.triangle - sheet.first_face
+                k = self.second.touch(m + quad.first)
+                for c in range(3):
+                    self.second.their[k, c] = beads[c]
+                k = self.second.touch(m + quad.second)
+                for c in range(3):
+                    self.second.their[k, c] = beads[3 + c]
+            if sheet.edge >= 0:
+                k = self.third.touch(self.edge_of[3 * quad.first + quad.at_a])
+                self.third.their[k, 0] = min(quad.a, quad.b)
+                self.third.their[k, 1] = max(quad.a, quad.b)
+        if self.edge_of is not None:
+            self.turn(quad)
+
+    cdef void turn(self, const Quad* quad) noexcept nogil:
+        """Edges around two faces go to other corners, as in `Triangles.flip`."""
+        cdef int32_t* edge = &self.edge_of[0]
+        cdef Py_ssize_t a = 3 * quad.first + quad.at_a, b = 3 * quad.second + quad.at_b
+        cdef Py_ssize_t da = corner_after(a), ac = corner_before(a), cb = corner_after(b), bd = corner_before(b)
+        if quad.rule:
+            edge[da], edge[ac], edge[cb], edge[bd] = edge[bd], edge[da], edge[ac], edge[cb]
+        else:
+            edge[da], edge[ac], edge[cb], edge[bd] = edge[ac], edge[cb], edge[bd], edge[da]
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        cdef const Quad* quads
+        cdef Py_ssize_t i
+        if world == NULL or self.nodes.n == 0 or change.n_flips + change.n_moved == 0:
+            return True
+        # Where nothing has been asked of any change, the next evaluation sees that triangles are others.
+        if not (self.is_current(world, change.positions) and self.is_ready(self.first) and self.is_ready(self.second)
+                and self.is_ready(self.third) and (self.edge_of is not None or not self.has_edges)):
+            self.world = -1
+            return True
+        quads = change.quads if change.there else change.back
+        self.take_moved(change)
+        for i in range(change.n_flips):
+            self.take_flip(quads + i)
+        self.enter(True)
+        self.positions = world.positions
+        self.settle(world, self.first)
+        self.settle(world, self.second)
+        if self.third is not None:
+            self.settle(world, self.third)
+        self.release()
+        return True
+
+    cdef bint is_ready(self, Search search) noexcept nogil:
+        return search is None or search.shapes.n == 0 or search.marks is not None and search.shapes.near.indexed == (
+            search.shapes.near.builds)
+
+    cdef void settle(self, World* world, Search search) noexcept nogil:
+        """Shapes of a change that has been made are where they are now, in cells."""
+        cdef const int32_t* node
+        cdef double d[3]
+        cdef Py_ssize_t k, m
+        cdef int c, corners
+        cdef bint near, other
+        for k in range(search.n_touched):
+            m = search.touched[k]
+            node = search.shapes.node + _corner(&search.shapes, m)
+            corners = _corners(&search.shapes, m)
+            near = True
+            other = False
+            for c in range(corners):
+                displacement(&world.box, self.nodes.built + 3 * <Py_ssize_t> node[c],
+                             world.x + 3 * <Py_ssize_t> node[c], d)
+                near &= dot(d, d) <= self.nodes.allowed
+                other |= search.own[k, c] != search.their[k, c]
+            self.was_mended |= other
+            # The places when the lists were made are as good as those of now, and the same for all.
+            if other or not near:
+                search.settle(world, m, self.nodes.built if near else world.x)
 
     def pairs(self):
         """(number of search, shape, shape) of all entries of rows, sorted; shapes as tuples of their nodes' places."""

@@ -1,0 +1,199 @@
+"""Forces that hold triangles, edges or points of membranes in lists: what a change of a few of them costs is found
+nearby, and lists are mended."""
+
+import numpy as np
+import pytest
+from builders import orients, system_with
+
+import medyanpy as mp
+from medyanpy.engine.schedule import Schedule
+from medyanpy.errors import TopologyError
+from medyanpy.testing import ForceCase, check_flips
+
+KT = 4.14
+# Edges of all meshes are about this long, nm.
+EDGE = 15.0
+RADIUS = {2: 50.0, 3: 100.0}
+# Through the sides of it, in which a vesicle of 162 vertices has its middle.
+BOX = (150.0, 150.0, 150.0)
+
+
+def rough(mesh, seed=1, by=0.06):
+    return mesh.with_vertices(mesh.vertices + np.random.default_rng(seed).normal(0.0, by * EDGE, mesh.vertices.shape))
+
+
+def surface(shape, subdivisions):
+    if shape == "with borders":
+        return rough(mp.TriangleMesh.cylinder(30.0, 90.0, 14, 9))
+    return rough(mp.TriangleMesh.icosphere(RADIUS[subdivisions], subdivisions))
+
+
+def membrane_of(shape, subdivisions, at=(0.0, 0.0, 0.0)):
+    topology = mp.Topology()
+    # So that no number is counted from 0.
+    topology.add_beads(np.random.default_rng(5).normal(0.0, 30.0, (5, 3)), mass=1.0, friction=1.0, name="beads")
+    topology.add_membrane(
+        rough(mp.TriangleMesh.icosphere(18.0, 1)).translated(np.add(at, [50.0, 0.0, 10.0])), vertex_mass=1.0,
+        vertex_friction=1.0, name="other",
+    )  # fmt: skip
+    mesh = surface(shape, subdivisions).translated(at)
+    return topology, topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="sheet"), mesh
+
+
+def soft(shape, subdivisions, at=(0.0, 0.0, 0.0), **options):
+    """Filaments that lie on a membrane, balls, points in it, and another membrane that pierces it."""
+    topology, sheet, mesh = membrane_of(shape, subdivisions, at)
+    rng = np.random.default_rng(2)
+    for k, vertex in enumerate(rng.choice(len(mesh.vertices), len(mesh.vertices) // 12, replace=False)):
+        way = rng.normal(size=3)
+        nodes = mesh.vertices[vertex] + 0.8 * EDGE * np.arange(-1.5, 2.0)[:, None] * way / np.linalg.norm(way)
+        topology.add_filament(nodes, 1.0, 1.0, constrained=False, name=f"chain {k}")
+    near = mesh.vertices[::9] + rng.normal(0.0, 3.0, mesh.vertices[::9].shape)
+    topology.add_balls(near, 4.0, 1.0, 1.0, name="balls")
+    topology.add_intriangle_points(sheet, len(mesh.faces) // 4, mass=1.0, friction=1.0, seed=3)
+    handles = [h for h in topology.handles if h.name != "beads"]
+    return topology, mp.forces.SoftCollisions(handles, stiffness=5.0, radius=5.0, skin=2.0, **options)
+
+
+def avoiding(shape, subdivisions, at=(0.0, 0.0, 0.0)):
+    """A membrane whose own triangles repel each other."""
+    return soft(shape, subdivisions, at, self_avoiding=True)
+
+
+def ellipsoids(shape, subdivisions, at=(0.0, 0.0, 0.0)):
+    topology, sheet, mesh = membrane_of(shape, subdivisions, at)
+    rng = np.random.default_rng(3)
+    inside = mesh.vertices[::6] + rng.normal(0.0, 4.0, mesh.vertices[::6].shape)
+    bodies = topology.add_rigid_bodies(inside, orients(rng, len(inside)), 1.0, [1.0, 1.0, 1.0], (1.0, 1.0))
+    points = topology.add_intriangle_points(sheet, len(mesh.faces) // 4, mass=1.0, friction=1.0, seed=3)
+    chain = topology.add_filament(
+        mesh.vertices[7] + 12.0 * np.arange(-1.5, 2.0)[:, None] * [0.8, 0.6, 0.1], 1.0, 1.0, constrained=False
+    )
+    shapes = [sheet, topology["other"], points, chain, topology["beads"]]
+    return topology, mp.forces.EllipsoidCollisions(bodies, shapes, 1.0, [4.0, 8.0, 10.0], 2.0, skin=2.0, form="soft")
+
+
+def along(shape, subdivisions, at=(0.0, 0.0, 0.0), cutoff=12.0, per_face=1):
+    """Points that interact along a membrane, some of them of one group only."""
+    topology, sheet, mesh = membrane_of(shape, subdivisions, at)
+    one = topology.add_intriangle_points(sheet, per_face * len(mesh.faces) // 2, mass=1.0, friction=1.0, seed=3)
+    other = topology.add_intriangle_points(sheet, per_face * len(mesh.faces) // 2, mass=1.0, friction=1.0, seed=4)
+    topology.add_intriangle_points(topology["other"], 20, mass=1.0, friction=1.0, seed=5)
+    excluded = np.column_stack([one.beads[:40], other.beads[:40]])
+    others = [one, other, *topology.point_handles[2:]]
+    return topology, mp.forces.SoftSphere(one, others, 5.0, cutoff, along_surface=True, exclusions=excluded)
+
+
+def along_far(shape, subdivisions, at=(0.0, 0.0, 0.0)):
+    """Ways that lead over several triangles, and past borders."""
+    return along(shape, subdivisions, at, 2.2 * EDGE)
+
+
+def normals(shape, subdivisions, at=(0.0, 0.0, 0.0)):
+    topology, sheet, mesh = membrane_of(shape, subdivisions, at)
+    n = len(mesh.faces) // 3
+    points = topology.add_intriangle_points(sheet, n, mass=1.0, friction=1.0, seed=3)
+    x = points.positions + np.random.default_rng(6).normal(0.0, 5.0, (n, 3))
+    beads = topology.add_beads(x, mass=1.0, friction=1.0)
+    # The direction of every other one is that of two vertices.
+    ends = np.where(np.arange(n) % 2 == 0, beads.beads, sheet.beads[np.arange(n) % len(sheet)])
+    return topology, mp.forces.NormalLinks(points.beads, ends, points.beads, 7.0)
+
+
+BUILDS = {
+    "collisions": soft, "self-avoiding": avoiding, "ellipsoids": ellipsoids, "along": along, "along far": along_far,
+    "normals": normals,
+}  # fmt: skip
+
+
+def make(force, shape="closed", subdivisions=2, at=(0.0, 0.0, 0.0)):
+    return BUILDS[force](shape, subdivisions, at)
+
+
+@pytest.mark.parametrize("box", [None, BOX], ids=["open", "box"])
+@pytest.mark.parametrize("shape", ["closed", "with borders"])
+@pytest.mark.parametrize("force", BUILDS)
+def test_contract(force, shape, box):
+    at = (0.0, 0.0, 0.0) if box is None else (70.0, -60.0, 5.0)
+    check_flips(ForceCase(force, lambda: make(force, shape, at=at), lambda x: 0.0, 40.0), box=box)
+
+
+def context_of(force, subdivisions=2):
+    topology, own = make(force, subdivisions=subdivisions)
+    return mp.Context(system_with(topology, own), mp.VerletIntegrator(1e-3), threads=1), topology["sheet"]
+
+
+def tried(context, sheet, n, seed=2, moves=0):
+    """Proposals of single flips, with beads that move now and then, one after the other."""
+    rng, flipping = np.random.default_rng(seed), context._schedule.flipping
+    edges, first = sheet.mesh.edges.copy(), context.layout.slice_of(sheet).start
+    for k in range(n):
+        i = rng.integers(len(edges))
+        moved = rng.choice(context.layout.n_cartesian, moves if k % 5 == 0 else 0, replace=False)
+        x = context._store.x[moved] + rng.normal(0.0, 2.0, (len(moved), 3))
+        try:
+            change = flipping.proposal("test", sheet, edges[[i]], moved, x)
+        except TopologyError:
+            continue
+        yield change
+        if (change.made[0] != edges[i] + first).all():
+            edges[i] = change.made[0] - first
+
+
+@pytest.mark.parametrize("moves", [0, 3])
+@pytest.mark.parametrize("force", BUILDS)
+def test_gains_add_up_without_energies_in_between(force, moves):
+    """As a letter goes on: lists are mended change by change, and nothing is made anew."""
+    context, sheet = context_of(force)
+    flipping, operation = context._schedule.flipping, context._schedule.bound[0]
+    before = context.get_state(energy=True).potential_energy
+    builds, gained, done = None, 0.0, 0
+    for change in tried(context, sheet, 150, moves=moves):
+        # As in the letter, an attempt is asked for, and some are made.
+        gain = change.difference(operation)
+        # The first flip ever makes room for those to come.
+        builds = getattr(operation, "builds", 0) if builds is None else builds
+        if done % 3 < 2:
+            gained += gain
+            flipping.swap(sheet, change)
+            assert change.mended(operation)
+        done += 1
+    assert done > 70
+    assert getattr(operation, "builds", 0) == builds
+    after = context.get_state(energy=True).potential_energy
+    assert after != before
+    assert gained == pytest.approx(after - before, abs=1e-11 * (abs(before) + abs(after)))
+
+
+@pytest.mark.parametrize("force", BUILDS)
+def test_terms_looked_at_do_not_grow_with_the_system(force):
+    looked = []
+    for subdivisions in (2, 3):
+        context, sheet = context_of(force, subdivisions)
+        operation = context._schedule.bound[0]
+        context.get_state(energy=True)
+        counts = []
+        for change in tried(context, sheet, 200):
+            before = operation.examined
+            change.difference(operation)
+            counts.append(operation.examined - before)
+        looked.append(np.mean(counts))
+    assert looked[0] > 0.5
+    # Four times as many vertices and all else; means of 200 scatter by less than a tenth.
+    assert looked[1] < 1.4 * looked[0]
+
+
+@pytest.mark.parametrize("force", BUILDS)
+def test_no_force_is_bound_again_in_a_run(force, monkeypatch):
+    topology, own = make(force)
+    system = system_with(topology, own, mp.forces.MembraneArea(topology["sheet"], 10.0))
+    system.add_jump(mp.jumps.EdgeFlips(topology["sheet"], 0.3 / 1e-6))
+    word = "JBAGOGABJ" if topology.point_handles else "JBAOABJ"
+    context = mp.Context(system, mp.SplittingIntegrator(word, 1e-6, kT=1e3, seed=3), threads=1)
+    context.step(1)
+    bound, bind = [], Schedule.bind
+    monkeypatch.setattr(Schedule, "bind", lambda self, force: bound.append(force) or bind(self, force))
+    context.step(15)
+    flips = next(iter(context.get_state().counts.values()))
+    assert flips.accepted > 30
+    assert not bound
