@@ -73,6 +73,11 @@ def open_space():
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 
+def nudged(x, uniform):
+    row = int(uniform[0] * len(x))
+    return [row], [x[row] + 0.2 * (uniform[1:] - 0.5)]
+
+
 def periodic_box():
     """Kinds that a box takes along, at constant tension."""
     topology = mp.Topology()
@@ -89,6 +94,7 @@ def periodic_box():
     system.add_jump(jumps.LinkBinding(links, beads, off_rate=5.0, on_rate=20.0, name="binding"))
     system.add_jump(jumps.EdgeFlips(patch, 0.5, name="flips"))
     system.add_jump(jumps.BoxArea(tension=0.1, rate=20.0, step=0.05, name="barostat"))
+    system.add_jump(jumps.TrialMoves(beads, nudged, rate=50.0, name="nudges"))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 

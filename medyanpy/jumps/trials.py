@@ -36,14 +36,14 @@ class TrialMoves(Jump):
     ------
     TopologyError
         Not the handle of beads that are free to move in space: vertices, in-triangle points, fixed and constrained
-        beads, and handles with reserved rows are refused.
+        beads are refused.
     ParameterError
         A function that cannot be called, or a number outside its domain.
 
     Notes
     -----
     The function is called inside the step, with ``(positions, uniform)``: the positions (n, 3) of all beads of the
-    handle, nm, read-only, and four random numbers in (0, 1), which are a function of seed and step. It takes random
+    handle that are there, nm, read-only, and four random numbers in (0, 1), which are a function of seed and step. It takes random
     numbers from nowhere else, so that runs can be repeated. It returns None for no move, or ``(rows, x)``, or ``(rows,
     x, log_ratio)``: rows (k,) of the handle, their new positions (k, 3), nm, and ln(b/a), 0 where none is given. An
     exception, or another result, ends the run with a `SimulationError` that names the step.
@@ -82,10 +82,10 @@ class TrialMoves(Jump):
             raise TopologyError(f"{self.name}: beads must be a handle, not {handle!r}")
         kind = handle.kind
         free = kind.block in (Block.OTHERS, Block.ORIENTED) and not kind.constraint_rows()
-        if not free or np.any(kind.fixed_beads) or len(handle._inactive):
+        if not free or np.any(kind.fixed_beads):
             raise TopologyError(
-                f"{self.name}: beads of {handle!r} are not free to move in space: vertices, points, fixed or "
-                "constrained beads and reserved rows cannot be moved; give free beads"
+                f"{self.name}: beads of {handle!r} are not free to move in space: vertices, points, fixed and "
+                "constrained beads cannot be moved; give free beads"
             )
         if not callable(function):
             raise ParameterError(f"{self.name}: propose must be callable, not {function!r}")
@@ -100,7 +100,8 @@ class TrialMoves(Jump):
         if joint is not None and self._handle in joint.handles:
             raise TopologyError(f"{self.name}: constraints join beads of {self._handle!r}, which cannot be moved alone")
         momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
-        places = layout.internal(self._handle.beads).astype(np.int32)
+        rows = np.sort(np.append(self._handle.beads, self._handle._inactive)).astype(np.int64)
+        places = layout.internal(rows).astype(np.int32)
         operation = PythonTrials(self.name, kT, self.every, self._proposed, places, layout.n, momenta)
         self.update(operation, kT)
         return operation

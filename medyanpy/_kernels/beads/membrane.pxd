@@ -260,8 +260,8 @@ cdef class MembraneForce(Operation):
     cdef void gather(
         self, World* world, const double* rows, const double* weight, double factor, double* out,
     ) noexcept nogil
-    # `local_energy` is that of what the geometry has touched, or what it depends on; inf where a triangle that bends has no
-    # area.
+    # `local_energy` is that of what the geometry has touched, or what it depends on; inf where a triangle that bends
+    # has no area.
     # Whether `of_flip` is there.
     cdef bint sees_flips
     # What the energy gains by the flip that the geometry has seen, by what it has measured.

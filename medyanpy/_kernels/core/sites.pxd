@@ -87,7 +87,7 @@ cdef class SiteTable:
     cdef SiteArrays now
     cdef SiteRows rows
     cdef list arrays
-    cdef int32_t[::1] rank    # by place, of owners; None where nothing has been regrouped
+    cdef int32_t[::1] rank    # by place, of owners; empty where nothing has been regrouped
 
     # Become a table of some sites of another, which it has room for: site (n,) which, ascending; slot where each of all
     # is here, or -1; number of each of their beads, which owner it is; marked, of owners, zeros before and afterwards.

@@ -241,7 +241,7 @@ cdef class SiteTable:
         cdef int32_t* start = <int32_t*> t.owner_start
         cdef int32_t* rank
         cdef Py_ssize_t i, k
-        if self.rank is None:
+        if self.rank.shape[0] == 0:
             with gil:
                 self.rank = np.zeros(1 + t.owner[t.n_owners - 1], np.int32)
                 np.asarray(self.rank)[np.asarray(<const int32_t[:t.n_owners]> t.owner)] = np.arange(t.n_owners)

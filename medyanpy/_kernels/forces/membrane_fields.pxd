@@ -40,7 +40,7 @@ cdef class WeightForce(Operation):
     cdef BlockFunction loop
     cdef int32_t[::1] row_of  # (points,) -1: not of this force
 
-    cdef const Change* change # that its part belongs to
+    cdef const Change* change  # that `local_energy` belongs to
     cdef int measure(self, World* world) noexcept nogil
     # Add to `total` what vertices feel of the energy at fixed weights.
     cdef int bend(self, World* world) noexcept nogil

@@ -47,7 +47,7 @@ from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw
 from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.beads.points cimport place
-from medyanpy._kernels.core.program cimport LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
+from medyanpy._kernels.core.program cimport Change, LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.forces.radial cimport evaluate
 from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
@@ -989,6 +989,33 @@ cdef class Joined(Operation):
             fault = self.second.run(world)
         self.energy = self.first.energy + self.second.energy
         return fault
+
+    cdef bint is_local(self) noexcept nogil:
+        return self.first.is_local() and self.second.is_local()
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        if not self.first.touch(world, change):
+            return False
+        if not self.second.touch(world, change):
+            self.first.release()
+            return False
+        return True
+
+    cdef void release(self) noexcept nogil:
+        self.first.release()
+        self.second.release()
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef double more = 0.0
+        cdef int fault = self.first.local_energy(world, out)
+        if fault == 0:
+            fault = self.second.local_energy(world, &more)
+        out[0] += more
+        return fault
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        cdef bint first = self.first.changed(world, change)
+        return self.second.changed(world, change) and first
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef int fault = self.first.hessian(world, add, sink)

@@ -203,11 +203,14 @@ cdef class PythonTrials(JumpOperation):
     function : callable (positions (n, 3), uniform (4,)) -> None, or (rows (k,) int32, x (k, 3), log_ratio)
         Checked results; positions of the beads, read-only.
     places : (n,) int32
+        Of all rows, also those without a bead now.
     n, momenta
         See `WorkSpace`.
     """
     cdef object function
-    cdef int32_t[::1] places
+    cdef int32_t[::1] places  # of beads that are there
+    cdef int32_t[::1] rows    # of all rows
+    cdef long long living     # `World.living` of these places
     cdef double rate
     cdef readonly Weights weights
     cdef Trial trial
@@ -216,7 +219,8 @@ cdef class PythonTrials(JumpOperation):
                  momenta):
         self.describe(name, kT, False, every)
         self.function = function
-        self.places = places
+        self.places = self.rows = places
+        self.living = -1
         self.weights = Weights(self, n, momenta)
         self.trial = Trial(places.shape[0])
 
@@ -269,20 +273,23 @@ cdef class PythonTrials(JumpOperation):
     cdef Py_ssize_t propose(self, World* world, Draws* draws, double* log_ratio) noexcept:
         """How many beads are to move, -1 where the function has raised."""
         cdef double u[2]
-        cdef Py_ssize_t i, row
+        cdef Py_ssize_t i
         cdef int c
         cdef double[:, ::1] x
         cdef const int32_t[::1] rows
         cdef const double[:, ::1] to
         self.error = None
         try:
+            if world.living != NULL and world.living[0] != self.living:
+                self.living = world.living[0]
+                self.places = np.array([i for i in self.rows if world.alive[<Py_ssize_t> i]], np.int32)
             positions, uniform = np.empty((self.places.shape[0], 3)), []
             x = positions
             for i in range(self.places.shape[0]):
                 for c in range(3):
                     x[i, c] = world.x[3 * <Py_ssize_t> self.places[i] + c]
             positions.flags.writeable = False
-            for i in range(2):
+            for _ in range(2):
                 draw_two(draws, u)
                 uniform += [u[0], u[1]]
             found = self.function(positions, np.array(uniform))
