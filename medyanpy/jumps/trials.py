@@ -43,10 +43,10 @@ class TrialMoves(Jump):
     Notes
     -----
     The function is called inside the step, with ``(positions, uniform)``: the positions (n, 3) of all beads of the
-    handle that are there, nm, read-only, and four random numbers in (0, 1), which are a function of seed and step. It takes random
-    numbers from nowhere else, so that runs can be repeated. It returns None for no move, or ``(rows, x)``, or ``(rows,
-    x, log_ratio)``: rows (k,) of the handle, their new positions (k, 3), nm, and ln(b/a), 0 where none is given. An
-    exception, or another result, ends the run with a `SimulationError` that names the step.
+    handle that are there, nm, read-only, and four random numbers in (0, 1), which are a function of seed and step. It
+    takes random numbers from nowhere else, so that runs can be repeated. It returns None for no move, or ``(rows, x)``,
+    or ``(rows, x, log_ratio)``: rows (k,) of these positions, new positions (k, 3), nm, and ln(b/a), 0 where none is
+    given. An exception, or another result, ends the run with a `SimulationError` that names the step.
 
     A trial costs a call of Python, some microseconds, and the change of the energy near the beads that move. To write
     trial moves as a kernel see "How to add a jump" in the documentation.
