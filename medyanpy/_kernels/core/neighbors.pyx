@@ -16,8 +16,8 @@ The caller has gathered the sites, and checked numbers, radii > 0 and skin >= 0.
 import numpy as np
 
 from libc.math cimport NAN, fabs, floor, fmax, fmin
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memmove, memset
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memmove, memset
 from libc.stdint cimport int64_t, uintptr_t
 
 from medyanpy._kernels.core.box cimport Box, has_lengths, nearest_image, set_lengths
@@ -854,13 +854,15 @@ cdef class NeighborList:
         used = near.row_of[s] - old + near.count[last - 1]
         if used + more > near.capacity[block]:
             wanted = (used + more) + (used + more) // 4
-            row = <int32_t*> realloc(old, wanted * sizeof(int32_t))
+            row = <int32_t*> malloc(wanted * sizeof(int32_t))
             if row == NULL:
                 return False
+            memcpy(row, old, used * sizeof(int32_t))
             near.rows[block] = row
             near.capacity[block] = wanted
             for s in range(first, last):
                 near.row_of[near.member[s]] = row + (near.row_of[near.member[s]] - old)
+            free(old)
         row = near.row_of[near.member[slot]]
         memmove(row + count, row + near.count[slot],
                 (used - (row - near.rows[block]) - near.count[slot]) * sizeof(int32_t))
