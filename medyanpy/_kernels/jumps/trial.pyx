@@ -125,7 +125,8 @@ cdef class Weights:
             return fault
         for k in range(self.n_forces):
             ask = self.asks[k]
-            if ask == DIFFERENCE or (ask == OF_POINTS and change.n_moved > 0):
+            # Also where no bead has moved: what is kept of neighbours holds for this state too.
+            if ask == DIFFERENCE or ask == OF_POINTS:
                 (<Operation> self.items[k]).changed(world, change)
         if self.n_anew > 0:
             with gil:
