@@ -50,7 +50,7 @@ def flips(system):
 
 
 def box(system):
-    system.add_jump(mp.jumps.BoxArea(tension=0.2, rate=60.0, step=0.6, name="area"))
+    system.add_jump(mp.jumps.BoxArea(tension=0.2, rate=60.0, step=0.3, name="area"))
 
 
 def creation(system):
