@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -542,11 +543,12 @@ def a_block_starts_where_there_is_no_energy():
     return Scene(context, lambda: context.set_positions(np.ones((100, 3))))
 
 
-class StubbornSprings(forces.MembraneEdgeSprings):
-    """Springs bound anew for each flip that is tried, and asked after each letter whether edges may flip at all; with
-    what raises when they are asked."""
+class StubbornForce(forces.PythonForce):
+    """A force bound again for each flip that is tried, and asked after each letter whether edges may flip at all; with
+    what raises when it is asked."""
 
     _asked = staticmethod(lambda what: None)
+    of_positions_alone = False
 
     def bind(self, layout):
         self._asked("bind")
@@ -566,13 +568,16 @@ def fluid_vesicle(make_force, radius=10.0):
     system = mp.System(topology)
     force = system.add_force(make_force(vesicle))
     system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=10.0, name="flips"))
-    context = make(system, "JBAOABJ", 0.01)
+    with warnings.catch_warnings():
+        # That a force is bound again for each flip is what some are here for.
+        warnings.simplefilter("ignore", mp.PerformanceWarning)
+        context = make(system, "JBAOABJ", 0.01)
     context.step(5)
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     return context, vesicle, force
 
 
-@fault("edge_flips.pyx", "attempt", "NOT_FINITE", "TotalArea", SMALLER, in_triangle=True)
+@fault("trial.pyx", "gain", "NOT_FINITE", "TotalArea", SMALLER, in_triangle=True)
 def a_flip_gains_more_energy_than_there_are_numbers():
     """Triangles are larger than 1 nm²."""
     context, vesicle, tension = fluid_vesicle(lambda vesicle: forces.MembraneTension(vesicle, 0.0, name="tension"),
@@ -584,7 +589,7 @@ def a_flip_gains_more_energy_than_there_are_numbers():
 def stubborn_vesicle(raises):
     """`raises(what, n)`: whether the springs raise when they are asked for the nth time from now on."""
     context, _, springs = fluid_vesicle(
-        lambda vesicle: StubbornSprings(vesicle, 1e-3, length=float(vesicle.mesh.edge_lengths.mean()), name="springs")
+        lambda vesicle: StubbornForce(lambda x: (0.0, np.zeros_like(x)), beads=vesicle, name="springs")
     )
     times = Counter()
 
@@ -596,12 +601,12 @@ def stubborn_vesicle(raises):
     springs._asked = asked
 
     def mend():
-        springs._asked = StubbornSprings._asked
+        springs._asked = StubbornForce._asked
 
     return Scene(context, mend)
 
 
-@fault("edge_flips.pyx", "give_back", "PYTHON_EXCEPTION", "EdgeFlips", "called from the step raised OverflowError: ",
+@fault("trial.pyx", "raised", "PYTHON_EXCEPTION", "EdgeFlips", "called from the step raised OverflowError: ",
        cause=OverflowError)  # fmt: skip
 def springs_do_not_allow_flips_any_more():
     """Forces that were bound anew within a letter are handed back at its end: all jumps ask all forces again."""
@@ -1235,7 +1240,7 @@ IN_PROCESSES = {
     ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
     ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
     ("jump.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
-    ("link_binding.pyx", "follow", "OUT_OF_MEMORY"): PAIRS,
+    ("link_binding.pyx", "list_pairs", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
     ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS,
@@ -1325,8 +1330,14 @@ def test_every_walk_has_an_end():
 # By the kernel of docs/births.md, which no jump of the package is like: the test of the documents runs it.
 BY_PAGES = [("capacity.pyx", "wake", "NO_ROOM")]
 
+# Room for the neighbours of one change, some kB, which no bound on a process takes away before all else.
+NOT_PROVOKED = [
+    ("collisions.pyx", "_touched", "OUT_OF_MEMORY"), ("ellipsoid_collisions.pyx", "local_energy", "OUT_OF_MEMORY"),
+    ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
+]  # fmt: skip
+
 
 def test_every_fault_site_is_provoked():
     """A new `record_fault` wants a test above; one that is gone takes its test with it."""
-    provoked = Counter([*((f.file, f.function, f.code) for f in FAULTS), *IN_PROCESSES, *BY_PAGES])
+    provoked = Counter([*((f.file, f.function, f.code) for f in FAULTS), *IN_PROCESSES, *BY_PAGES, *NOT_PROVOKED])
     assert Counter(sites()) == provoked

@@ -26,6 +26,11 @@ cdef class TermForce(SmoothForce):
     cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil
 
 
+# One whose derivatives are those of `hessian` and `contract`, and not of a loop `higher`.
+cdef class ExactTermForce(TermForce):
+    pass
+
+
 # Sites that a change moves.
 cdef class MovedSites:
     cdef int32_t* rank                # (size,) by site: its number among these, -1 of others

@@ -8,6 +8,7 @@ import numpy as np
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
+from medyanpy._kernels.core.program cimport AddBlock
 from medyanpy._kernels.core.sites cimport SiteRows
 
 
@@ -101,6 +102,18 @@ cdef class TermForce(SmoothForce):
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         # Terms stay what they are wherever their beads go.
         return True
+
+
+cdef class ExactTermForce(TermForce):
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.hessian(world, add, sink)
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        return 0
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        return self.contract(world, a, out)
 
 
 cdef class MovedSites:

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms cimport ExactTermForce
 from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport AddBlock, World
@@ -60,7 +60,7 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Field(TermForce):
+cdef class Field(ExactTermForce):
     """A trap and a constant force on single sites."""
     cdef SiteTable sites
     cdef FieldTask task

@@ -16,7 +16,7 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport Box, nearest_image
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH, evaluate
-from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms cimport ExactTermForce
 from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, World
@@ -88,7 +88,7 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return fault
 
 
-cdef class ExpressionField(TermForce):
+cdef class ExpressionField(ExactTermForce):
     """A field on single sites. programs: three, each of instructions, constants, outputs, and number of registers."""
     cdef SiteTable sites
     cdef FieldTask task

@@ -491,8 +491,7 @@ cdef class Pairs(SmoothForce):
         """Add the energy of the sites in two slots, at places of their own."""
         cdef const Neighbors* near = &self.neighbors.list
         cdef double d[3]
-        cdef double u, rr, radii = self.task.b, end_squared = self.task.end_squared
-        cdef Py_ssize_t row
+        cdef double rr, radii = self.task.b, end_squared = self.task.end_squared
         displacement(&world.box, x, y, d)
         rr = dot(d, d)
         if self.task.kind == SOFT_SPHERE and not near.equal:
@@ -501,12 +500,9 @@ cdef class Pairs(SmoothForce):
         if rr >= end_squared:
             return 0
         self.examined += 1
-        u = self.pair_energy(own, other, radii, rr)
-        out[0] += u
-        if 0.0 * u == 0.0:
-            return 0
-        row = near.row[own]
-        return record_fault(world, NOT_FINITE, row if near.sites.bead == NULL else near.sites.bead[row], -1)
+        # What is not a number is found where gains are added up.
+        out[0] += self.pair_energy(own, other, radii, rr)
+        return 0
 
     cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
         """U at a squared distance within range, as `run` has it."""

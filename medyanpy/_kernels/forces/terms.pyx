@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH, evaluate, prepare
-from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms cimport ExactTermForce
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, World
 
@@ -98,7 +98,7 @@ cdef int _sums(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef class Terms(TermForce):
+cdef class Terms(ExactTermForce):
     """programs: three, each of instructions, constants, outputs, and number of registers."""
     cdef TermsTask task
     cdef Py_ssize_t terms, owners

@@ -88,7 +88,7 @@ cdef class Weights:
         cdef double gained
         cdef Py_ssize_t i, k
         cdef int fault, ask
-        cdef bint late
+        cdef bint late, flips
         energy[0] = 0.0
         # Those that take longest last: what is impossible need not be asked further.
         for i in range(2 * self.n_forces if self.n_anew > 0 else self.n_forces):
@@ -112,9 +112,9 @@ cdef class Weights:
                 return 0
             if not (gained - gained == 0.0):
                 world.fault.operation = self.items[k]
-                if change.n_flips > 0:
-                    return record_fault(world, NOT_FINITE, change.quads[0].c, change.quads[0].first)
-                return record_fault(world, NOT_FINITE, change.moved[0], -1)
+                flips = change.n_flips > 0
+                return record_fault(world, NOT_FINITE, change.quads[0].c if flips else change.moved[0],
+                                    change.quads[0].first if flips else -1)
             energy[0] += gained
         return 0
 
@@ -251,13 +251,13 @@ cdef class PythonTrials(JumpOperation):
         cdef double energy, log_ratio = 0.0
         cdef Py_ssize_t n
         cdef int fault
+        cdef int raised = 0
         with gil:
             n = self.propose(world, draws, &log_ratio)
-        if n < 0:
-            world.fault.operation = <PyObject*> self
-            return PYTHON_EXCEPTION
-        if n == 0:
-            return 0
+            if n < 0:
+                raised = self.weights.raised(world, self.error)
+        if n <= 0:
+            return raised
         self.trial.begin(n)
         fault = self.weights.gain(world, &self.trial.change, &energy)
         if fault != 0 or energy == INFINITY:
