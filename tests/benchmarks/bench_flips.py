@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 
+import flip_scenes
 import numpy as np
 from common import machine, row
 
@@ -43,10 +44,17 @@ CROWDED = {
     "1 000 points with ten neighbours": (lambda m, p, t: _pairs(p), 1_000, 3.0),
     "10 000 points with ten neighbours": (lambda m, p, t: _pairs(p), 10_000, 3.0),
     "100 000 points with ten neighbours": (lambda m, p, t: _pairs(p), 100_000, 4.0),
-    "10 000 points along the surface": (lambda m, p, t: _pairs(p, along_surface=True), 10_000, 15.0),
     "2 000 points linked to beads": (lambda m, p, t: _linked(p, t), 2_000, 2.0),
-    "500 points with curvature": (lambda m, p, t: mp.forces.PointCurvature(p, 5.0 * KT, 0.01, 50.0), 500, 2.0),
+    "500 points with curvature": (lambda m, p, t: mp.forces.PointCurvature(p, 5.0 * KT, 0.005, 50.0), 500, 2.0),
     "edge springs": (lambda m, p, t: mp.forces.MembraneEdgeSprings(m, 0.01, float(m.mesh.edge_lengths.mean())), 0, 2.0),
+}
+
+
+# Name: scene, what there is many of, and target, µs an attempt.
+COLLIDING = {
+    "collisions of 1 000 filament nodes": (flip_scenes.with_filaments, 1_000, 5.0),
+    "collisions of 100 ellipsoids": (flip_scenes.with_ellipsoids, 100, None),
+    "10 000 points along the surface": (flip_scenes.along_surface, 10_000, 15.0),
 }
 
 
@@ -90,7 +98,11 @@ def vesicle(subdivisions: int, more: str = "") -> tuple[mp.Context, mp.jumps.Edg
 
 def measure(subdivisions: int, per_edge: float, more: str = "") -> tuple[int, float, float]:
     """Vertices, seconds per attempt, and the share that is accepted; of one letter J, with all that it does."""
-    context, flips = vesicle(subdivisions, more)
+    if more in COLLIDING:
+        make, count, _ = COLLIDING[more]
+        context, flips = make(subdivisions, count)
+    else:
+        context, flips = vesicle(subdivisions, more)
     flips.set(rate=per_edge / 0.5e-9)
     context.step(1)
     letter = context._store.program.operations[0]
@@ -128,7 +140,7 @@ def main() -> int:
         met &= told("attempts", *measure(subdivisions, per_edge), target)
     for more in ("tether", "dihedral", "points"):
         told(f"with {more}", *measure(middle, per_edge if more == "tether" else 0.02 * per_edge, more))
-    for more, (_, _, most) in CROWDED.items():
+    for more, (_, _, most) in {**CROWDED, **COLLIDING}.items():
         n, seconds, share = measure(middle, 0.02 if given.quick else 0.1, more)
         met &= row(f"{n} vertices, {more}, {100 * share:.1f} % accepted", 1e6 * seconds, most, "µs")
     # A letter with few attempts still measures the membrane once.

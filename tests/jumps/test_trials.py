@@ -77,7 +77,7 @@ def test_events_have_the_energy_and_bits_are_those_of_any_threads():
     assert (energies[0].positions == energies[1].positions).all()
 
 
-def test_a_run_goes_on_from_a_checkpoint(tmp_path):
+def test_a_run_resumes_from_a_checkpoint(tmp_path):
     whole = run(n=30)
     whole.step(10)
     whole.save_checkpoint(tmp_path / "half.npz")
@@ -115,7 +115,7 @@ def raises(x, uniform):
         (lambda x, u: x.__setitem__(0, 1.0), "read-only"),
     ],
 )
-def test_what_the_function_does_wrong_is_told(propose, text):
+def test_errors_of_the_function_are_reported(propose, text):
     simulation = run(propose, n=5)
     before = simulation.context.get_state(positions=True).positions
     with pytest.raises(SimulationError, match="moves") as raised:
