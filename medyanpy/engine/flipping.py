@@ -138,5 +138,5 @@ class Flipping:
         if force.of_positions_alone:
             return Ask.OF_POINTS if operation.acts_on_points else Ask.NOTHING
         if membrane in force.handles:
-            return Ask.DIFFERENCE if can_mend(self._schedule.store.program, operation) else Ask.ANEW
+            return Ask.DIFFERENCE if can_mend(self._schedule.store.program, operation) else Ask.REBIND
         return Ask.DIFFERENCE if operation.acts_on_points else Ask.NOTHING

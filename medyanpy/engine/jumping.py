@@ -37,7 +37,7 @@ class Event(NamedTuple):
     jump, kind : str
         Name of the jump in the system, and one of its `kinds`.
     a, b : int
-        Its place; of `LinkBinding` the rows of the sites `a` and `b`.
+        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves.
     energy : float, pN nm
         Change of the energy.
     chemical_energy : float, pN nm

@@ -77,6 +77,19 @@ def test_events_have_the_energy_and_bits_are_those_of_any_threads():
     assert (energies[0].positions == energies[1].positions).all()
 
 
+def test_events_name_the_bead_by_its_number():
+    """Vertices of a membrane come first in the arrays of a Context, and last in this topology."""
+    topology = mp.Topology()
+    beads = topology.add_beads(np.zeros((3, 3)), mass=1.0, friction=1.0)
+    topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), vertex_mass=1.0, vertex_friction=1.0)
+    system = mp.System(topology)
+    system.add_jump(mp.jumps.TrialMoves(beads, lambda x, u: ([2], [x[2] + 1.0]), rate=100.0))
+    context = mp.Context(system, mp.BrownianIntegrator(0.05, kT=KT, seed=1), threads=1)
+    events = context.events()
+    context.step(2)
+    assert {event.a for event in events.heard()} == {beads.beads[2]}
+
+
 def test_a_run_resumes_from_a_checkpoint(tmp_path):
     whole = run(n=30)
     whole.step(10)

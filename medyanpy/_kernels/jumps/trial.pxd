@@ -12,7 +12,7 @@ cdef class Weights:
     cdef list forces
     cdef PyObject** items     # the same, borrowed
     cdef Py_ssize_t n_forces
-    cdef Py_ssize_t n_anew
+    cdef Py_ssize_t n_rebound
     cdef int32_t[::1] asks
     cdef object rebind
     cdef object hand_back
@@ -28,7 +28,7 @@ cdef class Weights:
     cdef int gain(self, World* world, Change* change, double* energy) noexcept nogil
     # Make the change that was asked about last.
     cdef int make(self, World* world, Change* change) noexcept nogil
-    cdef int ask_anew(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept
+    cdef int ask_rebound(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept
     cdef void keep_fresh(self) noexcept
     cdef int give_back(self, World* world) noexcept
     cdef int raised(self, World* world, error) noexcept

@@ -24,7 +24,7 @@ cpdef enum Ask:
     NOTHING = 0               # it does not depend on what changes
     OF_POINTS = 1             # it depends on where points are
     DIFFERENCE = 2            # it knows itself what the change does to it, and mends what it holds
-    ANEW = 3                  # it holds what it cannot mend: it is bound again
+    REBIND = 3                # it holds what it cannot mend: it is bound again
 
 
 def can_mend(Program program not None, Operation force not None):
@@ -62,7 +62,7 @@ cdef class Weights:
             raise MemoryError
         self.items = items
         self.n_forces = len(forces)
-        self.n_anew = sum(ask == ANEW for ask in asks)
+        self.n_rebound = sum(ask == REBIND for ask in asks)
         self.forces = list(forces)
         for k in range(self.n_forces):
             items[k] = <PyObject*> self.forces[k]
@@ -79,7 +79,7 @@ cdef class Weights:
     cdef int leave(self, World* world) noexcept nogil:
         cdef int fault = 0
         self.space.leave(world)
-        if self.n_anew > 0:
+        if self.n_rebound > 0:
             with gil:
                 fault = self.give_back(world) if self.rebound else 0
         return fault
@@ -91,16 +91,16 @@ cdef class Weights:
         cdef bint late, flips
         energy[0] = 0.0
         # Those that take longest last: what is impossible need not be asked further.
-        for i in range(2 * self.n_forces if self.n_anew > 0 else self.n_forces):
+        for i in range(2 * self.n_forces if self.n_rebound > 0 else self.n_forces):
             late = i >= self.n_forces
             k = i - self.n_forces if late else i
             ask = self.asks[k]
-            if ask == NOTHING or (ask == OF_POINTS and change.n_moved == 0) or late != (ask == ANEW):
+            if ask == NOTHING or (ask == OF_POINTS and change.n_moved == 0) or late != (ask == REBIND):
                 continue
             gained = 0.0
-            if ask == ANEW:
+            if ask == REBIND:
                 with gil:
-                    fault = self.ask_anew(world, change, k, &gained)
+                    fault = self.ask_rebound(world, change, k, &gained)
             else:
                 fault = (<Operation> self.items[k]).difference(world, change, &gained)
             if fault != 0:
@@ -128,12 +128,12 @@ cdef class Weights:
             # Also where no bead has moved: what is kept of neighbours holds for this state too.
             if ask == DIFFERENCE or ask == OF_POINTS:
                 (<Operation> self.items[k]).changed(world, change)
-        if self.n_anew > 0:
+        if self.n_rebound > 0:
             with gil:
                 self.keep_fresh()
         return 0
 
-    cdef int ask_anew(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept:
+    cdef int ask_rebound(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept:
         """The whole energy before, and that of the force bound again after."""
         cdef Operation now = self.forces[k]
         cdef Operation then
@@ -178,7 +178,6 @@ cdef class Weights:
         return PYTHON_EXCEPTION
 
 
-# Attempts have numbers of their own only where beads stay: 0 tells forces that they move.
 cdef class Trial:
     """Room for moves of up to n beads."""
 
@@ -250,8 +249,7 @@ cdef class PythonTrials(JumpOperation):
         cdef double u[2]
         cdef double energy, log_ratio = 0.0
         cdef Py_ssize_t n
-        cdef int fault
-        cdef int raised = 0
+        cdef int fault, raised = 0
         with gil:
             n = self.propose(world, draws, &log_ratio)
             if n < 0:
@@ -269,7 +267,7 @@ cdef class PythonTrials(JumpOperation):
                 return 0
         fault = self.weights.make(world, &self.trial.change)
         return fault if fault != 0 else self.happened(
-            world, t, 0, self.trial.places[0], -1, energy, 0.0, 0.0)
+            world, t, 0, world.bead[self.trial.places[0]], -1, energy, 0.0, 0.0)
 
     cdef Py_ssize_t propose(self, World* world, Draws* draws, double* log_ratio) noexcept:
         """How many beads are to move, -1 where the function has raised."""
