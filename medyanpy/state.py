@@ -230,7 +230,7 @@ class State(Displayed, Snapshot):
     def living(self, handle: "Handle") -> np.ndarray:
         """Return the rows of the beads of a handle that are there, (k,), ascending. Where jumps add and remove beads
         these differ from ``handle.beads``: ``state.positions[state.living(handle)]``."""
-        rows: np.ndarray = np.sort(np.append(handle.beads, handle._inactive))
+        rows = handle.kind.all_rows
         rows = rows[rows < self._who[0]]
         return np.asarray(rows[self.alive[rows]])
 

@@ -237,6 +237,11 @@ class Layout:
         """Return the number of a column of momenta in `World.momenta`."""
         return self.momenta.index(column)
 
+    @property
+    def momenta_sizes(self) -> list[int]:
+        """Numbers in each column of momenta, in the order of `World.momenta`."""
+        return [self.n_rows(column.of) * column.width for column in self.momenta]
+
     def in_order(self, handle: Handle, values: np.ndarray) -> np.ndarray:
         """Return a handle's numbers, one for each of its beads, in the order of their places."""
         return values[self._sorted[handle]] if handle in self._sorted else values

@@ -113,8 +113,8 @@ class BoxArea(Jump):
         units = [row for rows in units_of(self.name, layout) for row in rows]
         starts = np.cumsum([0, *map(len, units)]).astype(np.int32)
         beads = np.concatenate([np.empty(0, np.int32), *units]).astype(np.int32)
-        momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
-        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta, layout.least_width)
+        of = layout.n, layout.momenta_sizes, layout.least_width
+        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, *of)
         operation.start = layout.box.copy()
         self.update(operation, kT)
         return operation

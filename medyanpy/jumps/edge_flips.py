@@ -133,10 +133,9 @@ class EdgeFlips(Jump):
         mesh = self._membrane.mesh
         triangulation = layout.triangulation
         triangulation.changed(self._membrane)
-        momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
         first = self._membrane.first_face, len(mesh.faces), len(mesh.edges), layout.slice_of(self._membrane).start
         of, beads = triangulation.triangles, (layout.n_points, layout.n)
-        operation = EdgeFlipsOperation(self.name, kT, self.every, of, *first, *beads, momenta)
+        operation = EdgeFlipsOperation(self.name, kT, self.every, of, *first, *beads, layout.momenta_sizes)
         self.update(operation, kT)
         return operation
 

@@ -99,10 +99,8 @@ class TrialMoves(Jump):
         joint = self._handle.topology.joint
         if joint is not None and self._handle in joint.handles:
             raise TopologyError(f"{self.name}: constraints join beads of {self._handle!r}, which cannot be moved alone")
-        momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
-        rows = np.sort(np.append(self._handle.beads, self._handle._inactive)).astype(np.int64)
-        places = layout.internal(rows).astype(np.int32)
-        operation = PythonTrials(self.name, kT, self.every, self._proposed, places, layout.n, momenta)
+        places = layout.internal(self._handle.kind.all_rows).astype(np.int32)
+        operation = PythonTrials(self.name, kT, self.every, self._proposed, places, layout.n, layout.momenta_sizes)
         self.update(operation, kT)
         return operation
 

@@ -5,11 +5,31 @@ of the terms that name each place, made when it is first asked for, or from the 
 """
 import numpy as np
 
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from medyanpy._kernels.core.program cimport AddBlock
 from medyanpy._kernels.core.sites cimport SiteRows
+
+
+cdef class Few:
+    """Room for some of the numbers below `size`."""
+
+    def __init__(self, Py_ssize_t size):
+        self.has = np.zeros(size + 1, np.int8)
+        self.items = np.zeros(size + 1, np.int32)
+
+    cdef void add(self, Py_ssize_t item) noexcept nogil:
+        if not self.has[item]:
+            self.has[item] = 1
+            self.items[self.n] = <int32_t> item
+            self.n += 1
+
+    cdef void clear(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            self.has[self.items[k]] = 0
+        self.n = 0
 
 
 cdef class TermIndex:
@@ -19,35 +39,19 @@ cdef class TermIndex:
     ----------
     places, terms : (m,) int32
         Each pair: the term depends on the bead at the place. A pair may occur twice.
-    n_terms : int
     """
 
-    def __init__(self, places, terms, Py_ssize_t n_terms):
+    def __init__(self, places, terms):
         order = np.argsort(places, kind="stable")
         size = int(np.max(places, initial=-1)) + 1
         self.start = np.searchsorted(np.asarray(places)[order], np.arange(size + 1)).astype(np.int32)
         self.entry = np.append(np.asarray(terms, np.int32)[order], np.int32(0))
-        self.marked = np.zeros(n_terms + 1, np.int8)
-        self.terms = np.zeros(n_terms + 1, np.int32)
 
-    cdef void take(self, const Change* change) noexcept nogil:
-        cdef Py_ssize_t i, e
-        cdef int32_t place
-        for i in range(change.n_moved):
-            place = change.moved[i]
-            if place + 1 >= self.start.shape[0]:
-                continue
+    cdef void add_terms(self, Py_ssize_t place, Few terms) noexcept nogil:
+        cdef Py_ssize_t e
+        if place + 1 < self.start.shape[0]:
             for e in range(self.start[place], self.start[place + 1]):
-                if not self.marked[self.entry[e]]:
-                    self.marked[self.entry[e]] = 1
-                    self.terms[self.n] = self.entry[e]
-                    self.n += 1
-
-    cdef void release(self) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(self.n):
-            self.marked[self.terms[k]] = 0
-        self.n = 0
+                terms.add(self.entry[e])
 
 
 def at_sites(SiteTable sites not None, rows, terms):
@@ -68,34 +72,51 @@ def at_sites(SiteTable sites not None, rows, terms):
 cdef class TermForce(SmoothForce):
 
     def named(self):
-        """The arguments of the `TermIndex` of all terms."""
+        """The arguments of the `TermIndex` of all terms, and how many there are."""
         raise NotImplementedError
+
+    cdef void loops(self, BlockFunction loop, void* task, const double* energies, Py_ssize_t block) noexcept:
+        self.loop = loop
+        self.task_of_loop = task
+        self.energies = energies
+        self.block = block
 
     cdef bint is_local(self) noexcept nogil:
         return True
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef Py_ssize_t i
         if self.index_of_terms is None:
             with gil:
-                self.index_of_terms = TermIndex(*self.named())
-        self.index_of_terms.take(change)
+                places, terms, n = self.named()
+                self.index_of_terms = TermIndex(places, terms)
+                self.near = Few(n)
+        for i in range(change.n_moved):
+            self.index_of_terms.add_terms(change.moved[i], self.near)
         return True
 
     cdef void release(self) noexcept nogil:
-        self.index_of_terms.release()
+        self.near.clear()
+
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
+        return 0
 
     cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
-        return 0
+        cdef int fault = self.look(world, term)
+        if fault == 0:
+            fault = self.loop(self.task_of_loop, world, term, term + 1, 0)
+        out[0] = self.energies[term // self.block]
+        return fault
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef Py_ssize_t k
         cdef double energy
         cdef int fault = 0
         out[0] = 0.0
-        self.examined += self.index_of_terms.n
-        for k in range(self.index_of_terms.n):
+        self.examined += self.near.n
+        for k in range(self.near.n):
             energy = 0.0
-            fault |= self.of_term(world, self.index_of_terms.terms[k], &energy)
+            fault |= self.of_term(world, self.near.items[k], &energy)
             out[0] += energy
         return fault
 
@@ -114,6 +135,13 @@ cdef class ExactTermForce(TermForce):
 
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
         return self.contract(world, a, out)
+
+
+cdef class SiteForce(ExactTermForce):
+
+    def named(self):
+        n = self.row.shape[0]
+        return *at_sites(self.sites, self.row, np.arange(n, dtype=np.int32)), n
 
 
 cdef class MovedSites:
@@ -145,12 +173,12 @@ cdef class MovedSites:
     cdef bint take(self, World* world, SiteTable sites, const Change* change) noexcept nogil:
         cdef const SiteRows* t = &sites.rows
         cdef Py_ssize_t size = world.n if sites.are_beads else t.n
-        cdef Py_ssize_t i, low, high, middle, s
+        cdef Py_ssize_t i, owner, s
         cdef int32_t place
         if self.size != size:
             free(self.rank)
             self.size = 0
-            self.rank = <int32_t*> calloc(size + 1, sizeof(int32_t))
+            self.rank = <int32_t*> malloc((size + 1) * sizeof(int32_t))
             if self.rank == NULL:
                 return False
             memset(self.rank, 255, (size + 1) * sizeof(int32_t))
@@ -162,18 +190,13 @@ cdef class MovedSites:
                     self.release()
                     return False
                 continue
-            low, high = 0, t.n_owners
-            while low < high:
-                middle = (low + high) // 2
-                if t.owner[middle] < place:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < t.n_owners and t.owner[low] == place:
-                for s in range(t.owner_start[low], t.owner_start[low + 1]):
-                    if not self.add(t.owner_site[s]):
-                        self.release()
-                        return False
+            owner = sites.owner_of(place)
+            if owner < 0:
+                continue
+            for s in range(t.owner_start[owner], t.owner_start[owner + 1]):
+                if not self.add(t.owner_site[s]):
+                    self.release()
+                    return False
         return True
 
     cdef void follow(self, World* world, SiteTable sites) noexcept nogil:

@@ -166,11 +166,12 @@ cdef class NeighborList:
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
     # Whether two members interact, however far apart.
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
-    # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.
+    # Rows of strays; their parts. False: they cannot be mended.
     cdef bint mend(self, World* world) noexcept nogil
     cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil
     cdef bint enter(self, Py_ssize_t slot, int32_t partner) noexcept nogil
     cdef void join(self, World* world, Py_ssize_t slot) noexcept nogil
+    # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
     # A member that was `put` has become larger than cells allow: it is near everything from now on.
     cdef void loosen(self, Py_ssize_t member) noexcept nogil

@@ -100,6 +100,14 @@ cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c
     return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
 
 
+cdef inline double _cell_number(const Neighbors* near, int c, double x) noexcept nogil:
+    """Where a place is along c, in cells from the first one on, of which it may be outside; periodic directions have
+    some cells."""
+    if near.length[c] > 0.0:
+        return (x / near.length[c] + 0.5) * <double> near.around[c]
+    return (x - near.origin[c]) * near.per_cell + 1.0
+
+
 cdef inline uint64_t _around_grid(int64_t cell, uint64_t cells) noexcept nogil:
     cdef int64_t n = <int64_t> cells
     return <uint64_t> (((cell % n) + n) % n)
@@ -192,6 +200,10 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             now[c] = image[c] if near.images else x[c]
             near.built[near.apart * c + s] = image[c]
         near.built[3 * near.apart + s] = now[3] = near.radius[near.member[s]]
+        # Of cells there are no more than slots.
+        near.of_cell[s] = -1
+        near.chain[s] = NOT_STRAY
+        near.chain_stale[s] = 0
     return 0
 
 
@@ -288,10 +300,10 @@ cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
                     _add_range(near, base + nx - 2, base + nx - 1, 0.0, y, z, &out.cursor[column], out)
 
 
-cdef inline int _without_excluded(Neighbors* near, Py_ssize_t member, int32_t* row, int n) noexcept nogil:
-    """Take excluded beads from the sorted row of a member: both lists are walked once."""
-    cdef const int32_t* excluded = near.excluded + near.excluded_from[member]
-    cdef int left = near.excluded_from[member + 1] - near.excluded_from[member]
+cdef inline int _without_excluded(Neighbors* near, Py_ssize_t own, int32_t* row, int n) noexcept nogil:
+    """Take excluded beads from a sorted row: both lists are walked once."""
+    cdef const int32_t* excluded = near.excluded + near.excluded_from[near.member[own]]
+    cdef int left = near.excluded_from[near.member[own] + 1] - near.excluded_from[near.member[own]]
     cdef int i, kept = 0, e = 0
     if left == 0:
         return n
@@ -346,7 +358,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         row = near.rows[block] + used
         n = near.find(near, &box, s, &ranges, row)
         examined += ranges.candidates
-        n = _without_excluded(near, near.member[s], row, n)
+        n = _without_excluded(near, s, row, n)
         near.count[s] = n
         used += n
     near.examined[block] += examined
@@ -411,10 +423,6 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
     over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
     near.loose = -1
     near.n_strays = 0
-    for s in range(near.n):
-        near.of_cell[s] = -1
-        near.chain[s] = NOT_STRAY
-        near.chain_stale[s] = 0
     fault = over_blocks(_rows, near, world, near.n, ROWS_PER_BLOCK)
     if fault != 0:
         return fault
@@ -601,9 +609,7 @@ cdef class NeighborList:
         cdef int fault = 0
         if not self.is_current(world):
             fault = self.follow(world, sites)
-        if fault == 0 and self.list.indexed != self.list.builds:
-            fault = self.index(world)
-        return fault
+        return self.index(world) if fault == 0 else fault
 
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
         cdef Neighbors* near = &self.list
@@ -627,7 +633,7 @@ cdef class NeighborList:
             if not dot(d, d) > reach * reach and near.member[s] != member and self.interact(member, near.member[s]):
                 self.found[kept] = <int32_t> s
                 kept += 1
-        sort_by_id(near.id, self.found, max(kept, <Py_ssize_t> 0))
+        sort_by_id(near.id, self.found, kept)
         return n if n < 0 else kept
 
     cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil:
@@ -636,7 +642,6 @@ cdef class NeighborList:
         cdef int64_t last[3]
         cdef int64_t cells, y, z
         cdef uint64_t base
-        cdef double scale, shift
         cdef Py_ssize_t n = 0, s
         cdef int32_t* grown
         cdef int c, group
@@ -650,16 +655,12 @@ cdef class NeighborList:
             self.room = near.n_members
         for c in range(3):
             cells = <int64_t> near.grid[c]
-            if near.length[c] > 0.0:
-                scale, shift = near.around[c] / near.length[c], 0.5 * near.around[c]
-            else:
-                scale, shift = near.per_cell, 1.0 - near.origin[c] * near.per_cell
             if near.length[c] > 0.0 and near.around[c] == 0:
                 first[c], last[c] = 0, cells - 1
                 continue
             # Beyond 2^50 only where extents overflow; nothing there is near anything.
-            first[c] = <int64_t> floor(fmin(fmax(low[c] * scale + shift, -1e15), 1e15)) - 1
-            last[c] = <int64_t> floor(fmin(fmax(high[c] * scale + shift, -1e15), 1e15)) + 1
+            first[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, low[c]), -1e15), 1e15)) - 1
+            last[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, high[c]), -1e15), 1e15)) + 1
             if near.length[c] == 0.0 and near.grid[c] < LARGEST_GRID:
                 first[c] = max(first[c], <int64_t> 0)
                 last[c] = min(last[c], cells - 1)
@@ -771,7 +772,7 @@ cdef class NeighborList:
             if near.length[c] > 0.0:
                 cell[c] = _periodic_cell(near, &world.box, c, image[c])
                 continue
-            f = (image[c] - near.origin[c]) * near.per_cell + 1.0
+            f = _cell_number(near, c, image[c])
             known &= 0.0 <= f < <double> near.grid[c]
             cell[c] = <uint64_t> f if known else 0
         near.chain[slot] = LOOSE

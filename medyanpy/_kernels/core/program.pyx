@@ -117,12 +117,12 @@ cdef class Operation:
     cdef int run(self, World* world) noexcept nogil:
         return NO_FAULT
 
-    # Whoever asks has looked at `derivatives` first.
     @property
     def has_local_difference(self):
         """Whether what a change of a few beads gains is found without its whole energy."""
         return self.is_local()
 
+    # Whoever asks has looked at `derivatives` first.
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         return NO_FAULT
 

@@ -102,6 +102,8 @@ cdef class SiteTable:
     # The same of one site, and where it is; of that place alone.
     cdef void refresh(self, World* world, Py_ssize_t site) noexcept nogil
     cdef void place(self, World* world, Py_ssize_t site, double* out) noexcept nogil
+    # Which owner the bead at a place is, -1 where it is in no site; of a table of its own.
+    cdef Py_ssize_t owner_of(self, int32_t place) noexcept nogil
     # The forces in now.f onto beads and bodies.
     cdef int scatter(self, World* world) noexcept nogil
 

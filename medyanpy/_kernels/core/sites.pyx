@@ -288,6 +288,17 @@ cdef class SiteTable:
         for c in range(3):
             out[c] = world.x[3 * site + c]
 
+    cdef Py_ssize_t owner_of(self, int32_t place) noexcept nogil:
+        cdef const SiteRows* t = &self.rows
+        cdef Py_ssize_t low = 0, high = t.n_owners, middle
+        while low < high:
+            middle = (low + high) // 2
+            if t.owner[middle] < place:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < t.n_owners and t.owner[low] == place else -1
+
     cdef int scatter(self, World* world) noexcept nogil:
         cdef int fault
         if self.are_beads:

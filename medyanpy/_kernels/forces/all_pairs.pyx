@@ -134,6 +134,13 @@ cdef inline void _row(int kind, const AllTask* t, World* world, Py_ssize_t m) no
         t.energy[m] = 0.5 * _sum(energy)
 
 
+cdef inline bint _ignores(const AllTask* t, Py_ssize_t m, Py_ssize_t other, int32_t* e) noexcept nogil:
+    """Whether a member ignores another; e goes along as others come in ascending order, from ignored_from[m] on."""
+    while e[0] < t.ignored_from[m + 1] and t.ignored[e[0]] < other:
+        e[0] += 1
+    return e[0] < t.ignored_from[m + 1] and t.ignored[e[0]] == other
+
+
 cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef const AllTask* t = <const AllTask*> task
     cdef Py_ssize_t m
@@ -239,10 +246,10 @@ cdef class AllPairs(SmoothForce):
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef AllTask* t = &self.task
-        cdef double* p = &self.p[0]
         cdef double d[3]
         cdef double other_x[3]
-        cdef double u, w, first = p[0]
+        cdef double u[4]
+        cdef double w
         cdef Py_ssize_t k, m, other
         cdef int32_t e, site
         out[0] = 0.0
@@ -256,9 +263,7 @@ cdef class AllPairs(SmoothForce):
                 continue
             e = t.ignored_from[m]
             for other in range(t.first[m], t.last[m]):
-                while e < t.ignored_from[m + 1] and t.ignored[e] < other:
-                    e += 1
-                if e < t.ignored_from[m + 1] and t.ignored[e] == other or is_asleep(world, &t.sites, t.row[other]):
+                if _ignores(t, m, other, &e) or is_asleep(world, &t.sites, t.row[other]):
                     continue
                 w = t.given[m] * t.given[other]
                 # Pairs that move as a whole are counted once.
@@ -267,15 +272,19 @@ cdef class AllPairs(SmoothForce):
                 self.examined += 1
                 self.sites.place(world, t.row[other], other_x)
                 displacement(&world.box, self.moved.x + 3 * k, other_x, d)
-                # All energies are proportional to their first parameter.
-                p[0] = first * w
-                slope(t.kind, p, dot(d, d), &u)
-                p[0] = first
-                out[0] += u
+                self.weigh(w, sqrt(dot(d, d)), 1, u)
+                out[0] += u[0]
         return 0
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         return True
+
+    cdef void weigh(self, double weight, double r, int order, double* u) noexcept nogil:
+        """The energy of two members and its derivatives: all energies are proportional to their first parameter."""
+        cdef double first = self.p[0]
+        self.p[0] = first * weight
+        evaluate(self.task.kind, self.task.p, r, order, u)
+        self.p[0] = first
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         """Higher derivatives: each pair once, in the order of members."""
@@ -283,7 +292,7 @@ cdef class AllPairs(SmoothForce):
         cdef const double* x
         cdef double d[3]
         cdef double u[4]
-        cdef double first = self.p[0], r
+        cdef double r
         cdef Py_ssize_t m, other
         cdef int32_t e
         cdef int fault
@@ -296,17 +305,12 @@ cdef class AllPairs(SmoothForce):
         for m in range(self.n if fault == 0 else 0):
             e = t.ignored_from[m]
             for other in range(max(m + 1, <Py_ssize_t> t.first[m]), t.last[m]):
-                while e < t.ignored_from[m + 1] and t.ignored[e] < other:
-                    e += 1
-                if fault != 0 or (e < t.ignored_from[m + 1] and t.ignored[e] == other):
+                if _ignores(t, m, other, &e) or fault != 0:
                     continue
                 if t.weight[m] * t.weight[other] == 0.0:
                     continue
                 displacement(&world.box, x + 3 * <Py_ssize_t> t.row[m], x + 3 * <Py_ssize_t> t.row[other], d)
                 r = sqrt(dot(d, d))
-                # All energies are proportional to their first parameter.
-                self.p[0] = first * (t.weight[m] * t.weight[other])
-                evaluate(t.kind, t.p, r, 3, u)
-                self.p[0] = first
+                self.weigh(t.weight[m] * t.weight[other], r, 3, u)
                 fault = derive(wanted, self.sites, t.row[m], t.row[other], u, d, r, False)
         return fault

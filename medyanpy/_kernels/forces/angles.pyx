@@ -115,6 +115,7 @@ cdef class Angles(TermForce):
         self.task.head[1] = 2 if ends == 3 else 3
         self.task.numbers = table(self.arrays, numbers)
         self.task.partial = zeros(self.arrays, n_blocks(numbers.shape[0], BLOCK))
+        self.loops(_angles, &self.task, self.task.partial, BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Py_ssize_t terms = self.numbers.shape[0]
@@ -134,14 +135,11 @@ cdef class Angles(TermForce):
         rows = np.arange(self.task.ends * self.numbers.shape[0])
         return *at_sites(self.sites, rows, rows // self.task.ends), self.numbers.shape[0]
 
-    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
         cdef Py_ssize_t i
-        cdef int fault
         for i in range(self.task.ends):
             self.sites.refresh(world, self.task.ends * term + i)
-        fault = _angles(&self.task, world, term, term + 1, 0)
-        out[0] = self.task.partial[term // BLOCK]
-        return fault
+        return 0
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         cdef const AngleTask* t = &self.task

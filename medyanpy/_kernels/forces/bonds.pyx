@@ -211,6 +211,7 @@ cdef class PassingBonds(Bonds):
             self, name, kind, np.arange(n, dtype=np.int32), linked.start_of, linked.partner_of,
             np.zeros(terms, np.int32), parameters, linked.sites)
         self.linked = linked
+        self.moved = MovedSites()
 
     cdef void follow(self, World* world) noexcept nogil:
         self.linked.follow(world)
@@ -219,9 +220,6 @@ cdef class PassingBonds(Bonds):
     # Rows of now tell the partners of a site that moves.
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
-        if self.moved is None:
-            with gil:
-                self.moved = MovedSites()
         self.follow(world)
         return self.moved.take(world, self.sites, change)
 

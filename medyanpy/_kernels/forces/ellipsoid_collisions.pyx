@@ -18,6 +18,7 @@ Units: nm, pN nm. The caller has checked them.
 from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.forces.contact cimport contact_energy, end_squared
+from medyanpy._kernels.core.local_terms cimport Few
 from medyanpy._kernels.core.program cimport OUT_OF_MEMORY
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
 from medyanpy._kernels.forces.ellipsoid_contact cimport Ellipsoid, Touch, half_width, touch_segment, touch_triangle
@@ -292,9 +293,7 @@ cdef class EllipsoidCollisions(OfShapes):
     cdef double* partial
     cdef long long listed     # `builds` of the lists that the pairs are of
     # Ellipsoids of a change: those that move, and those near shapes of it in one of its states.
-    cdef signed char[::1] is_near     # (n,); None before any change
-    cdef int32_t[::1] bodies
-    cdef Py_ssize_t n_bodies
+    cdef Few bodies
     # Near one of them: shapes and their pairs; energies of all that are the same in both states, if they are known.
     cdef int32_t* partner
     cdef Pair* pair
@@ -313,8 +312,8 @@ cdef class EllipsoidCollisions(OfShapes):
         OfShapes.__init__(
             self, name, searches, sites, place, skin, stiffness, 0.0, 0, excluded_from, excluded, triangles, sheets)
         self.derivatives = 1
-        self.is_near = None
         t.n = axes.shape[0]
+        self.bodies = Few(t.n)
         t.form = form
         t.epsilon = epsilon
         t.end = sqrt(end_squared(form))
@@ -348,10 +347,6 @@ cdef class EllipsoidCollisions(OfShapes):
             return True
         if not OfShapes.touch(self, world, change):
             return False
-        if self.is_near is None:
-            with gil:
-                self.is_near = np.zeros(self.task.n, np.int8)
-                self.bodies = np.zeros(self.task.n, np.int32)
         self.are_kept = False
         if not (self.find_bodies(world, self.first) and self.find_bodies(world, self.second)):
             self.release()
@@ -359,10 +354,7 @@ cdef class EllipsoidCollisions(OfShapes):
         return True
 
     cdef void release(self) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.n_bodies):
-            self.is_near[self.bodies[i]] = 0
-        self.n_bodies = 0
+        self.bodies.clear()
         OfShapes.release(self)
 
     cdef bint find_bodies(self, World* world, Search search) noexcept nogil:
@@ -372,20 +364,14 @@ cdef class EllipsoidCollisions(OfShapes):
             if search.shapes.near.slot_of[search.touched[k]] < 0:
                 continue
             if search.touched[k] < self.task.n:
-                self.add_body(search.touched[k])
+                self.bodies.add(search.touched[k])
                 continue
             n = search.seek(world, search.touched[k])
             for i in range(n):
-                self.add_body(search.met[i])
+                self.bodies.add(search.met[i])
             if n < 0:
                 return False
         return True
-
-    cdef void add_body(self, int32_t m) noexcept nogil:
-        if not self.is_near[m]:
-            self.is_near[m] = 1
-            self.bodies[self.n_bodies] = m
-            self.n_bodies += 1
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef bint failed = False
@@ -397,10 +383,10 @@ cdef class EllipsoidCollisions(OfShapes):
         # After this, in the other state, all are known.
         failed = not (self.find_bodies(world, self.first) and self.find_bodies(world, self.second))
         self.n_kept = 0
-        for i in range(self.n_bodies):
+        for i in range(self.bodies.n):
             if not failed:
-                failed = not (self.of_body(world, self.bodies[i], self.first, self.task.side, out)
-                              and self.of_body(world, self.bodies[i], self.second, self.task.side + 1, out))
+                failed = not (self.of_body(world, self.bodies.items[i], self.first, self.task.side, out)
+                              and self.of_body(world, self.bodies.items[i], self.second, self.task.side + 1, out))
         self.are_kept = True
         return record_fault(world, OUT_OF_MEMORY, -1, -1) if failed else 0
 

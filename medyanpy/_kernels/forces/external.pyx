@@ -6,14 +6,11 @@
 Shapes: m rows of a table of sites; o and g have m rows, or one that is the same for all. Units: nm, pN, pN/nm. The
 caller has checked rows, that none occurs twice, and shapes.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.local_terms cimport ExactTermForce
-from medyanpy._kernels.core.local_terms import at_sites
+from medyanpy._kernels.core.local_terms cimport SiteForce
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport AddBlock, World
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable, is_asleep
@@ -60,12 +57,10 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Field(ExactTermForce):
+cdef class Field(SiteForce):
     """A trap and a constant force on single sites."""
-    cdef SiteTable sites
     cdef FieldTask task
     cdef list arrays
-    cdef const int32_t[::1] row
     cdef const double[::1] stiffness
 
     def __init__(self, str name, SiteTable sites, const int32_t[::1] row, const double[::1] stiffness,
@@ -84,6 +79,7 @@ cdef class Field(ExactTermForce):
         self.task.next_center = 0 if center.shape[0] == 1 else 3
         self.task.next_force = 0 if force.shape[0] == 1 else 3
         self.task.partial = zeros(self.arrays, n_blocks(row.shape[0], BLOCK))
+        self.loops(_field, &self.task, self.task.partial, BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Py_ssize_t n = self.row.shape[0]
@@ -100,17 +96,10 @@ cdef class Field(ExactTermForce):
             self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return self.sites.scatter(world)
 
-    def named(self):
-        n = self.row.shape[0]
-        return *at_sites(self.sites, self.row, np.arange(n, dtype=np.int32)), n
-
-    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
-        cdef int fault
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
         self.sites.refresh(world, self.row[term])
         self.task.sites = self.sites.now
-        fault = _field(&self.task, world, term, term + 1, 0)
-        out[0] = self.task.partial[term // BLOCK]
-        return fault
+        return 0
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef double block[9]

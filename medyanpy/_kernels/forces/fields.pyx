@@ -9,15 +9,12 @@ worked on WIDTH at a time, one in each lane; what a site gets depends on its own
 Shapes: m rows of a table of sites; others (m, q) numbers of each, which follow x, y, z in the registers. The caller has
 checked rows, that none occurs twice, and programs.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport Box, nearest_image
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH, evaluate
-from medyanpy._kernels.core.local_terms cimport ExactTermForce
-from medyanpy._kernels.core.local_terms import at_sites
+from medyanpy._kernels.core.local_terms cimport SiteForce
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.core.program cimport AddBlock, NOT_FINITE, World
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable, is_asleep
@@ -88,12 +85,10 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return fault
 
 
-cdef class ExpressionField(ExactTermForce):
+cdef class ExpressionField(SiteForce):
     """A field on single sites. programs: three, each of instructions, constants, outputs, and number of registers."""
-    cdef SiteTable sites
     cdef FieldTask task
     cdef list arrays
-    cdef const int32_t[::1] row
     cdef Compiled first, second, third
 
     def __init__(self, str name, SiteTable sites, const int32_t[::1] row, const double[:, ::1] others, programs):
@@ -111,13 +106,17 @@ cdef class ExpressionField(ExactTermForce):
         self.task.others = table(self.arrays, others)
         self.task.q = others.shape[1]
         self.task.partial = zeros(self.arrays, blocks)
+        self.loops(_field, &self.task, self.task.partial, BLOCK)
 
     cdef int begin(self, World* world, Compiled program) noexcept nogil:
         cdef int fault = self.sites.gather(world)
+        self.use(program)
+        return fault
+
+    cdef void use(self, Compiled program) noexcept nogil:
         self.task.sites = self.sites.now
         self.task.function = &program.function
         self.task.registers = &program.registers[0, 0]
-        return fault
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Py_ssize_t n = self.row.shape[0]
@@ -135,19 +134,10 @@ cdef class ExpressionField(ExactTermForce):
             self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return self.sites.scatter(world)
 
-    def named(self):
-        n = self.row.shape[0]
-        return *at_sites(self.sites, self.row, np.arange(n, dtype=np.int32)), n
-
-    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
-        cdef int fault
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
         self.sites.refresh(world, self.row[term])
-        self.task.sites = self.sites.now
-        self.task.function = &self.first.function
-        self.task.registers = &self.first.registers[0, 0]
-        fault = _field(&self.task, world, term, term + 1, 0)
-        out[0] = self.task.partial[term // BLOCK]
-        return fault
+        self.use(self.first)
+        return 0
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef FieldTask* t = &self.task

@@ -40,6 +40,7 @@ from medyanpy._kernels.core.accumulate cimport Accumulator, Groups, Sum, note, t
 from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.core.box cimport Box, displacement
 from medyanpy._kernels.core.face_points cimport FacePoints
+from medyanpy._kernels.core.local_terms cimport Few
 from medyanpy._kernels.core.neighbors cimport NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.core.program cimport (
@@ -1019,9 +1020,8 @@ cdef class MeshPairs(Operation):
     cdef FacePoints in_faces  # None before any change
     cdef int32_t[::1] member  # (n_points,)
     # Faces that change, and balls around them in both states; all faces near these, and points in them.
-    cdef int32_t[::1] faces   # (n_faces,) the first n_changing of them change
-    cdef signed char[::1] is_near     # (n_faces,)
-    cdef Py_ssize_t n_near, n_changing
+    cdef Few near_faces       # the first n_changing of them change
+    cdef Py_ssize_t n_changing
     cdef Ball* balls
     cdef Py_ssize_t n_balls, room_balls
     cdef Rim rim[4]
@@ -1188,8 +1188,7 @@ cdef class MeshPairs(Operation):
         if self.in_faces is None:
             with gil:
                 self.member = np.full(world.n_points, -1, np.int32)
-                self.faces = np.zeros(world.n_faces, np.int32)
-                self.is_near = np.zeros(world.n_faces, np.int8)
+                self.near_faces = Few(world.n_faces)
                 for m in range(near.n_members):
                     self.member[near.site[m] - world.n_cartesian] = <int32_t> m
                 self.in_faces = FacePoints(np.flatnonzero(np.asarray(self.member) >= 0), world.n_points, world.n_faces)
@@ -1203,13 +1202,13 @@ cdef class MeshPairs(Operation):
         if self.task.partners != NULL or self.index(world) != 0 or not self.take_faces(world, change):
             self.release()
             return False
-        self.n_changing = self.n_near
+        self.n_changing = self.near_faces.n
         i = 0
-        while i < self.n_near:
-            if not self.take_points(world, self.faces[i], i < self.n_changing):
+        while i < self.near_faces.n:
+            if not self.take_points(world, self.near_faces.items[i], i < self.n_changing):
                 self.release()
                 return False
-            self.reach_on(world, self.faces[i])
+            self.reach_on(world, self.near_faces.items[i])
             i += 1
         if not self.join(world):
             self.release()
@@ -1217,16 +1216,9 @@ cdef class MeshPairs(Operation):
         return True
 
     cdef void release(self) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.n_near):
-            self.is_near[self.faces[i]] = 0
-        self.n_near = self.n_changing = self.n_balls = self.n_close = self.n_joined = 0
-
-    cdef void take_face(self, int32_t face) noexcept nogil:
-        if not self.is_near[face]:
-            self.is_near[face] = 1
-            self.faces[self.n_near] = face
-            self.n_near += 1
+        if self.near_faces is not None:
+            self.near_faces.clear()
+        self.n_changing = self.n_balls = self.n_close = self.n_joined = 0
 
     cdef bint take_faces(self, World* world, const Change* change) noexcept nogil:
         """Faces that change, and a ball around each, or the two at an edge, that holds them in both states."""
@@ -1243,8 +1235,8 @@ cdef class MeshPairs(Operation):
             self.lay_rim(world, self.rim + 2, quads.b, quads.d)
             self.lay_rim(world, self.rim + 3, quads.d, quads.a)
         for i in range(change.n_flips):
-            self.take_face(<int32_t> quads[i].first)
-            self.take_face(<int32_t> quads[i].second)
+            self.near_faces.add(quads[i].first)
+            self.near_faces.add(quads[i].second)
             corners[0], corners[1], corners[2], corners[3] = quads[i].a, quads[i].b, quads[i].c, quads[i].d
             if not self.surround(world, change, corners, 4):
                 return False
@@ -1256,7 +1248,7 @@ cdef class MeshPairs(Operation):
             rings = &(<Triangles> change.triangles).rings
             for s in range(rings.starts[change.beads[i]], rings.ends[change.beads[i]]):
                 face = rings.corners[s] // 3
-                self.take_face(<int32_t> face)
+                self.near_faces.add(face)
                 if not self.surround(world, change, world.faces + 3 * face, 3):
                     return False
         return True
@@ -1350,7 +1342,7 @@ cdef class MeshPairs(Operation):
         cdef int k
         for i in range(self.n_close):
             one = self.close + i
-            # Of the two ends of a path one is no farther from where it changes than half of it.
+            # Of the two ends of a path one is at most half of it away from where it changes.
             if one.away > 0.5 * end:
                 continue
             for j in range(self.n_close):
@@ -1410,7 +1402,7 @@ cdef class MeshPairs(Operation):
             displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[j], world.x + 3 * <Py_ssize_t> beads[k], d)
             # No place of an edge is nearer than this.
             if 0.5 * (away[j] + away[k] - sqrt(dot(d, d))) < self.task.range * (1.0 + SLACK):
-                self.take_face(world.opposite[3 * face + i] // 3)
+                self.near_faces.add(world.opposite[3 * face + i] // 3)
 
     cdef bint take_points(self, World* world, Py_ssize_t face, bint changes) noexcept nogil:
         cdef int32_t p = self.in_faces.head[face]

@@ -26,7 +26,7 @@ from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.beads.membrane cimport edges_of
 from medyanpy._kernels.beads.points cimport Frame, frame_of, with_rates
 from medyanpy._kernels.core.face_points cimport FacePoints
-from medyanpy._kernels.core.local_terms cimport MovedSites, TermIndex
+from medyanpy._kernels.core.local_terms cimport Few, MovedSites, TermIndex
 from medyanpy._kernels.core.program cimport Change, Operation, Quad, World
 from medyanpy._kernels.core.sites cimport SiteTable
 from medyanpy._kernels.core.triangles cimport Rings, Triangles, corner_after, corner_before
@@ -65,9 +65,7 @@ cdef class NormalLinks(Operation):
     cdef Py_ssize_t first_point       # place of the first in-triangle point
     cdef TermIndex by_point
     cdef MovedSites moved
-    cdef signed char[::1] is_near     # (terms,)
-    cdef int32_t[::1] near
-    cdef Py_ssize_t n_near
+    cdef Few near
 
     def __init__(self, str name, SiteTable sites, Triangles triangles, const int32_t[::1] points,
                  const double[::1] stiffness):
@@ -83,8 +81,7 @@ cdef class NormalLinks(Operation):
         self.marked = np.zeros(triangles.n_vertices, np.int8)
         self.vertex = np.zeros(triangles.n_vertices, np.int32)
         self.moved = MovedSites()
-        self.is_near = np.zeros(self.terms, np.int8)
-        self.near = np.zeros(self.terms, np.int32)
+        self.near = Few(self.terms)
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         # Faces, rings and triangles of points are read anew.
@@ -99,7 +96,7 @@ cdef class NormalLinks(Operation):
         if self.in_faces is None:
             with gil:
                 points = np.asarray(<const int32_t[:self.terms]> self.point)
-                self.by_point = TermIndex(points, np.arange(self.terms), self.terms)
+                self.by_point = TermIndex(points, np.arange(self.terms))
                 self.in_faces = FacePoints(np.unique(points) - world.n_cartesian, world.n_points, world.n_faces)
         self.first_point = world.n_cartesian
         self.in_faces.follow(world)
@@ -113,7 +110,7 @@ cdef class NormalLinks(Operation):
         if not self.moved.take(world, self.sites, change):
             return False
         for i in range(self.moved.n):
-            self.take_term(self.moved.site[i] // 3)
+            self.near.add(self.moved.site[i] // 3)
         # Points in faces at vertices whose rings change; these faces are the same in both states.
         for i in range(change.n_flips):
             quad = change.quads + i
@@ -139,26 +136,15 @@ cdef class NormalLinks(Operation):
 
     cdef void take_face(self, Py_ssize_t face) noexcept nogil:
         cdef int32_t p = self.in_faces.head[face]
-        cdef Py_ssize_t e, place, _i
+        cdef Py_ssize_t _i
         for _i in range(self.in_faces.points.shape[0]):
             if p < 0:
                 return
-            place = self.first_point + p
-            for e in range(self.by_point.start[place], self.by_point.start[place + 1]):
-                self.take_term(self.by_point.entry[e])
+            self.by_point.add_terms(self.first_point + p, self.near)
             p = self.in_faces.next[p]
 
-    cdef void take_term(self, int32_t term) noexcept nogil:
-        if not self.is_near[term]:
-            self.is_near[term] = 1
-            self.near[self.n_near] = term
-            self.n_near += 1
-
     cdef void release(self) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.n_near):
-            self.is_near[self.near[i]] = 0
-        self.n_near = 0
+        self.near.clear()
         self.moved.release()
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
@@ -166,9 +152,9 @@ cdef class NormalLinks(Operation):
         cdef double x[6]
         cdef Py_ssize_t i, k
         out[0] = 0.0
-        self.examined += self.n_near
-        for i in range(self.n_near):
-            k = self.near[i]
+        self.examined += self.near.n
+        for i in range(self.near.n):
+            k = self.near.items[i]
             self.sites.place(world, 3 * k, x)
             self.sites.place(world, 3 * k + 1, x + 3)
             out[0] += self.look(world, k, x, &sight)

@@ -470,8 +470,7 @@ cdef class Search:
         n = self.neighbors.near_place(world, m, center)
         for i in range(n):
             other = near.member[self.neighbors.found[i]]
-            # Loose ones are near those of their own group as well.
-            if self.marks[other] == 0 and self.neighbors.interact(m, other):
+            if self.marks[other] == 0:
                 self.marks[other] = 2
                 self.met[known] = other
                 known += 1
@@ -825,27 +824,21 @@ cdef class OfShapes(Operation):
     cdef void take_moved(self, const Change* change) noexcept nogil:
         """Shapes with a corner that moves."""
         cdef const SiteRows* t = &self.sites.rows
-        cdef Py_ssize_t i, s, low, high, middle
+        cdef Py_ssize_t i, s, owner, corner
         for i in range(change.n_moved):
-            low, high = 0, t.n_owners
-            while low < high:
-                middle = (low + high) // 2
-                if t.owner[middle] < change.moved[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == t.n_owners or t.owner[low] != change.moved[i]:
+            owner = self.sites.owner_of(change.moved[i])
+            if owner < 0:
                 continue
-            for s in range(t.owner_start[low], t.owner_start[low + 1]):
-                middle = t.owner_site[s]
-                if middle < self.first.n_corners:
-                    self.first.touch(_shape(&self.first.shapes, middle))
+            for s in range(t.owner_start[owner], t.owner_start[owner + 1]):
+                corner = t.owner_site[s]
+                if corner < self.first.n_corners:
+                    self.first.touch(_shape(&self.first.shapes, corner))
                     continue
-                middle -= self.first.n_corners
-                if middle < self.second.n_corners:
-                    self.second.touch(_shape(&self.second.shapes, middle))
+                corner -= self.first.n_corners
+                if corner < self.second.n_corners:
+                    self.second.touch(_shape(&self.second.shapes, corner))
                 else:
-                    self.third.touch(_shape(&self.third.shapes, middle - self.second.n_corners))
+                    self.third.touch(_shape(&self.third.shapes, corner - self.second.n_corners))
         if change.n_beads > 0 and self.was_mended:
             # Sites have the corners that there were before.
             self.second.touch_mended(change)

@@ -127,6 +127,7 @@ cdef class Terms(ExactTermForce):
         t.registers = zeros(self.arrays, max(1, n_blocks(self.terms, BLOCK)) * t.room)
         t.gradient = zeros(self.arrays, 3 * t.k * self.terms)
         t.partial = zeros(self.arrays, n_blocks(self.terms, BLOCK))
+        self.loops(_terms, t, t.partial, BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault
@@ -148,12 +149,9 @@ cdef class Terms(ExactTermForce):
         beads = np.asarray(<const int32_t[:self.task.k * self.terms]> self.task.beads)
         return beads, np.arange(len(beads)) // self.task.k, self.terms
 
-    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
-        cdef int fault
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
         self.task.a = NULL
-        fault = _terms(&self.task, world, term, term + 1, 0)
-        out[0] = self.task.partial[term // BLOCK]
-        return fault
+        return 0
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef TermsTask* t = &self.task

@@ -14,16 +14,13 @@ the way d from the nearest place of the segment to the bead; the sign says on wh
 Shapes: m rows of a table of sites with radii (m,); of ellipsoids, semi-axes (m, 3) and the rows of oriented beads.
 Units: nm, pN nm. The caller has checked rows, that none occurs twice, and shapes.
 """
-import numpy as np
-
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.forces.contact cimport contact_energy, end_squared
-from medyanpy._kernels.core.local_terms cimport TermForce
-from medyanpy._kernels.core.local_terms import at_sites
+from medyanpy._kernels.core.local_terms cimport SiteForce
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.core.quaternion cimport into_body, matrix_of
@@ -119,10 +116,9 @@ cdef int _wall(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef class Wall(TermForce):
+cdef class Wall(SiteForce):
     """A wall that repels spheres, or if it is a plane ellipsoids, on single sites; its kind and the four numbers that
     follow are those of `boundaries.Boundary._shape`."""
-    cdef SiteTable sites
     cdef WallTask task
     cdef list arrays
     cdef Py_ssize_t n
@@ -133,6 +129,7 @@ cdef class Wall(TermForce):
         self.name = name
         self.derivatives = 1
         self.sites = sites
+        self.row = row
         self.n = row.shape[0]
         self.arrays = []
         self.task.row = vector(self.arrays, row)
@@ -150,6 +147,7 @@ cdef class Wall(TermForce):
         self.task.axes = table(self.arrays, axes)
         self.task.oriented = vector(self.arrays, oriented)
         self.task.partial = zeros(self.arrays, n_blocks(self.n, BLOCK))
+        self.loops(_wall, &self.task, self.task.partial, BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault
@@ -165,14 +163,7 @@ cdef class Wall(TermForce):
             self.energy = ordered_sum(self.task.partial, n_blocks(self.n, BLOCK))
         return self.sites.scatter(world)
 
-    def named(self):
-        rows = np.asarray(<const int32_t[:self.n]> self.task.row) if self.n else np.zeros(0, np.int32)
-        return *at_sites(self.sites, rows, np.arange(self.n, dtype=np.int32)), self.n
-
-    cdef int of_term(self, World* world, Py_ssize_t term, double* out) noexcept nogil:
-        cdef int fault
-        self.sites.refresh(world, self.task.row[term])
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
+        self.sites.refresh(world, self.row[term])
         self.task.sites = self.sites.now
-        fault = _wall(&self.task, world, term, term + 1, 0)
-        out[0] = self.task.partial[term // BLOCK]
-        return fault
+        return 0
