@@ -7,7 +7,7 @@ import numpy as np
 from medyanpy._kernels.core.accumulate import Accumulator
 from medyanpy._kernels.core.program import Operation
 from medyanpy._kernels.forces.mesh_pairs import MeshPairs
-from medyanpy._kernels.selected import along_surface as implicit
+from medyanpy._kernels.forces import along_surface as implicit
 from medyanpy.beads import InTrianglePoints, SurfacePoints
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.selected import collisions
+from medyanpy._kernels.forces import collisions
 from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import whole_number
