@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Remark
     from medyanpy.forces.links import LinkEnds
-    from medyanpy.integrators import SplittingIntegrator
+    from medyanpy.integrators import Letter, SplittingIntegrator
     from medyanpy.system import System
 
 __all__ = ["Event", "Jumping", "Listener"]
@@ -81,6 +81,7 @@ class Jumping:
                 _check_birth(name, handle, system)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
+        self._letters: dict[tuple[str, int], Jumps] = {}
         #: Listeners to events.
         self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
@@ -123,7 +124,27 @@ class Jumping:
         order = list(range(len(self.operations)))[:: -1 if late else 1]
         operations = [self.operations[k] for k in order]
         before *= self.integrator.timestep
-        return [Jumps(operations, order, stage.h, stage.index, before, late, self.clock)]
+        jumps = Jumps(operations, order, stage.h, stage.index, before, late, self.clock)
+        self._letters[stage.kind, stage.index] = jumps
+        return [jumps]
+
+    def chain(self, word: "list[tuple[Stage, Letter]]") -> None:
+        """Let each letter J know those that meet the forces of the kicks after it."""
+        letters = [self._letters.get((stage.kind, stage.index)) for stage, _ in word]
+        asks = [LETTERS[stage.kind].forces for stage, _ in word]
+        for at, jumps in enumerate(letters):
+            if jumps is None:
+                continue
+            following: list[Jumps] = []
+            later: list[int] = []
+            for k in range(at + 1, at + 1 + len(word)):
+                other = letters[k % len(word)]
+                if other is not None:
+                    following.append(other)
+                    later.append(k // len(word))
+                elif following and asks[k % len(word)]:
+                    break
+            jumps.precede(following, later)
 
     # Following changes --------------------------------------------------------------------------------------
 

@@ -238,6 +238,7 @@ class Schedule:
                 # The kick has the velocities at hand, which free flight leaves, and compares them on its way.
                 last.tell(looks.limit, looks.calm)
             operations.append(looks)
+        self.jumping.chain(word)
         self.store.program.load(operations)
         # The kinetic energies after O are nan until they are measured, and work is once an energy overflows, which
         # tells nothing of the state: they are remembered as bits.

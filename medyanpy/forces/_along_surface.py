@@ -6,8 +6,8 @@ import numpy as np
 
 from medyanpy._kernels.core.accumulate import Accumulator
 from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.forces.along_surface import PairsAlongSurface
 from medyanpy._kernels.forces.mesh_pairs import MeshPairs
-from medyanpy._kernels.forces import along_surface as implicit
 from medyanpy.beads import InTrianglePoints, SurfacePoints
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
@@ -60,7 +60,7 @@ def along_surface(
             if not handle.surface.is_same(handles[0].surface):
                 raise _apart(name, handles[0], handle)
         curvature = _largest_curvature(name, handles, cutoff)
-        return implicit.PairsAlongSurface(name, *arguments, handles[0].surface.program, curvature, layout.threads)
+        return PairsAlongSurface(name, *arguments, handles[0].surface.program, curvature, layout.threads)
     other = next((handle for handle in handles if handle not in on_meshes), None)
     if other is not None:
         raise _apart(name, on_meshes[0], other)

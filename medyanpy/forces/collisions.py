@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.forces import collisions
+from medyanpy._kernels.forces.collisions import Collisions, Search
 from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import whole_number
@@ -173,8 +173,8 @@ class SoftCollisions(ShapeForce):
             search_table(links, edges, True, True, meet),
         )
         tables = [table for table, _ in found]
-        searches = [collisions.Search(*table, skin) for table in tables]
-        operation = collisions.Collisions(
+        searches = [Search(*table, skin) for table in tables]
+        operation = Collisions(
             self.name, searches, *corner_sites(tables), skin, stiffness, self._numbers["switchover"],
             self._neighbors, *excluded_beads(self.name, self._exclusions, layout),
             *sheet_table(layout, found[1][1], found[2][1]),

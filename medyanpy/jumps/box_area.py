@@ -136,4 +136,4 @@ class BoxArea(Jump):
         return float(self.tension * lengths[0] * lengths[1] - self.pressure * lengths.prod()) / kT
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        operation.take_forces(schedule.bound)
+        operation.take_forces(schedule.bound, list(schedule.force_sums.values()))

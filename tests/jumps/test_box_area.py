@@ -136,6 +136,37 @@ def test_the_pressure_of_a_fluid_is_that_of_its_barostat(coupling, options):
             check_mean("pressures", found[:, c], pressure, sees=0.1, time_series=True)
 
 
+@pytest.mark.parametrize(("rate", "every"), [(2.0, 1), (10.0, 1), (60.0, 1), (4.0, 3)])
+def test_a_trial_costs_one_evaluation_of_the_energy(rate, every):
+    """Kicks on the way to a trial compute the energies: forces are evaluated once a step, once for each trial, once
+    after a box that has changed, and once for trials after that but before the next kick."""
+    calls = []
+
+    def trap(x):
+        calls.append(1)
+        return 0.05 * float((x**2).sum()), -0.1 * x
+
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(1).normal(size=(20, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(9.0, 9.0, 9.0))
+    system.add_force(mp.forces.PythonForce(trap))
+    system.add_jump(mp.jumps.BoxArea(rate=rate, step=0.1, pressure=0.05, every=every))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.05, kT=KT, seed=2))
+    context.set_velocities_to_temperature(kT=KT, seed=2)
+    context.step(30)
+    before = context.get_state().counts["BoxArea"]
+    events = context.events()
+    calls.clear()
+    context.step(400)
+    tried, accepted = np.subtract(context.get_state().counts["BoxArea"], before)[:2]
+    assert 20 < tried
+    assert 10 < accepted < tried
+    # Halves of the time of a step are those of its first and second J. The kick after the last may be still to come.
+    halves = {np.floor(event.time / (0.025 * every)) for event in events.heard()}
+    changed = len({(half + 1) // 2 for half in halves})
+    assert changed - 1 <= len(calls) - 400 - tried <= changed + len({half for half in halves if half % 2})
+
+
 def test_books_close_to_rounding():
     simulation = fluid(coupling="anisotropic", pressure=0.9)
     simulation.report_work = True

@@ -14,7 +14,7 @@ KT = 1.0
 TIMESTEP = 0.002
 
 
-def everything(threads=1, seed=3, tension=0.2, friction=1.0, word="JBAGOGABJ", flips=2.0):
+def everything(threads=1, seed=3, tension=0.2, friction=1.0, word="JBAGOGABJ", flips=2.0, skin=None):
     """A periodic sheet with curved points in it, beads above it, tied to it across the sides, and a filament."""
     mesh = mp.TriangleMesh.flat_sheet(8, 8, 1.0, periodic=True)
     rng = np.random.default_rng(seed)
@@ -29,7 +29,8 @@ def everything(threads=1, seed=3, tension=0.2, friction=1.0, word="JBAGOGABJ", f
     system = system_with(topology, mp.forces.MembraneBending(sheet, 5.0),
                          mp.forces.MembraneTether(sheet, 80.0, 1.0, l_min=0.4, l_max=1.7),
                          mp.forces.MembraneFoldRepulsion(sheet, 20.0), mp.forces.PointCurvature(points, 5.0, 0.1, 0.2),
-                         mp.forces.SoftSphere(points, points, 10.0, 0.6), mp.forces.SoftSphere(beads, beads, 20.0, 1.5),
+                         mp.forces.SoftSphere(points, points, 10.0, 0.6, skin=skin, name="of points"),
+                         mp.forces.SoftSphere(beads, beads, 20.0, 1.5, skin=skin, name="of beads"),
                          box=(*mesh.box[:2], None))  # fmt: skip
     ends = [[int(b), int(sheet.beads[v])] for b, v in zip(beads.beads, (60, 3, 17, 40), strict=False)]
     system.add_force(mp.forces.HarmonicBonds(ends, 0.5, 2.0))
@@ -77,6 +78,18 @@ def test_bits_on_any_threads_in_any_pieces_and_after_restarts(tmp_path):
     other.context.set_velocities_to_temperature(kT=KT, seed=3)
     other.step(300)
     same(reference, other)
+
+
+def test_lists_are_kept_in_a_box_that_changes_and_change_no_bit():
+    """With a skin, lists are kept through trials of the box, and mended after flips; without, all are built again."""
+    kept, built = everything(), everything(skin=0.0)
+    for simulation in (kept, built):
+        simulation.step(300)
+    same(kept, built)
+    assert kept.context.get_state().counts["BoxArea"].accepted > 40
+    for name in ("of points", "of beads"):
+        one, other = (s.context._schedule.bound_forces[name].neighbors for s in (kept, built))
+        assert one.builds < 0.1 * other.builds, (name, one.builds, other.builds)
 
 
 def test_a_state_that_cannot_be_taken_over_changes_nothing(monkeypatch):

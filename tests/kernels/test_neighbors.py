@@ -266,6 +266,50 @@ def test_two_beads_that_approach_by_half_the_skin_each():
     assert (context.get_state(forces=True).forces != 0.0).any()
 
 
+def test_two_beads_that_the_box_brings_together():
+    """A pair that is not listed meets exactly where the box has used up the skin: there the list is built again."""
+    gap = 1.0 + 1.0000001 * SKIN
+    context = context_of(np.array([[0.0, 0.0, 0.0], [gap, 0.0, 0.0]]), box=(8.0, 8.0, 8.0))
+    assert neighbors_of(context).rows() == {0: [], 1: []}
+    for least, builds in ((1.0001, 1), (1.3, 1), (0.9999, 2)):
+        context.set_box((8.0 * least / gap, 8.0, 8.0))
+        assert neighbors_of(context).builds == builds, least
+        assert (context.get_state(forces=True).forces != 0.0).any() == (builds == 2)
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_list_in_a_box_that_changes_is_kept_while_it_is_complete(images):
+    """Boxes between 0.65 and 1.25 of that of the list, and beads that go as far as the rest of the skin lets them: the
+    list is kept, has all pairs in range, and gives the forces of a new one to the bit."""
+    rng = np.random.default_rng(12)
+    n = 300
+    sides = np.array([7.0, 8.0, 9.0])
+    radius = rng.choice([0.2, 0.3, 0.5], n)
+    x = sides * (rng.uniform(-0.5, 0.5, (n, 3)) + rng.integers(-2, 3, (n, 3)) * images)
+    kept = near = 0
+    for trial in range(60):
+        context = context_of(x, radius=radius, box=sides)
+        assert neighbors_of(context).builds == 1
+        stretch = rng.uniform(0.65, 1.25, 3) if trial % 3 == 0 else rng.uniform(0.95, 1.05, 3)
+        # In the frame of the list, a bead may go half of what the longest range leaves of the skin.
+        left = SKIN - 1.0 * max(0.0, 1.0 / stretch.min() - 1.0)
+        d = rng.normal(size=(n, 3))
+        d *= 0.5 * 0.999 * max(left, 0.0) / np.linalg.norm(d, axis=1)[:, None]
+        moved, lengths = stretch * (x + d), stretch * sides
+        context.set_box(lengths)
+        context.set_positions(moved)
+        forces = context.get_state(forces=True).forces
+        rows = neighbors_of(context).rows()
+        wanted = brute(moved, np.arange(n), np.arange(n), radius[:, None] + radius, box=lengths)
+        assert all(set(wanted[i]) <= set(rows[i]) for i in wanted)
+        assert (context_of(moved, radius=radius, box=lengths).get_state(forces=True).forces == forces).all()
+        assert neighbors_of(context).builds == (1 if left > 0.0 else 2)
+        kept += left > 0.0
+        near += sum(map(len, wanted.values()))
+    assert 40 < kept < 60
+    assert near > 10_000
+
+
 def test_no_skin_is_a_list_built_whenever_something_moves():
     rng = np.random.default_rng(8)
     x = rng.uniform(0.0, 4.0, (100, 3))

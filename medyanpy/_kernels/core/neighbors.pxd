@@ -98,6 +98,11 @@ cdef struct Neighbors:
     # box when the list was built.
     uint64_t around[3]
     double length[3]
+    # Cells and `built` are of the box at that time, and so are ranges. In a box of other lengths, places go there by
+    # these factors, and may be further from `built` by the square root of `allowed`, before a row lacks a pair.
+    Box frame
+    double to_frame[3]
+    double allowed
     int present[3]            # whether there are members in A only, in B only, in both
 
     # Work space of the sort.

@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 from libc.stdint cimport int64_t, uintptr_t
 
-from medyanpy._kernels.core.box cimport Box, has_lengths, nearest_image, set_lengths
+from medyanpy._kernels.core.box cimport Box, nearest_image, set_lengths
 from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.core.sites cimport SiteArrays, is_asleep
@@ -100,9 +100,18 @@ cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c
     return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
 
 
+cdef inline void _frame(const Neighbors* near, const double* x, double* out) noexcept nogil:
+    """A place, or what leads from one to another, in the box of the time when the list was built: of its images the
+    one next to the origin."""
+    cdef int c
+    for c in range(3):
+        out[c] = x[c] * near.to_frame[c]
+    nearest_image(&near.frame, out)
+
+
 cdef inline double _cell_number(const Neighbors* near, int c, double x) noexcept nogil:
-    """Where a place is along c, in cells from the first one on, of which it may be outside; periodic directions have
-    some cells."""
+    """Where a place in the frame is along c, in cells from the first one on, of which it may be outside; periodic
+    directions have some cells."""
     if near.length[c] > 0.0:
         return (x / near.length[c] + 0.5) * <double> near.around[c]
     return (x - near.origin[c]) * near.per_cell + 1.0
@@ -166,13 +175,35 @@ cdef void _sort(Neighbors* near, uint64_t largest) noexcept nogil:
         shift += DIGIT
 
 
-cdef inline signed char _sides(const Neighbors* near, const Box* box, const double* image) noexcept nogil:
-    """`across` of a member that is here: what is in its row is within reach, and goes no further than half the skin."""
+cdef bint _fit(Neighbors* near, const Box* box) noexcept nogil:
+    """Take what leads to the frame from a box of now; whether rows may still be complete in it.
+
+    Places x of now are S y, with y in the frame and S the lengths of now over those of then. A pair within its range r
+    is no further apart than r / s in the frame, s the least of S, and in the row if no place of it has gone further
+    there than half of r + skin - r / s. Where S stretches, that is more than half the skin; it is not used.
+    """
+    cdef double most = 1.0, skin
+    cdef int c
+    for c in range(3):
+        near.to_frame[c] = 1.0
+        if box.length[c] != near.length[c]:
+            if not (box.length[c] > 0.0 and near.length[c] > 0.0):
+                return False
+            near.to_frame[c] = near.length[c] / box.length[c]
+            most = fmax(most, near.to_frame[c])
+    skin = near.skin - (near.reach - near.skin) * (most - 1.0)
+    near.allowed = 0.25 * skin * skin
+    return skin >= 0.0
+
+
+cdef inline signed char _sides(const Neighbors* near, const double* image) noexcept nogil:
+    """`across` of a member that is here in the frame: what is in its row is within reach, and goes no further than half
+    the skin."""
     cdef double edge
     cdef signed char across = 0
     cdef int c
     for c in range(3):
-        edge = 0.5 * box.length[c]
+        edge = 0.5 * near.frame.length[c]
         if edge > 0.0 and (not near.images or fabs(image[c]) > edge - near.reach - 0.5 * near.skin):
             across |= 1 << c
     return across
@@ -195,7 +226,7 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         for c in range(3):
             image[c] = x[c]
         nearest_image(&world.box, image)
-        near.across[s] = _sides(near, &world.box, image)
+        near.across[s] = _sides(near, image)
         for c in range(3):
             now[c] = image[c] if near.images else x[c]
             near.built[near.apart * c + s] = image[c]
@@ -379,6 +410,9 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
     if fault != 0:
         return fault
     near.living = 0 if world.living == NULL else world.living[0]
+    near.frame = world.box
+    memcpy(near.length, world.box.length, sizeof(near.length))
+    _fit(near, &world.box)
     if near.n == 0:
         near.valid = 1
         return 0
@@ -398,7 +432,6 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
     near.per_cell = 1.0 / edge
     near.cells_per_group = 1
     for c in range(3):
-        near.length[c] = world.box.length[c]
         near.around[c] = 0
         if near.length[c] > 0.0:
             cells = floor(near.length[c] * near.per_cell)
@@ -434,7 +467,7 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
 cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Positions of now, and whether a member has gone further than its row allows."""
     cdef Neighbors* near = <Neighbors*> task
-    cdef double allowed = 0.25 * near.skin * near.skin
+    cdef double allowed = near.allowed
     cdef const double* x
     cdef double* now
     cdef double d[3]
@@ -450,10 +483,10 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         if near.images:
             nearest_image(&world.box, now)
         for c in range(3):
-            d[c] = now[c] - near.built[near.apart * c + s]
+            d[c] = now[c] * near.to_frame[c] - near.built[near.apart * c + s]
         # This way round, so that a position that is not a number counts as far. Few have gone through a side.
         if not (dot(d, d) <= allowed):
-            nearest_image(&world.box, d)
+            nearest_image(&near.frame, d)
             stale |= not (dot(d, d) <= allowed)
     near.stale[first // ROWS_PER_BLOCK] = stale
     return 0
@@ -584,8 +617,7 @@ cdef class NeighborList:
         near.follows += 1
         near.world = world.number
         near.positions = world.positions
-        # Images of who has not moved are elsewhere.
-        stale |= not has_lengths(&world.box, near.length)
+        stale |= not _fit(near, &world.box)
         if not stale:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
@@ -622,13 +654,14 @@ cdef class NeighborList:
             image[c] = x[c]
         nearest_image(&world.box, image)
         n = self.near_box(world, image, image)
+        _frame(near, x, image)
         for i in range(n):
             s = self.found[i]
             if near.equal == 0:
                 reach = (near.radius[member] + near.built[3 * near.apart + s] + near.skin) * (1.0 + MARGIN)
             for c in range(3):
                 d[c] = near.built[near.apart * c + s] - image[c]
-            nearest_image(&world.box, d)
+            nearest_image(&near.frame, d)
             # Strays that are not yet in rows again have no place in `built`: they are near in any case.
             if not dot(d, d) > reach * reach and near.member[s] != member and self.interact(member, near.member[s]):
                 self.found[kept] = <int32_t> s
@@ -659,8 +692,8 @@ cdef class NeighborList:
                 first[c], last[c] = 0, cells - 1
                 continue
             # Beyond 2^50 only where extents overflow; nothing there is near anything.
-            first[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, low[c]), -1e15), 1e15)) - 1
-            last[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, high[c]), -1e15), 1e15)) + 1
+            first[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, low[c] * near.to_frame[c]), -1e15), 1e15)) - 1
+            last[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, high[c] * near.to_frame[c]), -1e15), 1e15)) + 1
             if near.length[c] == 0.0 and near.grid[c] < LARGEST_GRID:
                 first[c] = max(first[c], <int64_t> 0)
                 last[c] = min(last[c], cells - 1)
@@ -737,10 +770,10 @@ cdef class NeighborList:
         nearest_image(&world.box, image)
         for c in range(3):
             near.now[4 * s + c] = image[c] if near.images else x[c]
-            d[c] = image[c] - near.built[near.apart * c + s]
-        nearest_image(&world.box, d)
+            d[c] = image[c] * near.to_frame[c] - near.built[near.apart * c + s]
+        nearest_image(&near.frame, d)
         # Not a number where it has been put elsewhere before.
-        if dot(d, d) <= 0.25 * near.skin * near.skin:
+        if dot(d, d) <= near.allowed:
             return
         for c in range(3):
             # Near nothing, until its row is mended or the list built again, before rows are used.
@@ -765,12 +798,10 @@ cdef class NeighborList:
             while at[0] != slot:
                 at = near.next_stray + at[0]
             at[0] = near.next_stray[slot]
-        for c in range(3):
-            image[c] = near.now[4 * slot + c]
-        nearest_image(&world.box, image)
+        _frame(near, near.now + 4 * slot, image)
         for c in range(3):
             if near.length[c] > 0.0:
-                cell[c] = _periodic_cell(near, &world.box, c, image[c])
+                cell[c] = _periodic_cell(near, &near.frame, c, image[c])
                 continue
             f = _cell_number(near, c, image[c])
             known &= 0.0 <= f < <double> near.grid[c]
@@ -802,7 +833,6 @@ cdef class NeighborList:
     cdef bint mend(self, World* world) noexcept nogil:
         """Whether no other member has gone further than its row allows, and rows of those are complete again."""
         cdef Neighbors* near = &self.list
-        cdef double allowed = 0.25 * near.skin * near.skin
         cdef double d[3]
         cdef Py_ssize_t b, s, i, n, round
         cdef int c
@@ -815,19 +845,17 @@ cdef class NeighborList:
                 for s in range(ROWS_PER_BLOCK * b, min(ROWS_PER_BLOCK * (b + 1), near.n)):
                     if round == 0:
                         for c in range(3):
-                            d[c] = near.now[4 * s + c] - near.built[near.apart * c + s]
-                        nearest_image(&world.box, d)
-                        if dot(d, d) <= allowed:
+                            d[c] = near.now[4 * s + c] * near.to_frame[c] - near.built[near.apart * c + s]
+                        nearest_image(&near.frame, d)
+                        if dot(d, d) <= near.allowed:
                             continue
                         if near.chain[s] == NOT_STRAY:
                             return False
                         # Places first: strays may be in each other's rows.
-                        for c in range(3):
-                            d[c] = near.now[4 * s + c]
-                        nearest_image(&world.box, d)
+                        _frame(near, near.now + 4 * s, d)
                         for c in range(3):
                             near.built[near.apart * c + s] = d[c]
-                        near.across[s] = _sides(near, &world.box, d)
+                        near.across[s] = _sides(near, d)
                         self.join(world, s)
                         near.chain_stale[s] = 1
                     elif near.chain_stale[s]:

@@ -113,6 +113,8 @@ cdef struct World:
     double* f                 # (n, 3) forces are added here
     double* torque            # (n_oriented, 3) and torques here, in the frame of each body: momenta[0].force
     int want_energy           # whether each force shall also compute its energy
+    # A letter J that comes next asks for energies: sums of forces on the way to it keep those of each force.
+    int soon
 
 
 cdef inline void mark_moved(World* world) noexcept nogil:

@@ -17,6 +17,7 @@ from libc.string cimport memcpy
 
 from medyanpy._kernels.core.box cimport Box, displacement, set_lengths
 from medyanpy._kernels.core.elementary cimport exp_, log_
+from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.beads.points cimport Frame, frame_of, place, with_rates
 from medyanpy._kernels.core.program cimport (
@@ -56,6 +57,9 @@ cdef class BoxArea(JumpOperation):
     cdef double[:, ::1] kept_x
     cdef double[:, ::1] kept_v
     cdef Sequence forces
+    # Of each, the sum of forces of a kick that it is in, -1 where it is in none, and its place there.
+    cdef Sequence sums
+    cdef int32_t[:, ::1] in_sum
     cdef WorkSpace space
     # For who made it: the box at the start.
     cdef public object start
@@ -69,7 +73,7 @@ cdef class BoxArea(JumpOperation):
         self.kept_v = np.empty((n + 1, 3))
         self.space = WorkSpace(n, momenta)
         self.least = least
-        self.take_forces([])
+        self.take_forces([], [])
 
     def set(self, double kT, double rate, double tension, double pressure, moves, steps):
         """Numbers as they are now; moves as bits, and the largest change of the measure of each."""
@@ -81,9 +85,18 @@ cdef class BoxArea(JumpOperation):
         self.steps = np.array([*steps, 0.0])
         self.n_moves = len(moves)
 
-    def take_forces(self, list forces):
-        """All of the context, whose energies are added in this order."""
+    def take_forces(self, list forces, list sums):
+        """All of the context, whose energies are added in this order; and the sums of them by which kicks kick."""
+        cdef ForceSum force_sum
         self.forces = Sequence(forces)
+        self.sums = Sequence(sums)
+        self.in_sum = np.full((len(forces) + 1, 2), -1, np.int32)
+        places = {id(force): k for k, force in enumerate(forces)}
+        for s, force_sum in enumerate(sums):
+            for k, force in enumerate(force_sum.forces.operations):
+                if id(force) in places:
+                    self.in_sum[places[id(force)], 0] = s
+                    self.in_sum[places[id(force)], 1] = k
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
@@ -103,7 +116,7 @@ cdef class BoxArea(JumpOperation):
                 self.space.enter(world)
                 fault = place(world)
                 if fault == 0:
-                    fault = self.add_up(world, &potential)
+                    fault = self.add_up(world, True, &potential)
                 if fault != 0:
                     break
             fault = self.attempt(world, t, u[1], draws, &potential)
@@ -113,14 +126,24 @@ cdef class BoxArea(JumpOperation):
             self.space.leave(world)
         return fault
 
-    cdef int add_up(self, World* world, double* potential) noexcept nogil:
-        """The energies of all forces."""
+    cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil:
+        cdef double u[2]
+        if not self.rate > 0.0:
+            return False
+        draw_two(draws, u)
+        return draw_exponential(u[0]) / self.rate < h
+
+    cdef int add_up(self, World* world, bint known, double* potential) noexcept nogil:
+        """The energies of all forces; as they are known from the last kick, if the state is still that of then."""
         cdef int wanted = world.want_energy
         cdef int fault = 0
         cdef Py_ssize_t k
         potential[0] = 0.0
         world.want_energy = 1
         for k in range(self.forces.count):
+            if known and self.in_sum[k, 0] >= 0 and self.is_known(
+                    world, <ForceSum> self.sums.items[self.in_sum[k, 0]], self.in_sum[k, 1], potential):
+                continue
             fault = (<Operation> self.forces.items[k]).run(world)
             if fault != 0:
                 if world.fault.operation == NULL:
@@ -129,6 +152,13 @@ cdef class BoxArea(JumpOperation):
             potential[0] += (<Operation> self.forces.items[k]).energy
         world.want_energy = wanted
         return fault
+
+    cdef bint is_known(self, World* world, ForceSum force_sum, Py_ssize_t k, double* potential) noexcept nogil:
+        """Whether the last kick has computed the energy of its k-th force for the state of now; it is added then."""
+        if force_sum.measured != world.positions:
+            return False
+        potential[0] += force_sum.energies[k]
+        return True
 
     cdef int attempt(self, World* world, double t, double which, Draws* draws, double* potential) noexcept nogil:
         cdef int move = min(<int> (which * self.n_moves), self.n_moves - 1)
@@ -167,7 +197,7 @@ cdef class BoxArea(JumpOperation):
         fault = place(world)
         if fault == 0:
             kinetic = self.carry(world, before)
-            fault = self.add_up(world, &energy)
+            fault = self.add_up(world, False, &energy)
         if fault != 0 and fault != OUT_OF_MEMORY and fault != PYTHON_EXCEPTION:
             # There and back alike: a state that forces cannot have is not in the target.
             world.fault.code = NO_FAULT

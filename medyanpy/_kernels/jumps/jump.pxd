@@ -54,6 +54,8 @@ cdef class JumpOperation(Operation):
 
     # The jump process for a time h (s) with everything else still: 0, or a fault.
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil
+    # Whether `act` with these draws would ask for the energies of all forces.
+    cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil
     # For `act`: an event has happened, `after` (s) the beginning. A fault where there is no memory.
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil

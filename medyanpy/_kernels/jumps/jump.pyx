@@ -10,7 +10,7 @@ Random numbers are a function of seed, step, letter, number of the jump in its s
 import numpy as np
 
 from libc.math cimport NAN
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.elementary cimport log_core
@@ -115,6 +115,9 @@ cdef class JumpOperation(Operation):
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         return 0
 
+    cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil:
+        return False
+
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil:
         cdef Event* grown
@@ -165,6 +168,8 @@ cdef class Jumps(Operation):
     cdef double before
     cdef bint late
     cdef double[::1] clock
+    cdef Sequence following   # the Js that come next, until forces are evaluated again
+    cdef int32_t[::1] later   # of each, in how many steps
 
     def __init__(self, list jumps, numbers, double h, int letter, double before, bint late, double[::1] clock):
         self.jumps = Sequence(jumps)
@@ -174,6 +179,13 @@ cdef class Jumps(Operation):
         self.before = before
         self.late = late
         self.clock = clock
+        self.precede([], [])
+
+    def precede(self, list following, later):
+        """Let kicks between this letter and the next ones, so many steps later, compute energies if these are to ask
+        for them."""
+        self.following = Sequence(following)
+        self.later = np.array([*later, 0], np.int32)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Py_ssize_t k
@@ -184,7 +196,30 @@ cdef class Jumps(Operation):
                 if world.fault.operation == NULL:
                     world.fault.operation = self.jumps.items[k]
                 return fault
+        world.soon = 0
+        for k in range(self.following.count):
+            world.soon |= (<Jumps> self.following.items[k]).measures(world, world.step + self.later[k])
         return 0
+
+    cdef bint measures(self, World* world, long long step) noexcept nogil:
+        """Whether a jump asks for the energies of all forces in this letter of a step."""
+        cdef Draws draws
+        cdef Py_ssize_t k
+        cdef int every
+        for k in range(self.jumps.count):
+            every = (<JumpOperation> self.jumps.items[k]).every
+            if (step + self.late) % every == 0:
+                self.begin(world, step, self.numbers[k], &draws)
+                if (<JumpOperation> self.jumps.items[k]).measures(world, every * self.h, &draws):
+                    return True
+        return False
+
+    cdef void begin(self, World* world, long long step, uint32_t number, Draws* draws) noexcept nogil:
+        draws.key0 = <uint32_t> world.seed
+        draws.key1 = <uint32_t> (world.seed >> 32)
+        draws.word1 = <uint32_t> step
+        draws.word2 = counter_word2(step, self.letter, number)
+        draws.next = 0
 
     cdef int act(self, World* world, JumpOperation jump, uint32_t number) noexcept nogil:
         cdef Draws draws
@@ -198,11 +233,7 @@ cdef class Jumps(Operation):
         jump.start = self.clock[0] + (step - self.clock[1]) * self.clock[2] + jump.every * self.before
         if self.late:
             jump.start -= jump.every * self.clock[2]
-        draws.key0 = <uint32_t> world.seed
-        draws.key1 = <uint32_t> (world.seed >> 32)
-        draws.word1 = <uint32_t> world.step
-        draws.word2 = counter_word2(world.step, self.letter, number)
-        draws.next = 0
+        self.begin(world, world.step, number, &draws)
         fault = jump.act(world, jump.every * self.h, &draws)
         if jump.counts[2] != events:
             # Forces are others now.

@@ -12,6 +12,8 @@ cdef class ForceSum(Operation):
     cdef double[:, ::1] chain         # (n_vertices, 3) what points pass on to the corners of their triangles
     cdef Accumulator corners
     cdef long long evaluated          # the value of world.positions for which f and chain hold
+    cdef long long measured           # and that for which these do:
+    cdef double[::1] energies         # of each force
 
     cdef void clear(self, World* world) noexcept nogil
     cdef int evaluate(self, World* world) noexcept nogil

@@ -104,7 +104,8 @@ cdef class ForceSum(Operation):
     def take(self, list forces):
         """Add up these forces from now on."""
         self.forces = Sequence(forces)
-        self.evaluated = 0
+        self.energies = np.zeros(len(forces) + 1)
+        self.evaluated = self.measured = 0
         self.acts_on_points = any(force.acts_on_points for force in forces)
 
     @property
@@ -157,11 +158,18 @@ cdef class ForceSum(Operation):
         return self.evaluate(world)
 
     cdef int evaluate(self, World* world) noexcept nogil:
-        cdef int fault
+        cdef int fault, wanted = world.want_energy
+        cdef Py_ssize_t k
         if self.acts_on_points:
             place(world)
         self.clear(world)
+        world.want_energy |= world.soon
         fault = self.forces.run(world)
+        if world.want_energy and fault == 0:
+            for k in range(self.forces.count):
+                self.energies[k] = (<Operation> self.forces.items[k]).energy
+            self.measured = world.positions
+        world.want_energy = wanted
         if fault == 0 and self.acts_on_points and world.membranes_move:
             fault = self.pass_on(world)
         if fault == 0:
