@@ -14,6 +14,7 @@ from medyanpy._tools.outputs import Lock
 from medyanpy._tools.progress import Progress
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.validation import file_path, whole_number
+from medyanpy.beads.units import FixedBeads
 from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.summary import said_of, table_of_reporters, tables_of
@@ -225,7 +226,7 @@ class Simulation(Displayed, Guarded):
 
     def ramp(
         self, target: Any, *, steps: int, start: int | None = None, every: int = 1, progress: bool | None = None,
-        **numbers: Any,
+        fixed_beads: FixedBeads = "refuse", **numbers: Any,
     ) -> Ramp:  # fmt: skip
         """Take steps while numbers change: of a force, a jump, the integrator or the box, or of several of them.
 
@@ -243,6 +244,8 @@ class Simulation(Displayed, Guarded):
             Steps between changes, each of which costs as much as some steps (`Ramp`).
         progress : bool, optional
             As of `step`.
+        fixed_beads : "refuse" or "scale"
+            What a ramp of the box does with fixed beads, as `Context.set_box`.
         **numbers : (value, value, ...) or callable
             By name, linearly from the first value to the last: ``stiffness=(1.0, 2.0)``, ``volume=(v0, v1)``; or a
             function of the fraction of the steps.
@@ -275,7 +278,8 @@ class Simulation(Displayed, Guarded):
             raise ParameterError(f"ramp: numbers of several targets are in the dict: {', '.join(numbers)} is beside it")
         each = target if isinstance(target, Mapping) else {target: numbers}
         named = {self._name_of(one): own for one, own in each.items()}
-        ramp = Ramp(named, steps, start=self.current_step if start is None else start, every=every)
+        first = self.current_step if start is None else start
+        ramp = Ramp(named, steps, start=first, every=every, fixed_beads=fixed_beads)
         there = [one for one in self._reporters if isinstance(one, Ramp) and one.is_that_of(ramp)]
         if not there:
             ramp.check(self)

@@ -74,7 +74,7 @@ def open_space():
 
 
 def periodic_box():
-    """Kinds that a box takes along, at constant tension."""
+    """Kinds that a box takes along, at constant tension: fixed beads, molecules and beads on a plane among them."""
     topology = mp.Topology()
     mesh = mp.TriangleMesh.flat_sheet(4, 4, 5.0, periodic=True)
     patch = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.3, name="patch")
@@ -82,13 +82,19 @@ def periodic_box():
     rng = np.random.default_rng(4)
     beads = topology.add_beads(rng.uniform(0.0, 20.0, (8, 3)), mass=1.0, friction=0.5, name="beads")
     chains = topology.add_filaments([line(4, [0.0, 3, 5]), line(4, [0.0, 6, 5])], 1.0, 0.5, name="filaments")
+    topology.add_filaments([line(3, [9.0, 3, 9])], 1.0, 0.5, fixed_nodes=[0], name="anchored")
+    tied = topology.add_beads(2.0 * line(3, [0.0, 9, 9]), mass=1.0, friction=0.5, name="tied")
+    distance = "(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2"
+    topology.constrain(distance, tied.beads[[[0, 1], [1, 2]]], d=2.0, name="constraints")
+    plane = mp.surfaces.Polynomial("z - 12")
+    topology.add_surface_points(plane, [[3.0, 1, 12], [0.0, 8, 12]], 1.0, 0.4, name="walkers")
     system = system_with(topology, forces.MembraneEdgeSprings(patch, 8.0, 5.0),
                          forces.SoftSphere(beads, [beads, points], 2.0, 1.5, name="spheres"),
                          forces.FilamentBending(chains, 3.0), box=(*mesh.box[:2], 20.0))  # fmt: skip
     links = system.add_force(forces.Links([], [], stiffness=6.0, length=1.5, name="links"))
     system.add_jump(jumps.LinkBinding(links, beads, off_rate=5.0, on_rate=20.0, name="binding"))
     system.add_jump(jumps.EdgeFlips(patch, 0.5, name="flips"))
-    system.add_jump(jumps.BoxArea(tension=0.1, rate=20.0, step=0.05, name="barostat"))
+    system.add_jump(jumps.BoxArea(tension=0.1, rate=20.0, step=0.05, fixed_beads="scale", name="barostat"))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 
@@ -301,13 +307,13 @@ def velocities_drawn(simulation):
 @change("periodic_box")
 def the_box_set(simulation):
     x, y, z = simulation.context.get_state().box
-    simulation.context.set_box((1.02 * x, 0.99 * y, z))
+    simulation.context.set_box((1.02 * x, 0.99 * y, z), fixed_beads="scale")
 
 
 @change("periodic_box")
 def a_ramp_of_the_box(simulation):
-    z = simulation.context.get_state().box[2]
-    simulation.ramp("box", z=(z, 1.05 * z), steps=3, progress=False)
+    y = simulation.context.get_state().box[1]
+    simulation.ramp("box", y=(y, 1.05 * y), steps=3, fixed_beads="scale", progress=False)
 
 
 @change("periodic_box")
@@ -581,10 +587,13 @@ def boxed(*more):
     beads = topology.add_beads(2.5 * line(4, [0.0, 0, 0]), mass=1.0, friction=1.0, name="beads")
     if "surface" in more:
         topology.add_surface_points(mp.surfaces.Sphere(3.0), [[3.0, 0, 0]], mass=1.0, friction=1.0)
+    if "surface of Python" in more:
+        surface = mp.surfaces.PythonSurface(lambda x: x[:, 2], lambda x: np.broadcast_to([0.0, 0.0, 1.0], x.shape))
+        topology.add_surface_points(surface, [[3.0, 0, 0]], mass=1.0, friction=1.0)
     if "fixed" in more:
         topology.add_filament(line(3, [0.0, 5.0, 0]), 1.0, 1.0, fixed_nodes=[0])
     if "constraints" in more:
-        topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2", [beads.beads[:2]], d=2.5)
+        topology.constrain("(x1-x2)^2 + (y1-y2)^2 + x1^2 - d^2", [beads.beads[:2]], d=2.5)
     system = mp.System(topology, box=(20.0,) * 3)
     system.add_force(forces.LennardJones(beads, beads, 0.1, 1.0, cutoff=5.0, name="pairs"))
     return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=1)
@@ -617,10 +626,15 @@ def too_wide_for_the_box_of_now(simulation):
 
 REFUSALS = {
     "ramp of a box with surface points": (("surface",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6),
-                                          "on a surface"),
+                                          "the surface under bead 0 of .* move alike along x"),
+    "ramp of a box with a surface of Python functions": (
+        ("surface of Python",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "a surface of Python functions"),
     "ramp of a box with fixed beads": (("fixed",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6), "is fixed"),
     "ramp of a box with constraints": (("constraints",), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6),
-                                       "constraints of your own"),
+                                       "constraint 0 .* move alike along x"),
+    "ramp of a box with an unknown word": ((), lambda s: s.ramp("box", x=(20.0, 19.0), steps=6, fixed_beads="stay"),
+                                           "fixed_beads = 'stay'"),
+    "set_box with fixed beads": (("fixed",), lambda s: s.context.set_box((19.0, 20.0, 20.0)), "is fixed"),
     "ramp of a box that becomes too small": ((), lambda s: s.ramp("box", x=(20.0, 9.0), steps=6), "reaches 5 nm"),
     "ramp of a cutoff": ((), lambda s: s.ramp("pairs", cutoff=(11.0, 12.0), steps=6), "reaches 11 nm"),
     "ramp of a name": ((), lambda s: s.ramp("pears", cutoff=(11.0, 12.0), steps=6), "pears"),

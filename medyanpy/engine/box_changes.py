@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, checked_box, displacement, expect_near, images_between, in_words
-from medyanpy.beads.units import units_of
+from medyanpy.beads.units import FixedBeads, units_of
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
 from medyanpy.engine.store import Store
@@ -136,18 +136,19 @@ def expect_no_seam(what: str, store: Store) -> None:
             )
 
 
-def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
-    """Return where beads are in a box of other lengths, (n, 3) nm by place, each unit by the centre of its mass;
-    TopologyError of what cannot be moved."""
+def moved_with(what: str, store: Store, lengths: np.ndarray, fixed: FixedBeads) -> np.ndarray:
+    """Return where beads are in a box of other lengths, (n, 3) nm by place, each unit by its centre; TopologyError of
+    what cannot be moved."""
     before = store.layout.box
     growth = np.divide(lengths, before, out=np.ones(3), where=before > 0.0)
     x: np.ndarray = store.x.copy()
     # In-triangle points follow their triangles, at the images that they are at.
     x[store.layout.n_cartesian :] *= growth
-    for places in units_of(what, store.layout):
-        mass = store.mass[places][..., None]
+    for places, n_fixed in units_of(what, store.layout, growth != 1.0, fixed):
+        lead = places[:, : n_fixed or None]
+        mass = store.mass[lead][..., None]
         total = mass.sum(axis=1)
         # Positions of inactive rows are not defined, and not used.
-        centre = np.divide((mass * x[places]).sum(axis=1), total, out=np.zeros((len(places), 3)), where=total > 0.0)
+        centre = np.divide((mass * x[lead]).sum(axis=1), total, out=np.zeros((len(places), 3)), where=total > 0.0)
         x[places] += ((growth - 1.0) * centre)[:, None]
     return x

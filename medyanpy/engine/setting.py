@@ -11,6 +11,7 @@ from medyanpy._tools.locking import Turn, one_at_a_time
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.validation import array, number, thermal_energy
 from medyanpy._tools.validation import seed as check_seed
+from medyanpy.beads.units import FixedBeads, fixed_beads_given
 from medyanpy.core.columns import ANGULAR_MOMENTA, BARYCENTRIC, BEADS, ORIENTATIONS, TRIANGLES, Column
 from medyanpy.core.layout import Layout
 from medyanpy.engine import worksheet
@@ -102,7 +103,7 @@ class Settable(Guarded):
                 self._store.positions_changed()
 
     @one_at_a_time
-    def set_box(self, box: Sequence[float | None], *, scale: bool = True) -> None:
+    def set_box(self, box: Sequence[float | None], *, scale: bool = True, fixed_beads: FixedBeads = "refuse") -> None:
         """Change the lengths of the periodic box; the difference of energy is protocol work.
 
         Parameters
@@ -110,33 +111,38 @@ class Settable(Guarded):
         box : (3,) of float, nm, > 0, or None
             None in the directions that are open, which stay open.
         scale : bool
-            Move beads with the box: free beads and vertices each, filaments, rods and bodies by their centre of mass,
-            in-triangle points with their triangles. Otherwise beads stay, and meshes that close through the sides are
-            refused.
+            Move beads with the box: free beads and vertices each, and by their centre of mass filaments, rods, bodies
+            and what constraints join. In-triangle points go with their triangles. Otherwise beads stay, and meshes that
+            close through the sides are refused.
+        fixed_beads : "refuse" or "scale"
+            Refuse fixed beads, or move them with the box, and all that is joined to them by the same way.
 
         Raises
         ------
         ParameterError
             A value that is not a box. Another set of open directions. A box smaller than twice the range of what acts
-            in it, or the length of what joins beads in it.
+            in it, or the length of what joins beads in it. Another word for `fixed_beads`.
         TopologyError
-            Fixed beads or beads on surfaces, which cannot be moved; with ``scale=False`` a mesh that closes through the
-            sides, or an edge longer than half of the new box.
+            Fixed beads, unless these scale. Constraints and surfaces that change where their beads move alike along
+            directions that change. With ``scale=False`` a mesh that closes through the sides, or an edge longer than
+            half of the new box.
         SimulationError
             Beads that would be where they cannot be, as in `set_positions`.
         """
         self._refresh()
-        lengths, x = self._check_box("set_box", box, scale)
+        lengths, x = self._check_box("set_box", box, scale, fixed_beads_given("set_box", fixed_beads))
         # First: warnings may be errors.
         self._warn_of_box(lengths)
         self._place(x, lengths)
 
-    def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def _check_box(
+        self, what: str, box: Any, scale: bool = True, fixed: FixedBeads = "refuse"
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Check a box and return its lengths (3,) and places in it (n, 3), as `set_box` takes them; nothing changes."""
         lengths = expect_lengths(what, box, self._store)
         self.layout.check_widths(lengths)
         if scale:
-            return lengths, moved_with(what, self._store, lengths)
+            return lengths, moved_with(what, self._store, lengths, fixed)
         expect_no_seam(what, self._store)
         # Scaled with the box, edges are the same part of it as before.
         check_sheets(what, self._store, self._store.x, lengths)

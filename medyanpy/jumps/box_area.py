@@ -6,7 +6,7 @@ import numpy as np
 
 from medyanpy._kernels.jumps.box_area import BoxArea as BoxAreaOperation
 from medyanpy._tools.images import box_lengths
-from medyanpy.beads.units import units_of
+from medyanpy.beads.units import FixedBeads, fixed_beads_given, units_of
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Given, Jump, argument, declared, number
 
@@ -20,8 +20,10 @@ __all__ = ["BoxArea"]
 
 # A length that a box may come to have, over that of now: with which no function repeats that does with the box.
 _ANOTHER = 1.0173
+_Coupling = Literal["area", "isotropic", "semi-isotropic", "anisotropic", "x", "y", "z"]
 # Which directions change together, as bits.
-_MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b100), "anisotropic": (1, 2, 4)}
+_MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b100), "anisotropic": (1, 2, 4),
+          "x": (1,), "y": (2,), "z": (4,)}  # fmt: skip
 
 
 @declared
@@ -44,8 +46,8 @@ class BoxArea(Jump):
         A number outside its domain, or another coupling; and (by a Context) a system that is not periodic in these
         directions, or in all where there is a pressure.
     TopologyError
-        (By a Context) fixed beads, beads on surfaces, or beads with constraints written by a user, which cannot be
-        moved with the box.
+        (By a Context) fixed beads, unless these scale; constraints, or a surface, that change where their beads move
+        alike along directions that change.
 
     Notes
     -----
@@ -77,11 +79,17 @@ class BoxArea(Jump):
         "", "The largest change of a trial, as a share of the area (volume, length) at the start. Take one that "
         "accepts a third to a half.", default=0.01, kw_only=True, above=0.0, below=1.0,
     )  # fmt: skip
-    coupling: Given[Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None, str] = argument(
-        '"area", "isotropic", "semi-isotropic" or "anisotropic", optional', '"area": Lx and Ly by one factor, Lz not; '
-        'the default with a tension. "isotropic": all three by one factor; the default with a pressure alone. '
-        '"semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic": each by its own.',
+    coupling: Given[_Coupling | None, str] = argument(
+        '"area", "isotropic", "semi-isotropic", "anisotropic", "x", "y" or "z", optional', '"area": Lx and Ly by one '
+        'factor, Lz not; the default with a tension. "isotropic": all three by one factor; the default with a pressure '
+        'alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic": each by its own. "x", '
+        '"y", "z": that length alone.',
         default=None, kw_only=True, attribute="The directions that change by one factor.",
+    )  # fmt: skip
+    fixed_beads: FixedBeads = argument(
+        '"refuse" or "scale"', "Refuse fixed beads, or let them move with the box as parameters, which weigh nothing; "
+        "what is joined to them goes the same way.", default="refuse", kw_only=True,
+        attribute="What becomes of fixed beads.",
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -93,6 +101,7 @@ class BoxArea(Jump):
             known = ", ".join(map(repr, _MOVES))
             raise ParameterError(f"{self.name}: coupling = {coupling!r} but must be one of {known}")
         self._coupling = coupling
+        self._fixed_beads = fixed_beads_given(self.name, given["fixed_beads"])
         given["tension"] = 0.0 if tension is None else tension
         given["pressure"] = 0.0 if pressure is None else pressure
 
@@ -110,11 +119,14 @@ class BoxArea(Jump):
         return np.where(self.directions, _ANOTHER * box, box)
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        units = [row for rows in units_of(self.name, layout) for row in rows]
-        starts = np.cumsum([0, *map(len, units)]).astype(np.int32)
-        beads = np.concatenate([np.empty(0, np.int32), *units]).astype(np.int32)
+        units = units_of(self.name, layout, np.array(self.directions), self._fixed_beads)
+        sizes, n_fixed = np.concatenate([np.empty((0, 2), int), *(
+            np.tile([one.places.shape[1], one.n_fixed], (len(one.places), 1)) for one in units
+        )]).T  # fmt: skip
+        starts = np.append(0, np.cumsum(sizes)).astype(np.int32)
+        beads = np.concatenate([np.empty(0, np.int32), *(one.places.ravel() for one in units)]).astype(np.int32)
         of = layout.n, layout.momenta_sizes, layout.least_width
-        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, *of)
+        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, n_fixed.astype(np.int32), *of)
         operation.start = layout.box.copy()
         self.update(operation, kT)
         return operation

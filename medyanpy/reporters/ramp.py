@@ -9,6 +9,7 @@ import numpy as np
 from medyanpy._tools.names import look_up
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import number, whole_number
+from medyanpy.beads.units import FixedBeads, fixed_beads_given
 from medyanpy.errors import ParameterError, UnknownNameError, foreign_errors, shown
 from medyanpy.reporters._base import Reporter
 
@@ -48,6 +49,8 @@ class Ramp(Reporter):
     every : int, >= 1
         Steps for which numbers stay as they are. Setting them costs as much as 15 to 35 steps of a membrane of 2562
         vertices, where 50 is a good choice.
+    fixed_beads : "refuse" or "scale"
+        What a ramp of the box does with fixed beads, as `Context.set_box`.
 
     Raises
     ------
@@ -72,7 +75,7 @@ class Ramp(Reporter):
     :doc:`/theory/work`). What the start does to the numbers is not part of the work: equilibrate with λ(0). The work of
     other ramps and callbacks in these steps is. It is measured by `Simulation.report_work`, which is switched on.
     Temperature and timestep do no work. A box takes beads with it: to the change of the energy, which is booked, the
-    equalities add :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
+    equalities add :math:`-n kT \ln(V_1/V_0)` for the n units that are scaled, without those that fixed beads hold.
 
     Numbers follow from the step, so that a resumed run has the same bits. A checkpoint holds the ramp (but not a
     function: :doc:`/restarts`) and where its account stood.
@@ -101,7 +104,10 @@ class Ramp(Reporter):
 
     goes_on: Mapping[str, Any] | None = MappingProxyType({})
 
-    def __init__(self, numbers: Mapping[str, Mapping[str, Any]], steps: int, *, start: int = 0, every: int = 1) -> None:
+    def __init__(
+        self, numbers: Mapping[str, Mapping[str, Any]], steps: int, *, start: int = 0, every: int = 1,
+        fixed_beads: FixedBeads = "refuse",
+    ) -> None:  # fmt: skip
         super().__init__(whole_number("Ramp: every", every, at_least=1))
         self.steps: int = whole_number("Ramp: steps", steps, at_least=1, at_most=_NEVER)
         self.start: int = whole_number("Ramp: start", start, at_least=0, at_most=_NEVER)
@@ -109,6 +115,7 @@ class Ramp(Reporter):
             raise ParameterError(
                 f'Ramp: numbers must be such as {{"HarmonicTrap": {{"stiffness": (1.0, 2.0)}}}}, not {shown(numbers)}'
             )
+        self._fixed_beads: FixedBeads = fixed_beads_given("Ramp", fixed_beads)
         self._courses: dict[str, dict[str, Callable[[float], Any]]] = {}
         for name, own in numbers.items():
             if not isinstance(own, Mapping) or not own:
@@ -221,7 +228,7 @@ class Ramp(Reporter):
     def _targets(self, simulation: "Simulation") -> "list[tuple[str, Any]]":
         known: dict[str, Any] = {INTEGRATOR: simulation.integrator}
         if simulation.context.get_state().box is not None:
-            known[BOX] = _Sides(simulation)
+            known[BOX] = _Sides(simulation, self._fixed_beads)
         known |= dict(simulation.system._named())
         return [(name, look_up(known, name, "force", UnknownNameError)) for name in self._courses]
 
@@ -229,8 +236,9 @@ class Ramp(Reporter):
 class _Sides:
     """The box of a context, with the face of what has numbers."""
 
-    def __init__(self, simulation: "Simulation") -> None:
+    def __init__(self, simulation: "Simulation", fixed: FixedBeads) -> None:
         self._context = simulation.context
+        self._fixed = fixed
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -241,7 +249,7 @@ class _Sides:
     def set(self, **sides: float) -> None:
         lengths = {**self.parameters, **sides}
         x, y, z = (lengths.get(name) for name in "xyz")
-        self._context.set_box((x, y, z))
+        self._context.set_box((x, y, z), fixed_beads=self._fixed)
 
     def check(self, what: str, name: str, side: Any) -> None:
         known = self.parameters
@@ -249,7 +257,7 @@ class _Sides:
             raise ParameterError(f"{what}: {name!r} is not a closed side of the box; {', '.join(known)} can be set")
         known[name] = number(f"{what}: {name}", side, above=0.0)
         x, y, z = (known.get(one) for one in "xyz")
-        self._context._check_box(what, (x, y, z))
+        self._context._check_box(what, (x, y, z), fixed=self._fixed)
 
 
 def _course(what: str, values: Any) -> Callable[[float], Any]:

@@ -3,9 +3,10 @@
 The target is exp[-(U + K + P V - tau A)/kT] times the measure of coordinates and of the lengths; A is Lx Ly and V the
 volume of the box. A trial draws one of the moves that there are, and a new measure of its directions, uniformly around
 that of now: A for x and y together, V for all three, a length for one. All lengths of the move grow by one factor s
-each. Units (free beads and vertices; filaments, rods and bodies as a whole) go with their centres, x -> s x, so that
-coordinates relative to the box are what is kept, with the measure prod_c s_c^N for N units. In-triangle points keep
-lambda and the momentum m A^T v, so that their measure is the same and their kinetic energy is not. Accepted with
+each. Units (free beads and vertices; filaments, rods, bodies and all that constraints join as a whole) go with their
+centres, x -> s x, so that coordinates relative to the box are what is kept, with the measure prod_c s_c^N for N units.
+Units with fixed beads go with the centre of these, which is not a coordinate, and have no measure. In-triangle points
+keep lambda and the momentum m A^T v, so that their measure is the same and their kinetic energy is not. Accepted with
 
     min{1, exp[-(dU + dK + P dV - tau dA)/kT] prod_c s_c^N}.
 """
@@ -37,7 +38,9 @@ cdef class BoxArea(JumpOperation):
     starts : (u + 1,) int32
         Where the beads of each unit start in
     beads : (b,) int32
-        their places.
+        their places, and
+    n_fixed : (u,) int32
+        how many of each unit, from its first on, are fixed.
     n : int
         Places of all beads.
     momenta : sequence of int
@@ -54,6 +57,7 @@ cdef class BoxArea(JumpOperation):
     cdef double[::1] steps    # the largest change of the measure of each
     cdef int32_t[::1] starts
     cdef int32_t[::1] beads
+    cdef int32_t[::1] n_fixed
     cdef double[:, ::1] kept_x
     cdef double[:, ::1] kept_v
     cdef Sequence forces
@@ -65,10 +69,11 @@ cdef class BoxArea(JumpOperation):
     cdef public object start
 
     def __init__(self, str name, double kT, int every, const int32_t[::1] starts, const int32_t[::1] beads,
-                 Py_ssize_t n, momenta, const double[::1] least):
+                 const int32_t[::1] n_fixed, Py_ssize_t n, momenta, const double[::1] least):
         self.describe(name, kT, False, every)
         self.starts = np.array(starts)
         self.beads = np.array(beads)
+        self.n_fixed = np.array(n_fixed)
         self.kept_x = np.empty((n + 1, 3))
         self.kept_v = np.empty((n + 1, 3))
         self.space = WorkSpace(n, momenta)
@@ -229,8 +234,8 @@ cdef class BoxArea(JumpOperation):
         set_lengths(&world.box, length)
 
     cdef double grow(self, World* world, const double* growth) noexcept nogil:
-        """Move units with the box; how many there are."""
-        cdef Py_ssize_t k, i
+        """Move units with the box; how many there are whose place is a coordinate."""
+        cdef Py_ssize_t k, i, end
         cdef double centre[3]
         cdef double mass, total, n = 0.0
         cdef double* x
@@ -238,7 +243,8 @@ cdef class BoxArea(JumpOperation):
         for k in range(self.starts.shape[0] - 1):
             total = 0.0
             centre[0] = centre[1] = centre[2] = 0.0
-            for i in range(self.starts[k], self.starts[k + 1]):
+            end = self.starts[k] + self.n_fixed[k] if self.n_fixed[k] else self.starts[k + 1]
+            for i in range(self.starts[k], end):
                 if not is_there(world, self.beads[i]):
                     continue
                 mass = world.mass[self.beads[i]]
@@ -248,7 +254,8 @@ cdef class BoxArea(JumpOperation):
                     centre[c] += mass * x[c]
             if not total > 0.0:
                 continue
-            n += 1.0
+            if not self.n_fixed[k]:
+                n += 1.0
             for i in range(self.starts[k], self.starts[k + 1]):
                 x = world.x + 3 * <Py_ssize_t> self.beads[i]
                 for c in range(3):
