@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +15,7 @@ from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.validation import array, whole_number
 from medyanpy.engine import worksheet
 from medyanpy.engine.box_changes import check_space
-from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
+from medyanpy.engine.editing import Engine, Undo, describe_places, describe_the_living, edited
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.jumping import Listener
 from medyanpy.engine.measure import Measure
@@ -118,6 +119,7 @@ class Context(Displayed, Settable):
             before.schedule.jumping.gather()
             with Undo(self.system, self.integrator):
                 describe_the_living(self._store)
+                self.system.topology._describe = partial(describe_places, self._store)
                 with self.turn.running(EDIT):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))

@@ -2,7 +2,7 @@
 
 import gc
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar, cast
 
@@ -95,6 +95,8 @@ class Topology(Displayed, Guarded):
         self._is_edited = False
         #: Handles that are solved jointly, once asked for, until handles change.
         self._joint: tuple[Joint | None] | None = None
+        #: What an edit of a running simulation does where handles have to be described as they are now.
+        self._describe: Callable[[], None] | None = None
 
     @property
     def is_edited(self) -> bool:
@@ -173,6 +175,11 @@ class Topology(Displayed, Guarded):
         start: np.ndarray = x[beads]
         return start
 
+    def _start_from_now(self) -> None:
+        """Inside an edit, let the beads of handles that take constraints start where they are now."""
+        if self._describe is not None:
+            self._describe()
+
     def plain_rows(self, beads: np.ndarray) -> np.ndarray:
         """Return the rows that beads would have if handles were added again, in their order, before `number`."""
         rows: np.ndarray = self._plain_numbers()[beads]
@@ -246,12 +253,12 @@ class Topology(Displayed, Guarded):
     def edit(self) -> Iterator[None]:
         """Surround a block in which beads are added to a running simulation and removed, with forces and jumps on them.
 
-        Inside, all ``add_`` methods of the topology, ``add``, ``remove`` and ``reserve`` of its handles, and
-        ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. The Context then
-        continues: step, time, positions, velocities and links of what stays are as before, to the last bit, and so is
-        their motion as far as nothing new acts on them. Velocities of new beads are drawn at the temperature of the
-        integrator, or are 0 without one. The change of the energy is protocol work. After an error in the block, or
-        where the Context cannot follow, all is as before.
+        Inside, all ``add_`` methods and ``constrain`` of the topology, ``add``, ``remove`` and ``reserve`` of its
+        handles, and ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. The
+        Context then continues: step, time, positions, velocities and links of what stays are as before, to the last
+        bit, and so is their motion as far as nothing new acts on them. Velocities of new beads are drawn at the
+        temperature of the integrator, or are 0 without one. The change of the energy is protocol work. After an error
+        in the block, or where the Context cannot follow, all is as before.
 
         Raises
         ------

@@ -201,6 +201,16 @@ def more_of_several_kinds(simulation, topology, system):
     topology["points"].add(2, seed=9)
 
 
+@change("open_space", "periodic_box")
+def constraints_added(simulation):
+    x = simulation.context.get_state(positions=True).positions
+    topology = simulation.topology
+    ends = [topology["filaments"].beads[0], topology["walkers"].beads[0]]
+    distance = topology["constraints"].texts[0]
+    with topology.edit():
+        topology.constrain(distance, [ends], d=np.linalg.norm(x[ends[0]] - x[ends[1]]), name="tie")
+
+
 @change()
 @in_an_edit
 def room_is_made(simulation, topology, system):

@@ -129,7 +129,7 @@ class FilamentSpec:
             directors = parallel_directors(filaments)
         friction = 0.0 if self.director_friction is None else self.director_friction
         return (
-            _perpendicular(f"{what}: directors", directors, x[links[:, 1]] - x[links[:, 0]], of),
+            perpendicular(f"{what}: directors", directors, x[links[:, 1]] - x[links[:, 0]], of),
             *inertia_of(what, "director_", len(links), self.director_mass, friction),
         )
 
@@ -252,7 +252,7 @@ def expect_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
     return fixed
 
 
-def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[int], str]) -> np.ndarray:
+def perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[int], str]) -> np.ndarray:
     """Return unit vectors (l, 3) perpendicular to links.
 
     TopologyError for directors that are too far from that.

@@ -192,6 +192,9 @@ def constrain(
     They are solved jointly with each other and with other constraints of the beads: the links of their filaments, the
     surface that they are on. See "Constraints of your own" in the documentation.
 
+    Of a running simulation, inside ``with topology.edit():``. They then have to hold where beads are now, which is
+    where documents let beads that take constraints start from then on. Velocities lose what would break them.
+
     Parameters
     ----------
     constraints : str, SymPy expression, or list of such
@@ -223,7 +226,7 @@ def constrain(
         Beads that do not exist, are inactive, named twice in a row, in no text, or of another kind: in-triangle points,
         vertices, oriented beads, directors, kinds defined elsewhere, surfaces of Python functions. A constraint that
         does not hold at the start within 1e-3 of its length (beads are moved to where it does), or depends on others. A
-        topology in use by a Context.
+        topology in use outside of an edit.
 
     Examples
     --------
@@ -239,8 +242,8 @@ def constrain(
     5
     """
     what = "constrain"
-    if len(topology._contexts):
-        raise TopologyError(f"{what}: this topology is in use by a Context; add constraints before making it")
+    topology._refuse_if_in_use(what)
+    topology._start_from_now()
     texts = as_texts(what, constraints)
     members = _members(topology, what, beads, texts)
     m, k = members.shape

@@ -420,6 +420,13 @@ class DirectorsKind(BeadsKind):
     def step_lengths(self) -> np.ndarray:
         return self.handle.filaments.link_lengths
 
+    def remade(self, positions: np.ndarray) -> np.ndarray:
+        from medyanpy.beads.adding_filaments import perpendicular
+
+        filaments = self.handle.filaments
+        ends = filaments.positions[filaments.links]
+        return perpendicular(self.handle.name, positions, ends[:, 1] - ends[:, 0], filaments.kind.describe_link)
+
     def describe(self, bead: int) -> str:
         return self.handle.filaments.kind.describe_link(int(np.flatnonzero(self.handle.beads == bead)[0]))
 

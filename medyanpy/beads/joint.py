@@ -1,7 +1,7 @@
 """Constraints that share beads and are solved together: their rows, components, and order of elimination."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -138,6 +138,12 @@ class Joint:
         found = self._taken.get(handle, out[:0])
         out[: len(found)] = found
         return out
+
+    def beads_with(self, handles: "Collection[Handle]") -> np.ndarray:
+        """Return all beads (k,) that are solved together with a constraint of some handles."""
+        own = np.array([handle in handles for handle, _ in self.parts], bool)[self._part]
+        rows = np.flatnonzero(np.isin(self._component, self._component[own]))
+        return np.unique(np.concatenate([np.empty(0, np.int64), *map(self._beads, rows.tolist())]))
 
     def __len__(self) -> int:
         return len(self._part)

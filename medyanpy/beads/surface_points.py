@@ -104,6 +104,9 @@ class SurfaceKind(BeadsKind):
         tolerance, label = points.tolerance * size, "the surface under bead {}".format
         return [Rows(of_surface(surface), points.beads[:, None], nothing, tolerance, number, label)]
 
+    def remade(self, positions: np.ndarray) -> np.ndarray:
+        return _on_surface(self.handle.name, self.handle.surface, positions, self.handle.tolerance)
+
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray:
         # d²g/dt² = 0: the acceleration along the gradient balances the curvature term of the velocity.
         gradient, hessian = self.handle.surface.gradient(positions), self.handle.surface.hessian(positions)

@@ -152,6 +152,11 @@ class Kind(Guarded):
         name; momenta start at 0."""
         return np.zeros(column.shape) if column.is_momentum else getattr(self.handle, column.name)
 
+    def remade(self, positions: np.ndarray) -> np.ndarray:
+        """Return positions (n, 3) as a handle that is made of them has them: those that letters have left differ
+        in the last digits from where constraints hold."""
+        return positions
+
     def moves(self, column: Column) -> np.ndarray:
         """Tell which momenta may be other than 0, (n, ...)."""
         return ~self.fixed_beads.reshape(-1, *(1 for _ in column.shape))

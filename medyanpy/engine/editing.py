@@ -1,6 +1,6 @@
 """Editing the topology of a running context: everything is compiled again, and the state is carried over."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from medyanpy.engine.work import WorkMeter
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.system import System
 
-__all__ = ["Engine", "Undo", "describe_the_living", "edited"]
+__all__ = ["Engine", "Undo", "describe_places", "describe_the_living", "edited"]
 
 
 class Engine(NamedTuple):
@@ -45,7 +45,7 @@ class Undo:
         self._topology._is_edited = True
 
     def __exit__(self, kind: type | None, *_: Any) -> None:
-        self._topology._is_edited = False
+        self._topology._is_edited, self._topology._describe = False, None
         if kind is not None:
             for one, attributes in self._before:
                 if one in self._whole:
@@ -77,11 +77,32 @@ def describe_the_living(store: Store) -> None:
     topology._next_id = int(store.next_id[0])
 
 
+def describe_places(store: Store) -> None:
+    """Let beads of handles that take constraints start where they are now, and with them their directors: constraints
+    that are added have to hold there, for documents too."""
+    ids = store.ids_in_rows()
+    row = np.argsort(ids)
+    known = ids[row]
+    for handle in store.layout.topology.handles:
+        if handle.kind.moves_with.kind.takes_constraints and len(handle):
+            # Others have been added in this edit.
+            k = np.minimum(np.searchsorted(known, handle.ids), len(known) - 1)
+            there = known[k] == handle.ids
+            x = cast(Any, handle).positions.copy()
+            x[there] = store.x[store.layout.rank[row[k[there]]]]
+            handle._take(positions=handle.kind.remade(x))
+
+
 class Carried(NamedTuple):
     """Beads that were there before an edit and are there after it: their places then and now."""
 
     then: np.ndarray
     now: np.ndarray
+
+    def without(self, left_out: np.ndarray) -> "Carried":
+        """Return these without those that some places (n,) now have."""
+        stay = ~left_out[self.now]
+        return Carried(self.then[stay], self.now[stay])
 
     def within(self, then: slice, now: slice) -> tuple[np.ndarray, np.ndarray]:
         """Return, of the beads in a range of places, their numbers in that range before and after."""
@@ -97,7 +118,12 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     # Added items are bound to the box of the start.
     store.layout.check_widths(store.layout.box)
     carried = _carried(before, store)
-    _carry_columns(before, store, carried, momenta=False)
+    # What new constraints join starts where it is now, and has been brought to where they hold.
+    joined = _joined_anew(before, store)
+    stays = carried.without(joined)
+    _carry_columns(before, store, stays, momenta=False)
+    if joined.any():
+        _carry_columns(before, store, carried, momenta=True)
     _carry_faces(before, new)
     new_here = np.ones(store.layout.n, bool)
     new_here[carried.now] = False
@@ -106,7 +132,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         store.draw_momenta(schedule.integrator.kT, store.seed, new_here)
     schedule.admit_velocities()
     # To the bit: also what letters and looks have computed before.
-    _carry_columns(before, store, carried, momenta=True)
+    _carry_columns(before, store, stays, momenta=True)
     schedule.take_coefficients(old.schedule, carried.then, carried.now)
     for handle, flow in schedule.flows.items():
         if (theirs := old.schedule.flows.get(handle)) is not None:
@@ -143,6 +169,14 @@ def _carried(before: Store, store: Store) -> Carried:
     n = min(len(then), len(now))
     rows = np.flatnonzero((then[:n] == now[:n]) & (then[:n] >= 0))
     return Carried(before.layout.rank[rows].astype(np.int64), store.layout.rank[rows].astype(np.int64))
+
+
+def _joined_anew(before: Store, store: Store) -> np.ndarray:
+    """Mark the places (n,) of beads that are solved together with a constraint that was not there before."""
+    out, joint = np.zeros(store.layout.n, bool), store.layout.topology.joint
+    if joint is not None:
+        out[store.layout.internal(joint.beads_with(set(store.layout.handles) - set(before.layout.handles)))] = True
+    return out
 
 
 def _carry_columns(before: Store, store: Store, carried: Carried, *, momenta: bool) -> None:
