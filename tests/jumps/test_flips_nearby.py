@@ -197,3 +197,77 @@ def test_no_force_is_bound_again_in_a_run(force, monkeypatch):
     flips = next(iter(context.get_state().counts.values()))
     assert flips.accepted > 30
     assert not bound
+
+
+SHAPES = ("collisions", "self-avoiding", "ellipsoids")
+# Its sides cut the vesicle, whose edges remain short beside it though nothing but collisions holds them.
+WIDE = (300.0, 300.0, 300.0)
+
+
+def in_motion(force, box=None, rate=0.0, timestep=1e-6, subdivisions=2):
+    """A context whose beads move by a share of the skin in ten steps or so, with flips at both ends of a step."""
+    topology, own = make(force, subdivisions=subdivisions, at=(0.0, 0.0, 0.0) if box is None else (145.0, -135.0, 5.0))
+    system = system_with(topology, own, box=box)
+    # Without narrow triangles few become larger than cells allow.
+    system.add_jump(mp.jumps.EdgeFlips(topology["sheet"], rate, min_angle=np.radians(20.0)))
+    word = "JBAGOGABJ" if topology.point_handles else "JBAOABJ"
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=1e3, seed=3), threads=1)
+    context.set_velocities_to_temperature(kT=1e3, seed=4)
+    return context
+
+
+def expect_a_new_context_to_agree(context, other):
+    other._set_dynamical_arrays({k: a.copy() for k, a in context._dynamical_arrays().items()}, context.step_count)
+    mine, theirs = (one.get_state(positions=True, forces=True, energy=True) for one in (context, other))
+    assert mine.potential_energy == theirs.potential_energy != 0.0
+    assert (mine.forces == theirs.forces).all()
+
+
+@pytest.mark.parametrize("box", [None, WIDE], ids=["open", "box"])
+@pytest.mark.parametrize("force", SHAPES)
+def test_lists_that_are_mended_are_those_of_a_new_context(force, box):
+    """In the course of 60 steps with flips, between which lists are built now and then: to the bit."""
+    context = in_motion(force, box, rate=0.1 / 1e-3, timestep=1e-3)
+    operation = context._schedule.bound[0]
+    for k in range(30):
+        context.step(1 + k % 3)
+        expect_a_new_context_to_agree(context, in_motion(force, box))
+    assert next(iter(context.get_state().counts.values())).accepted > 100
+    assert 2 < operation.builds < 30
+    assert operation.mended > 30
+
+
+@pytest.mark.parametrize("force", SHAPES)
+def test_lists_are_those_of_a_new_context_after_ten_thousand_flips(force):
+    """Each mended many times over, and none built, except where some shapes have become larger than cells allow."""
+    context = in_motion(force, rate=5.0 / 1e-6)
+    operation = context._schedule.bound[0]
+    context.step(1)
+    before = operation.builds
+    while next(iter(context.get_state().counts.values())).accepted < 10_000:
+        context.step(2)
+    assert operation.builds <= before + 1
+    assert operation.mended > 5
+    expect_a_new_context_to_agree(context, in_motion(force))
+
+
+@pytest.mark.parametrize("force", SHAPES)
+def test_flips_cause_no_searches(force):
+    """Within the skin there are as many as without flips: one, and one more before the first flip."""
+    still, fluid = in_motion(force), in_motion(force, rate=0.1 / 1e-6)
+    for context in (still, fluid):
+        context.step(30)
+    assert next(iter(fluid.get_state().counts.values())).accepted > 50
+    assert still._schedule.bound[0].builds == 1
+    assert fluid._schedule.bound[0].builds <= 2
+
+
+@pytest.mark.parametrize("force", SHAPES)
+def test_flips_of_which_nobody_tells_are_noticed(force):
+    """Faces are exchanged from outside while lists are mended: the state is set to one with others."""
+    context, other = in_motion(force, rate=1.0 / 1e-6), in_motion(force, rate=1.0 / 1e-6)
+    context.step(3)
+    other.step(1)
+    expect_a_new_context_to_agree(context, other)
+    other.step(2)
+    expect_a_new_context_to_agree(other, in_motion(force))

@@ -165,7 +165,9 @@ cdef class NeighborList:
     cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil
     # `found` has the slots of all members within range of any place in a box from low to high (3,), and others near it,
     # in any order: how many, -1 where memory is not enough. The box is small, and around the image of its first place.
-    cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil
+    # Only those that members of `groups` interact with.
+    cdef Py_ssize_t near_box(
+        self, World* world, const double* low, const double* high, int32_t groups) noexcept nogil
     cdef Py_ssize_t collect(self, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil
     # The same of a member if that were at x (3,): those that it interacts with, in the order of numbers of sites.
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
@@ -174,7 +176,7 @@ cdef class NeighborList:
     # Rows of strays; their parts. False: they cannot be mended.
     cdef bint mend(self, World* world) noexcept nogil
     cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil
-    cdef bint enter(self, Py_ssize_t slot, int32_t partner) noexcept nogil
+    cdef bint enter(self, Py_ssize_t slot, int32_t partner, const int32_t* id) noexcept nogil
     cdef void join(self, World* world, Py_ssize_t slot) noexcept nogil
     # A change has put a member at x (3,), if it is one; `positions` is to be set when all have been.
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil

@@ -117,9 +117,18 @@ cdef inline double _cell_number(const Neighbors* near, int c, double x) noexcept
     return (x - near.origin[c]) * near.per_cell + 1.0
 
 
+cdef inline int64_t _whole(double number) noexcept nogil:
+    """Of the number of a cell. Beyond 2^50 only where extents overflow; nothing there is near anything."""
+    # This way round, so that what is not a number is as far as it gets.
+    number = number if number > -1e15 else -1e15
+    number = number if number < 1e15 else 1e15
+    return <int64_t> floor(number)
+
+
 cdef inline uint64_t _around_grid(int64_t cell, uint64_t cells) noexcept nogil:
     cdef int64_t n = <int64_t> cells
-    return <uint64_t> (((cell % n) + n) % n)
+    # Divisions would take longer than all else that is done for a cell.
+    return <uint64_t> (cell if 0 <= cell < n else ((cell % n) + n) % n)
 
 
 cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -653,7 +662,7 @@ cdef class NeighborList:
         for c in range(3):
             image[c] = x[c]
         nearest_image(&world.box, image)
-        n = self.near_box(world, image, image)
+        n = self.near_box(world, image, image, near.groups[member])
         _frame(near, x, image)
         for i in range(n):
             s = self.found[i]
@@ -669,7 +678,9 @@ cdef class NeighborList:
         sort_by_id(near.id, self.found, kept)
         return n if n < 0 else kept
 
-    cdef Py_ssize_t near_box(self, World* world, const double* low, const double* high) noexcept nogil:
+    cdef Py_ssize_t near_box(
+        self, World* world, const double* low, const double* high, int32_t groups,
+    ) noexcept nogil:
         cdef Neighbors* near = &self.list
         cdef int64_t first[3]
         cdef int64_t last[3]
@@ -691,16 +702,16 @@ cdef class NeighborList:
             if near.length[c] > 0.0 and near.around[c] == 0:
                 first[c], last[c] = 0, cells - 1
                 continue
-            # Beyond 2^50 only where extents overflow; nothing there is near anything.
-            first[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, low[c] * near.to_frame[c]), -1e15), 1e15)) - 1
-            last[c] = <int64_t> floor(fmin(fmax(_cell_number(near, c, high[c] * near.to_frame[c]), -1e15), 1e15)) + 1
+            first[c] = _whole(_cell_number(near, c, low[c] * near.to_frame[c])) - 1
+            last[c] = _whole(_cell_number(near, c, high[c] * near.to_frame[c])) + 1
             if near.length[c] == 0.0 and near.grid[c] < LARGEST_GRID:
                 first[c] = max(first[c], <int64_t> 0)
                 last[c] = min(last[c], cells - 1)
             elif last[c] - first[c] >= cells - 1:
                 first[c], last[c] = 0, cells - 1
         for group in range(3):
-            if not near.present[group]:
+            # Members of A only do not interact with each other, nor those of B only.
+            if not near.present[group] or (group == groups - 1 and group < 2):
                 continue
             for z in range(first[2], last[2] + 1):
                 for y in range(first[1], last[1] + 1):
@@ -866,7 +877,7 @@ cdef class NeighborList:
                         for i in range(n):
                             near.row_of[near.member[s]][i] = self.found[i]
                         for i in range(n):
-                            if not self.enter(self.found[i], <int32_t> s):
+                            if not self.enter(self.found[i], <int32_t> s, near.id):
                                 return False
         near.mended += 1
         return True
@@ -900,12 +911,12 @@ cdef class NeighborList:
         near.count[slot] = count
         return True
 
-    cdef bint enter(self, Py_ssize_t slot, int32_t partner) noexcept nogil:
-        """Let a partner be in the row of a slot, in order. False: out of memory."""
+    cdef bint enter(self, Py_ssize_t slot, int32_t partner, const int32_t* id) noexcept nogil:
+        """Let a partner be in the row of a slot, in the order of id. False: out of memory."""
         cdef Neighbors* near = &self.list
         cdef int32_t* row = near.row_of[near.member[slot]]
         cdef int32_t n = near.count[slot], k = n
-        while k > 0 and near.id[row[k - 1]] >= near.id[partner]:
+        while k > 0 and id[row[k - 1]] >= id[partner]:
             k -= 1
             if row[k] == partner:
                 return True

@@ -17,7 +17,6 @@ up its row in ascending order, and each node the shapes that it is a corner of: 
 on the age of the lists.
 """
 from medyanpy._kernels.core.elementary cimport exp_
-from medyanpy._kernels.core.program cimport OUT_OF_MEMORY
 
 include "shapes.pxi"
 

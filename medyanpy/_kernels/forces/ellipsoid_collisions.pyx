@@ -18,8 +18,6 @@ Units: nm, pN nm. The caller has checked them.
 from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.forces.contact cimport contact_energy, end_squared
-from medyanpy._kernels.core.local_terms cimport Few
-from medyanpy._kernels.core.program cimport OUT_OF_MEMORY
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
 from medyanpy._kernels.forces.ellipsoid_contact cimport Ellipsoid, Touch, half_width, touch_segment, touch_triangle
 
@@ -291,7 +289,7 @@ cdef class EllipsoidCollisions(OfShapes):
     """
     cdef EllipsoidTask task
     cdef double* partial
-    cdef long long listed     # `builds` of the lists that the pairs are of
+    cdef long long listed     # `builds` and `mended` of the lists that the pairs are of
     # Ellipsoids of a change: those that move, and those near shapes of it in one of its states.
     cdef Few bodies
     # Near one of them: shapes and their pairs; energies of all that are the same in both states, if they are known.
@@ -477,13 +475,13 @@ cdef class EllipsoidCollisions(OfShapes):
         cdef double* torque
         cdef Py_ssize_t m
         cdef int c, k, fault
-        if self.listed != self.builds:
+        if self.listed != self.builds + self.mended:
             fault = _list(t.side, t.n, self.first.neighbors, world)
             if fault == 0:
                 fault = _list(t.side + 1, t.n, self.second.neighbors, world)
             if fault != 0:
                 return fault
-            self.listed = self.builds
+            self.listed = self.builds + self.mended
         over_blocks(_ellipsoids, t, world, t.n, BODIES)
         for k in range(2):
             if t.side[k].shapes.n > 0:

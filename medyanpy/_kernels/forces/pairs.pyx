@@ -403,7 +403,7 @@ cdef class Pairs(SmoothForce):
                         low[c] = min(low[c], image[c])
                         high[c] = max(high[c], image[c])
                     after += 1
-            n = self.neighbors.near_box(world, low, high)
+            n = self.neighbors.near_box(world, low, high, 3)
             if n < 0 or not self.load(n):
                 return record_fault(world, OUT_OF_MEMORY, -1, -1)
             while k < after:

@@ -5,9 +5,10 @@ node has then to be watched but for how far it has moved since: distances of sha
 Lists come from spheres around the shapes (neighbors.pyx) and are thinned by true distances and by who collides with
 whom.
 
-Triangles and edges of membranes follow flips. Numbers of edges, by which sums are ordered, are those of their ends, so
-that lists are made anew for the next evaluation after a flip. Until then, shapes that it changes are found by cells:
-each has the sphere that it would have had when the lists were made, so that the same distances hold for all.
+Triangles and edges of membranes follow flips. Shapes that a flip changes are found by cells: each has the sphere that
+it would have had when the lists were made, so that the same distances hold for all; of a node that a change puts far
+away, that is where it is put. At the next evaluation they are put into the rows in which they would then have been, and
+edges get the numbers, by which sums are ordered, of their ends.
 """
 import numpy as np
 
@@ -16,14 +17,17 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
-from medyanpy._kernels.core.box cimport displacement, has_lengths
+from medyanpy._kernels.core.box cimport displacement, has_lengths, nearest_image
 from medyanpy._kernels.core.closest_points cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
 from medyanpy._kernels.beads.membrane cimport faces_of_flip
+from medyanpy._kernels.core.local_terms cimport Few
 from medyanpy._kernels.core.neighbors cimport NOT_STRAY, ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport (
     SUM_BLOCK, n_blocks, ordered_max, over_blocks, record_fault, sum_in_blocks,
 )
-from medyanpy._kernels.core.program cimport Change, LOST_COUNT, NOT_FINITE, Operation, Quad, World
+from medyanpy._kernels.core.program cimport (
+    Change, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, Operation, Quad, World,
+)
 from medyanpy._kernels.core.sites cimport SiteArrays, SiteRows, SiteTable
 from medyanpy._kernels.core.triangles cimport Triangles, corner_after, corner_before
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
@@ -31,6 +35,8 @@ from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
 cdef Py_ssize_t BLOCK = 1024
 # Relative; makes up for the rounding of distances where lists are made.
 cdef double MARGIN = 1e-9
+# Shapes larger than cells allow are near everything: beyond so many lists are made anew, with larger cells.
+cdef Py_ssize_t MOST_LARGE = 32
 # By how much the ball around two triangles with equal sides grows where their edge is flipped.
 cdef double SPARE = 1.5
 
@@ -204,32 +210,35 @@ cdef inline bint _meet(const Shapes* t, World* world, Py_ssize_t a, Py_ssize_t b
     return True
 
 
+cdef bint _is_near(const Shapes* t, World* world, Py_ssize_t m, Py_ssize_t other) noexcept nogil:
+    """Whether two shapes belong in each other's rows, if lists are made now."""
+    cdef double r[3]
+    cdef double p[3]
+    cdef double q[3]
+    cdef double n[3]
+    cdef Closest found[5]
+    cdef Py_ssize_t a = min(m, other), b = max(m, other)
+    cdef double reach = (t.radius[a] + t.radius[b] + t.near.skin) * (1.0 + MARGIN)
+    return _meet(t, world, a, b) and found[_approach(t, world, a, b, r, p, q, n, found) - 1].rr <= reach * reach
+
+
 cdef int _thin(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Rows of a block: what is really near and may be met, by number instead of slot."""
     cdef Shapes* t = <Shapes*> task
     cdef Neighbors* near = t.near
     cdef int32_t* row = near.rows[first // ROWS_PER_BLOCK]
     cdef int32_t* kept = row
-    cdef double r[3]
-    cdef double p[3]
-    cdef double q[3]
-    cdef double n[3]
-    cdef Closest found[5]
-    cdef double reach
     cdef Py_ssize_t s, m, other
     cdef int k, met
     for s in range(first, last):
         m = near.member[s]
         met = 0
-        # What has nobody near it stays like this until the lists are made anew.
+        # What has nobody near it stays like this until its row is another.
         memset(t.f + 3 * _corner(t, m), 0, 3 * _corners(t, m) * sizeof(double))
         t.energy[m] = 0.0
         for k in range(near.count[s]):
             other = near.member[row[k]]
-            if not _meet(t, world, min(m, other), max(m, other)):
-                continue
-            reach = (t.radius[m] + t.radius[other] + near.skin) * (1.0 + MARGIN)
-            if found[_approach(t, world, min(m, other), max(m, other), r, p, q, n, found) - 1].rr <= reach * reach:
+            if _is_near(t, world, m, other):
                 kept[met] = <int32_t> other
                 met += 1
         row += near.count[s]
@@ -267,12 +276,11 @@ cdef class Search:
     cdef int32_t[:, ::1] their
     cdef Py_ssize_t n_touched
     cdef int32_t[::1] met             # (n,) what `seek` finds
-    # Those that have other corners than when the lists were made.
-    cdef int32_t[::1] mended
-    cdef Py_ssize_t n_mended
+    cdef Few changed                  # those whose rows are to be mended
     # How large the spheres of A, of B and of both may be for cells to find what they may touch.
     cdef double[3] limit
     cdef double spare         # times the largest that there are
+    cdef Py_ssize_t n_large   # how often a shape has become larger
 
     def __init__(self, const int32_t[::1] node, Py_ssize_t n_points, int width, const int32_t[::1] groups,
                  const double[::1] radius, const int32_t[::1] kind, const int32_t[:, ::1] chain, double skin):
@@ -285,6 +293,7 @@ cdef class Search:
         self.marks = None
         self.spare = 1.0
         self.n_corners = node.shape[0]
+        self.changed = Few(n)
         number = np.arange(n, dtype=np.int32)
         self.neighbors = NeighborList(
             number, groups, around, 0.0, skin, np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
@@ -330,7 +339,8 @@ cdef class Search:
         self.limit[2] = min(self.limit[0], self.limit[1])
         t.near.reach = (self.limit[0] + self.limit[1] + t.near.skin) * (1.0 + MARGIN)
         t.near.valid = 0
-        self.n_mended = 0
+        self.changed.clear()
+        self.n_large = 0
         fault = self.neighbors.follow(world, &self.centers)
         if fault != 0:
             return fault
@@ -348,7 +358,7 @@ cdef class Search:
         if self.marks is None:
             with gil:
                 self.marks = np.zeros(self.shapes.n, np.int8)
-                self.touched, self.met, self.mended = (np.zeros(self.shapes.n, np.int32) for _ in range(3))
+                self.touched, self.met = (np.zeros(self.shapes.n, np.int32) for _ in range(2))
                 self.own, self.their = (np.zeros((self.shapes.n, 3), np.int32) for _ in range(2))
         return self.neighbors.index(world)
 
@@ -369,17 +379,18 @@ cdef class Search:
         self.n_touched += 1
         return k
 
-    cdef void touch_mended(self, const Change* change) noexcept nogil:
-        """Of shapes that have got other corners, those with one that moves."""
+    cdef void touch_changed(self, const Change* change) noexcept nogil:
+        """Of shapes that may have got other corners, those with one that moves."""
         cdef const int32_t* node
-        cdef Py_ssize_t i, k
+        cdef Py_ssize_t i, k, m
         cdef int c
-        for k in range(self.n_mended):
-            node = self.shapes.node + _corner(&self.shapes, self.mended[k])
-            for c in range(_corners(&self.shapes, self.mended[k])):
+        for k in range(self.changed.n):
+            m = self.changed.items[k]
+            node = self.shapes.node + _corner(&self.shapes, m)
+            for c in range(_corners(&self.shapes, m)):
                 for i in range(change.n_moved):
                     if node[c] == change.moved[i]:
-                        self.touch(self.mended[k])
+                        self.touch(m)
 
     cdef void enter(self, bint other) noexcept nogil:
         """Give shapes of the change the corners of a state."""
@@ -411,18 +422,99 @@ cdef class Search:
         cdef double d[9]
         cdef double center[3]
         cdef int32_t slot = t.near.slot_of[m]
+        cdef int c
         if slot < 0:
             return
         t.around[m] = t.radius[m] + sqrt(_ball(d, self.around(world, x, m, d), center))
         add_scaled(1.0, x + 3 * <Py_ssize_t> t.node[_corner(t, m)], center)
-        if t.near.chain[slot] == NOT_STRAY:
-            self.mended[self.n_mended] = <int32_t> m
-            self.n_mended += 1
         # In any case to a chain, which has those of now.
         t.near.built[slot] = NAN
         self.neighbors.put(world, m, center)
         if not t.around[m] <= self.limit[t.near.groups[m] - 1]:
             self.neighbors.loosen(m)
+            self.n_large += 1
+        nearest_image(&world.box, center)
+        for c in range(3):
+            t.near.built[t.near.apart * c + slot] = center[c]
+        t.near.built[3 * t.near.apart + slot] = t.around[m]
+
+    # Rows hold shapes that have changed as if the lists had been made with them, once these have been taken out, got
+    # their numbers, and been put in.
+
+    cdef bint take_out(self) noexcept nogil:
+        """Take shapes that have changed out of all rows; False: there is no memory."""
+        cdef Shapes* t = &self.shapes
+        cdef Neighbors* near = t.near
+        cdef int32_t* row
+        cdef Py_ssize_t i, m, s
+        cdef int32_t slot, other
+        cdef int k
+        for s in range(near.n if t.n > 0 else 0):
+            if near.count[s] > 0:
+                m = near.member[s]
+                memset(t.f + 3 * _corner(t, m), 0, 3 * _corners(t, m) * sizeof(double))
+                t.energy[m] = 0.0
+        for i in range(self.changed.n):
+            m = self.changed.items[i]
+            slot = near.slot_of[m]
+            for k in range(near.count[slot] if slot >= 0 else 0):
+                # Rows move as others get shorter.
+                other = near.slot_of[near.row_of[m][k]]
+                row = near.row_of[near.member[other]]
+                s = 0
+                while s < near.count[other] and row[s] != m:
+                    s += 1
+                if s == near.count[other]:
+                    continue
+                memmove(row + s, row + s + 1, (near.count[other] - s - 1) * sizeof(int32_t))
+                if not self.neighbors.resize(other, near.count[other] - 1):
+                    return False
+            if slot >= 0 and not self.neighbors.resize(slot, 0):
+                return False
+        return True
+
+    cdef int number(self, World* world, const int32_t* to) noexcept nogil:
+        """Give all shapes other numbers, in which those that have not changed follow each other as before."""
+        cdef Neighbors* near = self.shapes.near
+        cdef int32_t* row = NULL
+        cdef Py_ssize_t s
+        cdef int k
+        for s in range(near.n):
+            if s % ROWS_PER_BLOCK == 0:
+                row = near.rows[s // ROWS_PER_BLOCK]
+            near.member[s] = near.row[s] = near.id[s] = to[near.member[s]]
+            for k in range(near.count[s]):
+                row[k] = to[row[k]]
+            row += near.count[s]
+        for k in range(self.changed.n):
+            self.changed.has[self.changed.items[k]] = 0
+            self.changed.items[k] = to[self.changed.items[k]]
+        for k in range(self.changed.n):
+            self.changed.has[self.changed.items[k]] = 1
+        near.indexed = -1
+        return self.neighbors.index(world)
+
+    cdef bint put_in(self, World* then) noexcept nogil:
+        """Put shapes that have changed into rows, by places in the World when the lists were made; False: there is no
+        memory."""
+        cdef Shapes* t = &self.shapes
+        cdef Neighbors* near = t.near
+        cdef Py_ssize_t i, k, n
+        cdef int32_t m, other
+        for i in range(self.changed.n):
+            m = self.changed.items[i]
+            n = self.seek(then, m) if near.slot_of[m] >= 0 else 0
+            if n < 0:
+                return False
+            for k in range(n):
+                other = self.met[k]
+                # Two that have changed find each other twice.
+                if _is_near(t, then, m, other) and not (
+                        self.neighbors.enter(near.slot_of[m], other, self.centers.id)
+                        and self.neighbors.enter(near.slot_of[other], m, self.centers.id)):
+                    return False
+        self.changed.clear()
+        return True
 
     cdef Py_ssize_t seek(self, World* world, Py_ssize_t m) noexcept nogil:
         """List in `met` who may touch a shape, without those of the change; -1: there is no memory."""
@@ -486,13 +578,13 @@ cdef struct Sheet:
     Py_ssize_t n_edges
     Py_ssize_t triangle       # the first of all, in the second search; -1: they meet no others
     Py_ssize_t edge           # the same in the third
-    int32_t* drawn            # (n_faces, 3) triangles when the lists were made
+    int32_t* drawn            # (n_faces, 3) triangles of which the shapes are
 
 
 cdef struct Nodes:
     Py_ssize_t n
     const int32_t* place      # every node that is a corner, once
-    double* built             # (places, 3) where they were when the lists were made
+    double* built             # (places, 3) where they were when the lists were made, or a change put them since
     double allowed            # square of how far they may go from there
     int* stale                # by block
 
@@ -559,6 +651,7 @@ cdef class OfShapes(Operation):
     cdef long long living     # `World.living` when the lists were made
     cdef double[3] length     # nm, of the box then
     cdef readonly long long builds
+    cdef readonly long long mended    # how often shapes have been put into other rows instead
     cdef readonly long long runs
     cdef Triangles triangles
     cdef unsigned char[::1] of_sheets
@@ -566,12 +659,16 @@ cdef class OfShapes(Operation):
     cdef Py_ssize_t n_sheets
     cdef long long flips      # of `triangles` when theirs were compared
     cdef bint is_fluid        # whether any flip has been asked for
-    cdef bint was_mended      # whether shapes have other corners than in the lists
+    cdef bint was_mended      # whether rows of shapes are to be mended
     cdef bint has_edges
-    cdef int32_t[::1] edge_of  # the edge opposite each corner; None before any change
+    # The edge opposite each corner; None before any change. Room for that of before, and the number that each gets.
+    cdef int32_t[::1] edge_of
+    cdef int32_t[::1] edge_before
+    cdef int32_t[::1] number_of
     # The state for which lists are right.
     cdef long long world
     cdef long long positions
+    cdef Few away                  # nodes that a change has just put further away than rows allow
     # The change that is touched, and whether it had been made then.
     cdef const Change* change
     cdef int there
@@ -592,6 +689,7 @@ cdef class OfShapes(Operation):
         self.nodes.n = place.shape[0]
         if self.nodes.n == 0:
             return
+        self.away = Few(np.max(place) + 1)
         self.nodes.place = vector(self.arrays, place)
         self.nodes.built = zeros(self.arrays, 3 * (np.max(place) + 1))
         self.nodes.stale = &stale[0]
@@ -629,18 +727,17 @@ cdef class OfShapes(Operation):
         return 0
 
     cdef bint has_other_faces(self, World* world) noexcept nogil:
-        """Whether triangles are others than when the lists were made."""
+        """Whether triangles are others than those of which the shapes are."""
         cdef Sheet* sheet
         cdef Py_ssize_t k
-        if self.was_mended:
-            return True
         if self.n_sheets == 0 or self.flips == self.triangles.flips:
             return False
         for k in range(self.n_sheets):
             sheet = self.sheets + k
             if memcmp(sheet.drawn, world.faces + 3 * sheet.first_face, 3 * sheet.n_faces * sizeof(int32_t)) != 0:
                 return True
-        self.flips = self.triangles.flips
+        if not self.was_mended:
+            self.flips = self.triangles.flips
         return False
 
     cdef int draw(self, World* world) noexcept nogil:
@@ -662,7 +759,6 @@ cdef class OfShapes(Operation):
         self.draw_sites(self.third, self.first.n_corners + self.second.n_corners)
         self.sites.regroup()
         self.flips = self.triangles.flips
-        self.was_mended = False
         return 0
 
     cdef void draw_sites(self, Search search, Py_ssize_t first) noexcept nogil:
@@ -678,7 +774,8 @@ cdef class OfShapes(Operation):
         cdef int side
         if self.edge_of is None:
             with gil:
-                self.edge_of = np.zeros(3 * self.triangles.n_faces, np.int32)
+                self.edge_of, self.edge_before = (np.zeros(3 * self.triangles.n_faces, np.int32) for _ in range(2))
+                self.number_of = np.arange(self.third.shapes.n, dtype=np.int32)
         for v in range(sheet.first_vertex, sheet.first_vertex + sheet.n_vertices):
             first = n
             for side in range(4):
@@ -719,13 +816,17 @@ cdef class OfShapes(Operation):
             over_blocks(_compare, t, world, t.n, BLOCK)
             for b in range(n_blocks(t.n, BLOCK)):
                 stale |= t.stale[b]
+        if self.was_mended:
+            stale |= max(self.first.n_large, self.second.n_large) > MOST_LARGE
+            stale |= self.third is not None and self.third.n_large > MOST_LARGE
         if not stale:
-            return 0
+            return self.mend(world) if self.was_mended else 0
         self.valid = False
-        if other:
+        if other or self.was_mended:
             fault = self.draw(world)
             if fault != 0:
                 return fault
+        self.was_mended = False
         self.living = 0 if world.living == NULL else world.living[0]
         memcpy(self.length, world.box.length, sizeof(self.length))
         over_blocks(_remember, t, world, t.n, BLOCK)
@@ -737,6 +838,40 @@ cdef class OfShapes(Operation):
         self.valid = fault == 0
         self.builds += 1
         return fault
+
+    cdef int mend(self, World* world) noexcept nogil:
+        """Put shapes that have changed into the rows in which they would be if the lists had been made with them."""
+        cdef World then = world[0]
+        cdef bint done
+        cdef int fault = 0
+        then.x = self.nodes.built
+        self.valid = self.was_mended = False
+        done = self.first.take_out() and self.second.take_out() and (self.third is None or self.third.take_out())
+        if self.n_sheets > 0 and self.flips != self.triangles.flips:
+            if self.edge_of is not None:
+                memcpy(&self.edge_before[0], &self.edge_of[0], 3 * self.triangles.n_faces * sizeof(int32_t))
+            fault = self.draw(world)
+            if fault == 0 and self.edge_of is not None:
+                fault = self.number_edges(world)
+        if fault != 0:
+            return fault
+        if not (done and self.first.put_in(&then) and self.second.put_in(&then) and (
+                self.third is None or self.third.put_in(&then))):
+            return record_fault(world, OUT_OF_MEMORY, -1, -1)
+        self.valid = True
+        self.mended += 1
+        return 0
+
+    cdef int number_edges(self, World* world) noexcept nogil:
+        """Give edges the numbers with which they have been drawn."""
+        cdef Sheet* sheet
+        cdef Py_ssize_t i, k
+        for k in range(self.n_sheets):
+            sheet = self.sheets + k
+            if sheet.edge >= 0:
+                for i in range(3 * sheet.first_face, 3 * (sheet.first_face + sheet.n_faces)):
+                    self.number_of[self.edge_before[i]] = self.edge_of[i]
+        return self.third.number(world, &self.number_of[0])
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault
@@ -841,33 +976,39 @@ cdef class OfShapes(Operation):
                     self.third.touch(_shape(&self.third.shapes, corner - self.second.n_corners))
         if change.n_beads > 0 and self.was_mended:
             # Sites have the corners that there were before.
-            self.second.touch_mended(change)
+            self.second.touch_changed(change)
             if self.third is not None:
-                self.third.touch_mended(change)
+                self.third.touch_changed(change)
+
+    cdef Sheet* sheet_of(self, Py_ssize_t face) noexcept nogil:
+        """The membrane of a face; NULL: it has no shapes here."""
+        cdef Sheet* sheet
+        cdef Py_ssize_t i
+        for i in range(self.n_sheets):
+            sheet = self.sheets + i
+            if sheet.first_face <= face < sheet.first_face + sheet.n_faces:
+                return sheet
+        return NULL
 
     cdef void take_flip(self, const Quad* quad) noexcept nogil:
         """Triangles and the edge of a flip, with the corners that they get."""
-        cdef const Sheet* sheet
+        cdef const Sheet* sheet = self.sheet_of(quad.first)
         cdef int32_t beads[6]
-        cdef Py_ssize_t k, i, m
+        cdef Py_ssize_t k, m
         cdef int c
-        for i in range(self.n_sheets):
-            sheet = self.sheets + i
-            if not sheet.first_face <= quad.first < sheet.first_face + sheet.n_faces:
-                continue
-            if sheet.triangle >= 0:
-                faces_of_flip(quad, beads)
-                m = sheet.triangle - sheet.first_face
-                k = self.second.touch(m + quad.first)
-                for c in range(3):
-                    self.second.their[k, c] = beads[c]
-                k = self.second.touch(m + quad.second)
-                for c in range(3):
-                    self.second.their[k, c] = beads[3 + c]
-            if sheet.edge >= 0:
-                k = self.third.touch(self.edge_of[3 * quad.first + quad.at_a])
-                self.third.their[k, 0] = min(quad.a, quad.b)
-                self.third.their[k, 1] = max(quad.a, quad.b)
+        if sheet != NULL and sheet.triangle >= 0:
+            faces_of_flip(quad, beads)
+            m = sheet.triangle - sheet.first_face
+            k = self.second.touch(m + quad.first)
+            for c in range(3):
+                self.second.their[k, c] = beads[c]
+            k = self.second.touch(m + quad.second)
+            for c in range(3):
+                self.second.their[k, c] = beads[3 + c]
+        if sheet != NULL and sheet.edge >= 0:
+            k = self.third.touch(self.edge_of[3 * quad.first + quad.at_a])
+            self.third.their[k, 0] = min(quad.a, quad.b)
+            self.third.their[k, 1] = max(quad.a, quad.b)
         if self.edge_of is not None:
             self.turn(quad)
 
@@ -883,7 +1024,9 @@ cdef class OfShapes(Operation):
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         cdef const Quad* quads
-        cdef Py_ssize_t i
+        cdef Sheet* sheet
+        cdef Py_ssize_t face, i
+        cdef int k
         if world == NULL or self.nodes.n == 0 or change.n_flips + change.n_moved == 0:
             return True
         # Where nothing has been asked of any change, the next evaluation sees that triangles are others.
@@ -895,41 +1038,53 @@ cdef class OfShapes(Operation):
         self.take_moved(change)
         for i in range(change.n_flips):
             self.take_flip(quads + i)
+            sheet = self.sheet_of(quads[i].first)
+            if sheet != NULL:
+                for k in range(2):
+                    face = quads[i].second if k else quads[i].first
+                    memcpy(sheet.drawn + 3 * (face - sheet.first_face), world.faces + 3 * face, 3 * sizeof(int32_t))
         self.enter(True)
         self.positions = world.positions
+        for i in range(change.n_moved):
+            self.let_go(world, change.moved[i])
         self.settle(world, self.first)
         self.settle(world, self.second)
         if self.third is not None:
             self.settle(world, self.third)
         self.release()
+        self.away.clear()
         return True
+
+    cdef void let_go(self, World* world, int32_t place) noexcept nogil:
+        """Take a node that a change has put further away than rows allow as if it had been there ever since."""
+        cdef double* built = self.nodes.built + 3 * <Py_ssize_t> place
+        cdef const double* x = world.x + 3 * <Py_ssize_t> place
+        cdef double d[3]
+        if self.sites.owner_of(place) < 0:
+            return
+        displacement(&world.box, built, x, d)
+        if not (dot(d, d) <= self.nodes.allowed):
+            memcpy(built, x, 3 * sizeof(double))
+            self.away.add(place)
 
     cdef bint is_ready(self, Search search) noexcept nogil:
         return search is None or search.shapes.n == 0 or search.marks is not None and search.shapes.near.indexed == (
             search.shapes.near.builds)
 
     cdef void settle(self, World* world, Search search) noexcept nogil:
-        """Shapes of a change that has been made are where they are now, in cells."""
-        cdef const int32_t* node
-        cdef double d[3]
+        """Shapes of a change that has been made are where they would have been when the lists were made, in cells."""
         cdef Py_ssize_t k, m
-        cdef int c, corners
-        cdef bint near, other
+        cdef int c
+        cdef bint other
         for k in range(search.n_touched):
             m = search.touched[k]
-            node = search.shapes.node + _corner(&search.shapes, m)
-            corners = _corners(&search.shapes, m)
-            near = True
             other = False
-            for c in range(corners):
-                displacement(&world.box, self.nodes.built + 3 * <Py_ssize_t> node[c],
-                             world.x + 3 * <Py_ssize_t> node[c], d)
-                near &= dot(d, d) <= self.nodes.allowed
-                other |= search.own[k, c] != search.their[k, c]
-            self.was_mended |= other
-            # The places when the lists were made are as good as those of now, and the same for all.
-            if other or not near:
-                search.settle(world, m, self.nodes.built if near else world.x)
+            for c in range(_corners(&search.shapes, m)):
+                other |= search.own[k, c] != search.their[k, c] or self.away.has[search.their[k, c]] != 0
+            if other:
+                self.was_mended = True
+                search.changed.add(m)
+                search.settle(world, m, self.nodes.built)
 
     def pairs(self):
         """(number of search, shape, shape) of all entries of rows, sorted; shapes as tuples of their nodes' places."""
