@@ -148,8 +148,8 @@ class RodElasticity(_RodForce):
             numbers = rows
         first = layout.slice_of(rod).start - layout.first_oriented
         return kernel.RodElasticity(
-            self.name, (first + with_edges(node, 1)).astype(np.int32), np.pad(owned, 1).astype(np.int32),
-            np.pad(length, 1), np.ascontiguousarray(numbers),
+            self.name, layout.first_oriented, (first + with_edges(node, 1)).astype(np.int32),
+            np.pad(owned, 1).astype(np.int32), np.pad(length, 1), np.ascontiguousarray(numbers),
         )  # fmt: skip
 
 

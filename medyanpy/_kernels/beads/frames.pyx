@@ -11,7 +11,9 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.arrays cimport table, zeros
+from medyanpy._kernels.core.derivatives cimport Derivative
+from medyanpy._kernels.core.local_terms cimport TermForce
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport AddBlock, World
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
@@ -63,32 +65,35 @@ cdef int _frames(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef class Frames(SmoothForce):
+cdef class Frames(TermForce):
     """Penalties on matrices. column (frames, 3): places of beads; numbers (frames, 2): w, pN/nm^3, and l^2, nm^2."""
     cdef const int32_t[:, ::1] column
     cdef const double[:, ::1] numbers
-    cdef double[::1] partial
+    cdef FramesTask task
+    cdef list arrays
 
     def __init__(self, str name, const int32_t[:, ::1] column, const double[:, ::1] numbers):
         self.name = name
         self.derivatives = 3
         self.column = column
         self.numbers = numbers
-        self.partial = np.zeros(max(1, n_blocks(column.shape[0], BLOCK)))
+        self.arrays = []
+        self.task.column = table(self.arrays, column)
+        self.task.numbers = table(self.arrays, numbers)
+        self.task.partial = zeros(self.arrays, n_blocks(column.shape[0], BLOCK))
+        self.loops(_frames, &self.task, self.task.partial, BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef FramesTask task
         cdef Py_ssize_t n = self.column.shape[0]
         self.energy = 0.0
-        if n == 0:
-            return 0
-        task.column = &self.column[0, 0]
-        task.numbers = &self.numbers[0, 0]
-        task.partial = &self.partial[0]
-        over_blocks(_frames, &task, world, n, BLOCK)
+        over_blocks(_frames, &self.task, world, n, BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(n, BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return 0
+
+    def named(self):
+        n = self.column.shape[0]
+        return np.ravel(self.column), np.repeat(np.arange(n), 3), n
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         # Of a stiffness what is left is 2 w (dE)^T dE, where U = w/2 |E|^2.

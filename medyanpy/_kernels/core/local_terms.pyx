@@ -69,6 +69,12 @@ def at_sites(SiteTable sites not None, rows, terms):
     return beads[first + np.arange(len(first))], np.repeat(terms, counts)
 
 
+def in_rows(rows, steps, terms):
+    """(places, terms, how many) of a `TermIndex`, of the terms in some rows of a table of places: each depends on the
+    beads so many steps from its row."""
+    return np.concatenate([np.asarray(rows)[terms + step] for step in steps]), np.tile(terms, len(steps)), len(rows)
+
+
 cdef class TermForce(SmoothForce):
 
     def named(self):

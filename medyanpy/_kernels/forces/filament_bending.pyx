@@ -12,12 +12,15 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.cosine cimport derive_joint
-from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.derivatives cimport Derivative
 from medyanpy._kernels.forces.joints cimport (
     BATCH, Chain, find_links, one_minus_cosine, pull, push, ROOM, ROW_BLOCK, Rows,
 )
+from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms import in_rows
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport World
 
@@ -83,19 +86,17 @@ cdef int _bending(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     return 0
 
 
-cdef class FilamentBending(SmoothForce):
+cdef class FilamentBending(TermForce):
     """Joint energies of filaments.
 
     node, owned (rows + 4,): the table, with two rows before the first and after the last. modulus, straight, bent
     (rows + 4,), pN nm: k, p, s of each row's joint, 0 where there is none.
     """
+    cdef BendingTask task
+    cdef list arrays
     cdef const int32_t[::1] node
-    cdef const int32_t[::1] owned
-    cdef const double[::1] modulus
-    cdef const double[::1] straight
-    cdef const double[::1] bent
-    cdef bint is_bent
-    cdef double[::1] partial
+    cdef object joints        # rows of them
+    cdef Py_ssize_t rows
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const double[::1] modulus,
                  const double[::1] straight, const double[::1] bent):
@@ -103,43 +104,44 @@ cdef class FilamentBending(SmoothForce):
         self.acts_on_points = False
         self.derivatives = 3
         self.node = node
-        self.owned = owned
-        self.modulus = modulus
-        self.straight = straight
-        self.bent = bent
-        self.is_bent = bool(np.any(bent))
-        self.partial = np.zeros(max(1, n_blocks(node.shape[0] - 4, ROW_BLOCK)))
+        self.joints = np.flatnonzero((np.asarray(owned) != 0) & (np.asarray(modulus) > 0.0)) - 2
+        self.rows = node.shape[0] - 4
+        self.arrays = []
+        self.task.rows.node = vector(self.arrays, node) + 2
+        self.task.rows.owned = vector(self.arrays, owned) + 2
+        self.task.modulus = vector(self.arrays, modulus) + 2
+        self.task.straight = vector(self.arrays, straight) + 2
+        self.task.bent = vector(self.arrays, bent) + 2
+        self.task.is_bent = bool(np.any(bent))
+        self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
+        self.loops(_bending, &self.task, self.task.partial, ROW_BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef BendingTask task
-        cdef Py_ssize_t rows = self.node.shape[0] - 4
-        task.rows.node = &self.node[2]
-        task.rows.owned = &self.owned[2]
-        task.modulus = &self.modulus[2]
-        task.straight = &self.straight[2]
-        task.bent = &self.bent[2]
-        task.is_bent = self.is_bent
-        task.partial = &self.partial[0]
         self.energy = 0.0
-        over_blocks(_bending, &task, world, rows, ROW_BLOCK)
+        over_blocks(_bending, &self.task, world, self.rows, ROW_BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(rows, ROW_BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(self.rows, ROW_BLOCK))
         return 0
 
+    def named(self):
+        return in_rows(self.node, (1, 2, 3), self.joints)
+
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
-        cdef const int32_t* node = &self.node[0]
+        cdef const BendingTask* t = &self.task
         cdef double a[3]
         cdef double b[3]
+        cdef const int32_t* node
         cdef const double* x
         cdef Py_ssize_t k
         cdef int fault = 0
-        for k in range(2, self.node.shape[0] - 2):
+        for k in range(self.rows):
             if fault != 0:
                 break
             # Of a ring, the rows that repeat others are not owned.
-            if self.owned[k] and self.modulus[k] > 0.0:
-                x = world.x + 3 * <Py_ssize_t> node[k]
-                displacement(&world.box, world.x + 3 * <Py_ssize_t> node[k - 1], x, a)
-                displacement(&world.box, x, world.x + 3 * <Py_ssize_t> node[k + 1], b)
-                fault = derive_joint(wanted, node + k - 1, self.straight[k], self.bent[k], a, b)
+            if t.rows.owned[k] and t.modulus[k] > 0.0:
+                node = t.rows.node + k - 1
+                x = world.x + 3 * <Py_ssize_t> node[1]
+                displacement(&world.box, world.x + 3 * <Py_ssize_t> node[0], x, a)
+                displacement(&world.box, x, world.x + 3 * <Py_ssize_t> node[2], b)
+                fault = derive_joint(wanted, node, t.straight[k], t.bent[k], a, b)
         return fault

@@ -24,16 +24,20 @@ a line with the direction z: phi has the coefficients G_0.z of t and G_1.z/2 of 
 
 where K, without negative eigenvalues, is what is left of H at rest.
 """
+import numpy as np
+
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.derivatives cimport Derivative
 from medyanpy._kernels.core.elementary cimport atan2_
 from medyanpy._kernels.forces.joints cimport (
     BATCH, Chain, find_directors, find_links, push, push_directors, ROOM, ROW_BLOCK, Rows,
 )
+from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms import in_rows
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.core.series cimport add_scaled_at, crosses, dots, quotient, root
@@ -251,7 +255,7 @@ cdef inline bint _excess(const double* at, double cosine, double sine, double* d
     return both > 0.0 and (x != 0.0 or y != 0.0)
 
 
-cdef class FilamentTwisting(SmoothForce):
+cdef class FilamentTwisting(TermForce):
     """Joint energies of twistable filaments.
 
     node, owned, director (rows + 4,): the table, with two rows before the first and after the last. modulus, pN nm,
@@ -259,6 +263,9 @@ cdef class FilamentTwisting(SmoothForce):
     """
     cdef TwistingTask task
     cdef list arrays
+    cdef const int32_t[::1] node
+    cdef const int32_t[::1] director
+    cdef object joints        # rows of them
     cdef Py_ssize_t rows
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const int32_t[::1] director,
@@ -266,6 +273,9 @@ cdef class FilamentTwisting(SmoothForce):
         self.name = name
         self.acts_on_points = False
         self.derivatives = 3
+        self.node = node
+        self.director = director
+        self.joints = np.flatnonzero((np.asarray(owned) != 0) & (np.asarray(modulus) > 0.0)) - 2
         self.rows = node.shape[0] - 4
         self.arrays = []
         self.task.rows.node = vector(self.arrays, node) + 2
@@ -275,6 +285,7 @@ cdef class FilamentTwisting(SmoothForce):
         self.task.cosine = vector(self.arrays, cosine) + 2
         self.task.sine = vector(self.arrays, sine) + 2
         self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
+        self.loops(_twisting, &self.task, self.task.partial, ROW_BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
         self.energy = 0.0
@@ -282,6 +293,11 @@ cdef class FilamentTwisting(SmoothForce):
         if world.want_energy:
             self.energy = ordered_sum(self.task.partial, n_blocks(self.rows, ROW_BLOCK))
         return 0
+
+    def named(self):
+        nodes, of_nodes, n = in_rows(self.node, (1, 2, 3), self.joints)
+        directors, of_directors, _ = in_rows(self.director, (1, 2), self.joints)
+        return np.append(nodes, directors), np.append(of_nodes, of_directors), n
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         cdef const Rows* rows = &self.task.rows

@@ -19,11 +19,15 @@ computed from its neighbours alone and owned by one block: bits depend on no thr
 
 Units: nm, pN, pN nm^2. Source: Ladd & Misra, "A symplectic integration method for elastic filaments" (2009).
 """
+import numpy as np
+
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.local_terms cimport ExactTermForce
+from medyanpy._kernels.core.local_terms import in_rows
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.core.program cimport Operation, World
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
@@ -213,21 +217,26 @@ cdef int _rods(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef class RodElasticity(Operation):
+cdef class RodElasticity(ExactTermForce):
     """The elastic energy of rods.
 
-    node, owned (rows + 2,): the table, with one row before the first and after the last. length (rows + 2,): of the
-    joint of each row, 0 where there is none; numbers (rows + 2, 12), or (1, 12): C, B, G0, O0 of each, or of all.
+    first: place of the first oriented bead. node, owned (rows + 2,): the table, with one row before the first and after
+    the last. length (rows + 2,): of the joint of each row, 0 where there is none; numbers (rows + 2, 12), or (1, 12):
+    C, B, G0, O0 of each, or of all.
     """
     cdef RodTask task
     cdef list arrays
+    cdef object places        # of nodes, by row from -1 on
+    cdef object joints        # rows of them
     cdef Py_ssize_t rows
 
-    def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const double[::1] length,
-                 const double[:, ::1] numbers):
+    def __init__(self, str name, Py_ssize_t first, const int32_t[::1] node, const int32_t[::1] owned,
+                 const double[::1] length, const double[:, ::1] numbers):
         self.name = name
         self.acts_on_points = False
         self.rows = node.shape[0] - 2
+        self.places = first + np.asarray(node)
+        self.joints = np.flatnonzero((np.asarray(owned) != 0) & (np.asarray(length) > 0.0)) - 1
         self.arrays = []
         self.task.node = vector(self.arrays, node) + 1
         self.task.owned = vector(self.arrays, owned) + 1
@@ -235,6 +244,10 @@ cdef class RodElasticity(Operation):
         self.task.alike = numbers.shape[0] == 1
         self.task.numbers = table(self.arrays, numbers) + (0 if self.task.alike else NUMBERS)
         self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
+        self.loops(_rods, &self.task, self.task.partial, ROW_BLOCK)
+
+    def named(self):
+        return in_rows(self.places, (1, 2), self.joints)
 
     cdef int run(self, World* world) noexcept nogil:
         over_blocks(_rods, &self.task, world, self.rows, ROW_BLOCK)
