@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.derivatives cimport SmoothForce
+from medyanpy._kernels.core.neighbors cimport NeighborList
 from medyanpy._kernels.core.parallel cimport BlockFunction
 from medyanpy._kernels.core.program cimport Change, World
 from medyanpy._kernels.core.sites cimport SiteTable
@@ -66,3 +67,16 @@ cdef class MovedSites:
     cdef bint add(self, int32_t site) noexcept nogil
     cdef void follow(self, World* world, SiteTable sites) noexcept nogil
     cdef void release(self) noexcept nogil
+
+
+# A force of pairs of sites in a neighbour list. Derived forces have `local_energy`.
+cdef class NeighborForce(SmoothForce):
+    cdef SiteTable sites
+    cdef readonly NeighborList neighbors
+    cdef MovedSites moved             # of a change,
+    cdef int32_t[::1] member          # and which members of the list they are, -1: none, or inactive
+
+    # It is one of these; called once.
+    cdef void watch(self, NeighborList neighbors, SiteTable sites) noexcept
+    # Sites and their neighbours as they are now.
+    cdef int look(self, World* world) noexcept nogil

@@ -8,6 +8,7 @@ import numpy as np
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
+from medyanpy._kernels.core.neighbors cimport Neighbors
 from medyanpy._kernels.core.program cimport AddBlock
 from medyanpy._kernels.core.sites cimport SiteRows
 
@@ -216,3 +217,57 @@ cdef class MovedSites:
         for k in range(self.n):
             self.rank[self.site[k]] = -1
         self.n = 0
+
+
+cdef class NeighborForce(SmoothForce):
+
+    cdef void watch(self, NeighborList neighbors, SiteTable sites) noexcept:
+        self.neighbors = neighbors
+        self.sites = sites
+        self.moved = MovedSites()
+        self.member = np.zeros(16, np.int32)
+        neighbors.list.mends = 1
+
+    cdef int look(self, World* world) noexcept nogil:
+        """Sites and their neighbours as they are now."""
+        cdef int fault = self.sites.gather(world)
+        return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
+
+    cdef bint is_local(self) noexcept nogil:
+        return True
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t k
+        cdef int fault = 0
+        if near.n_members == 0:
+            return True
+        if not self.neighbors.is_current(world):
+            fault = self.sites.gather(world)
+        if fault == 0:
+            fault = self.neighbors.locate(world, &self.sites.now)
+        if fault != 0 or not self.moved.take(world, self.sites, change):
+            return False
+        if self.moved.n > self.member.shape[0]:
+            with gil:
+                self.member = np.zeros(2 * self.moved.n, np.int32)
+        for k in range(self.moved.n):
+            self.member[k] = self.neighbors.member_of(self.moved.site[k])
+        return True
+
+    cdef void release(self) noexcept nogil:
+        self.moved.release()
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        cdef Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t k
+        if world == NULL or near.n_members == 0:
+            return True
+        if near.valid and near.world == world.number and near.positions == change.positions and (
+                near.indexed == near.builds) and self.moved.take(world, self.sites, change):
+            self.moved.follow(world, self.sites)
+            for k in range(self.moved.n):
+                self.neighbors.put(world, self.neighbors.member_of(self.moved.site[k]), self.moved.x + 3 * k)
+            near.positions = world.positions
+            self.moved.release()
+        return True

@@ -32,9 +32,10 @@ from libc.string cimport memset
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.forces.contact cimport SOFT, contact_energy, end_squared
+from medyanpy._kernels.core.local_terms cimport NeighborForce
 from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
-from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
-from medyanpy._kernels.core.program cimport Operation, World
+from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
+from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, World
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
 from medyanpy._kernels.core.sites cimport SiteTable
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
@@ -61,6 +62,7 @@ cdef struct EllipsoidTask:
     int form
     double epsilon
     double end                # F where U ends
+    double mu                 # its root
     const double* axes        # (n, 3) by member
     const int32_t* oriented   # by member
     Body* body                # by slot
@@ -335,14 +337,44 @@ cdef void _pairs(const EllipsoidTask* t, Lanes* p) noexcept nogil:
     p.n = 0
 
 
+cdef inline void _consider(
+    const EllipsoidTask* t, World* world, Lanes* p, Py_ssize_t s, Py_ssize_t other, const double* x, const double* y,
+    int own,
+) noexcept nogil:
+    """Take the pair of two slots, at x and y, unless they are too far apart."""
+    cdef const Neighbors* near = t.list
+    cdef double d[3]
+    cdef double reach, rr
+    if near.id[s] < near.id[other]:
+        displacement(&world.box, x, y, d)
+    else:
+        displacement(&world.box, y, x, d)
+    rr = dot(d, d)
+    reach = near.now[4 * s + 3] + near.now[4 * other + 3]
+    if rr >= reach * reach:
+        return
+    if rr == 0.0 and t.form == SOFT:
+        # In one place there is no direction to push in.
+        p.energy[own] += 0.5 * t.epsilon
+        return
+    # A plane across d is between them, and remains so until they have grown by this.
+    reach = t.mu * (_width(t.body + s, d) + _width(t.body + other, d))
+    if rr > reach:
+        return
+    if near.id[s] < near.id[other]:
+        _put(p, t.body + s, t.body + other, d, own, True)
+    else:
+        _put(p, t.body + other, t.body + s, d, own, False)
+    if p.n == LANES:
+        _pairs(t, p)
+
+
 cdef int _ellipsoids(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef EllipsoidTask* t = <EllipsoidTask*> task
     cdef const Neighbors* near = t.list
     cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
     cdef Lanes p
-    cdef double d[3]
     cdef double* f
-    cdef double reach, rr, mu = sqrt(t.end)
     cdef Py_ssize_t s, other
     cdef int c, i, own
     memset(&p, 0, sizeof(Lanes))
@@ -350,28 +382,7 @@ cdef int _ellipsoids(void* task, World* world, Py_ssize_t first, Py_ssize_t last
         own = <int> (s - first)
         for i in range(near.count[s]):
             other = row[i]
-            if near.id[s] < near.id[other]:
-                displacement(&world.box, near.now + 4 * s, near.now + 4 * other, d)
-            else:
-                displacement(&world.box, near.now + 4 * other, near.now + 4 * s, d)
-            rr = dot(d, d)
-            reach = near.now[4 * s + 3] + near.now[4 * other + 3]
-            if rr >= reach * reach:
-                continue
-            if rr == 0.0 and t.form == SOFT:
-                # In one place there is no direction to push in.
-                p.energy[own] += 0.5 * t.epsilon
-                continue
-            # A plane across d is between them, and remains so until they have grown by this.
-            reach = mu * (_width(t.body + s, d) + _width(t.body + other, d))
-            if rr > reach:
-                continue
-            if near.id[s] < near.id[other]:
-                _put(&p, t.body + s, t.body + other, d, own, True)
-            else:
-                _put(&p, t.body + other, t.body + s, d, own, False)
-            if p.n == LANES:
-                _pairs(t, &p)
+            _consider(t, world, &p, s, other, near.now + 4 * s, near.now + 4 * other, own)
         row += near.count[s]
     if p.n > 0:
         _pairs(t, &p)
@@ -389,7 +400,7 @@ cdef int _ellipsoids(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     return 0
 
 
-cdef class Ellipsoids(Operation):
+cdef class Ellipsoids(NeighborForce):
     """A repulsion of all neighbours; the caller has made the list for its range.
 
     Parameters
@@ -407,8 +418,6 @@ cdef class Ellipsoids(Operation):
     sites : SiteTable
         The beads.
     """
-    cdef SiteTable sites
-    cdef readonly NeighborList neighbors
     cdef EllipsoidTask task
     cdef list arrays
     cdef double* partial
@@ -417,13 +426,13 @@ cdef class Ellipsoids(Operation):
                  const int32_t[::1] oriented, SiteTable sites):
         self.name = name
         self.derivatives = 1
-        self.neighbors = neighbors
-        self.sites = sites
+        self.watch(neighbors, sites)
         self.arrays = []
         self.task.list = &neighbors.list
         self.task.form = form
         self.task.epsilon = epsilon
         self.task.end = end_squared(form)
+        self.task.mu = sqrt(self.task.end)
         self.task.axes = table(self.arrays, axes)
         self.task.oriented = vector(self.arrays, oriented)
         self.task.body = <Body*> zeros(self.arrays, neighbors.list.n_members * sizeof(Body) // sizeof(double))
@@ -437,9 +446,7 @@ cdef class Ellipsoids(Operation):
         self.energy = 0.0
         if n == 0:
             return 0
-        fault = self.sites.gather(world)
-        if fault == 0:
-            fault = self.neighbors.follow(world, &self.sites.now)
+        fault = self.look(world)
         if fault != 0:
             return fault
         if near.n < n:
@@ -450,4 +457,38 @@ cdef class Ellipsoids(Operation):
         if world.want_energy:
             # In the order of members: that of slots depends on when the list was built.
             self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)
+        return 0
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Lanes p
+        cdef const double* x
+        cdef Py_ssize_t i, k, n, own, other
+        out[0] = 0.0
+        memset(&p, 0, sizeof(Lanes))
+        self.moved.follow(world, self.sites)
+        for k in range(self.moved.n):
+            if self.member[k] < 0:
+                continue
+            x = self.moved.x + 3 * k
+            own = near.slot_of[self.member[k]]
+            _frames(&self.task, world, own, own + 1, 0)
+            n = self.neighbors.near_place(world, self.member[k], x)
+            if n < 0:
+                return record_fault(world, OUT_OF_MEMORY, -1, -1)
+            for i in range(n):
+                other = self.neighbors.found[i]
+                if self.moved.rank[near.row[other]] >= 0:
+                    continue
+                self.examined += 1
+                _frames(&self.task, world, other, other + 1, 0)
+                _consider(&self.task, world, &p, own, other, x, near.now + 4 * other, 0)
+            for i in range(k):
+                if self.member[i] >= 0 and self.neighbors.interact(self.member[k], self.member[i]):
+                    self.examined += 1
+                    _consider(&self.task, world, &p, own, near.slot_of[self.member[i]], x, self.moved.x + 3 * i, 0)
+        if p.n > 0:
+            _pairs(&self.task, &p)
+        # Of each pair there is one half here.
+        out[0] = 2.0 * p.energy[0]
         return 0

@@ -19,13 +19,13 @@ from libc.string cimport memset
 
 from medyanpy._kernels.core.arrays cimport table, zeros
 from medyanpy._kernels.core.box cimport Box, displacement, displacements_from, nearest_image, nearest_whole, sides_of
-from medyanpy._kernels.core.derivatives cimport Derivative, SmoothForce
+from medyanpy._kernels.core.derivatives cimport Derivative
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
 from medyanpy._kernels.core.expressions cimport evaluate as run_program
 from medyanpy._kernels.core.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch, sort_by_id
-from medyanpy._kernels.core.local_terms cimport MovedSites
+from medyanpy._kernels.core.local_terms cimport NeighborForce
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
-from medyanpy._kernels.core.program cimport Change, NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.forces.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
@@ -258,7 +258,7 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return _block(ANY, True, t, world, first, last, thread)
 
 
-cdef class Pairs(SmoothForce):
+cdef class Pairs(NeighborForce):
     """A radial energy of all neighbours; the caller has made the list for the range of the function.
 
     Parameters
@@ -272,14 +272,10 @@ cdef class Pairs(SmoothForce):
     sites : SiteTable
         What the rows of the list are rows of.
     """
-    cdef SiteTable sites
-    cdef readonly NeighborList neighbors
     cdef PairTask task
     cdef list arrays
     cdef double[::1] p
     cdef double* partial
-    cdef MovedSites moved
-    cdef int32_t[::1] member  # of the sites that move, -1: none, or inactive
     cdef double* places       # (4, n) of those found near them
     cdef int32_t* partners
     cdef Py_ssize_t room
@@ -287,15 +283,14 @@ cdef class Pairs(SmoothForce):
     def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites):
         cdef PairTask* t = &self.task
         self.name = name
-        self.sites = sites
+        self.watch(neighbors, sites)
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
-        self.neighbors = neighbors
         self.p = np.array(parameters, float)
         if kind == SOFT_SPHERE and neighbors.list.n_members > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
-        neighbors.list.images = neighbors.list.mends = 1
+        neighbors.list.images = 1
         t.list = &neighbors.list
         t.kind = kind
         t.p = &self.p[0]
@@ -309,8 +304,6 @@ cdef class Pairs(SmoothForce):
         else:
             t.end = self.p[OFF]
             t.end_squared = self.p[END] * self.p[END]
-        self.moved = MovedSites()
-        self.member = np.zeros(16, np.int32)
         self.arrays = []
         t.energy = zeros(self.arrays, t.list.n_members)
         self.partial = zeros(self.arrays, n_blocks(t.list.n_members, SUM_BLOCK))
@@ -340,38 +333,8 @@ cdef class Pairs(SmoothForce):
             self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)
         return self.sites.scatter(world)
 
-    cdef int look(self, World* world) noexcept nogil:
-        """Sites and their neighbours as they are now."""
-        cdef int fault = self.sites.gather(world)
-        return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
-
     # Where a few sites move: pairs among them, and those with neighbours of their places. Sums are in the order of
     # sites and of numbers, whatever the age of the list. --------------------------------------------------------------
-
-    cdef bint is_local(self) noexcept nogil:
-        return True
-
-    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
-        cdef Neighbors* near = &self.neighbors.list
-        cdef Py_ssize_t k
-        cdef int fault = 0
-        if near.n_members == 0:
-            return True
-        if not self.neighbors.is_current(world):
-            fault = self.sites.gather(world)
-        if fault == 0:
-            fault = self.neighbors.locate(world, &self.sites.now)
-        if fault != 0 or not self.moved.take(world, self.sites, change):
-            return False
-        if self.moved.n > self.member.shape[0]:
-            with gil:
-                self.member = np.zeros(2 * self.moved.n, np.int32)
-        for k in range(self.moved.n):
-            self.member[k] = self.neighbors.member_of(self.moved.site[k])
-        return True
-
-    cdef void release(self) noexcept nogil:
-        self.moved.release()
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef Neighbors* near = &self.neighbors.list
@@ -515,20 +478,6 @@ cdef class Pairs(SmoothForce):
         else:
             slope(t.kind, t.p, rr, &u)
         return u
-
-    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
-        cdef Neighbors* near = &self.neighbors.list
-        cdef Py_ssize_t k
-        if world == NULL or near.n_members == 0:
-            return True
-        if near.valid and near.world == world.number and near.positions == change.positions and (
-                near.indexed == near.builds) and self.moved.take(world, self.sites, change):
-            self.moved.follow(world, self.sites)
-            for k in range(self.moved.n):
-                self.neighbors.put(world, self.neighbors.member_of(self.moved.site[k]), self.moved.x + 3 * k)
-            near.positions = world.positions
-            self.moved.release()
-        return True
 
     # Higher derivatives: members in ascending row, so that no result depends on the age of the list. ---------------
 
