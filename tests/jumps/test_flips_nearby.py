@@ -40,7 +40,7 @@ def membrane_of(shape, subdivisions, at=(0.0, 0.0, 0.0)):
     return topology, topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="sheet"), mesh
 
 
-def soft(shape, subdivisions, at=(0.0, 0.0, 0.0), **options):
+def soft(shape, subdivisions, at=(0.0, 0.0, 0.0), points=True, **options):
     """Filaments that lie on a membrane, balls, points in it, and another membrane that pierces it."""
     topology, sheet, mesh = membrane_of(shape, subdivisions, at)
     rng = np.random.default_rng(2)
@@ -50,7 +50,8 @@ def soft(shape, subdivisions, at=(0.0, 0.0, 0.0), **options):
         topology.add_filament(nodes, 1.0, 1.0, constrained=False, name=f"chain {k}")
     near = mesh.vertices[::9] + rng.normal(0.0, 3.0, mesh.vertices[::9].shape)
     topology.add_balls(near, 4.0, 1.0, 1.0, name="balls")
-    topology.add_intriangle_points(sheet, len(mesh.faces) // 4, mass=1.0, friction=1.0, seed=3)
+    if points:
+        topology.add_intriangle_points(sheet, len(mesh.faces) // 4, mass=1.0, friction=1.0, seed=3)
     handles = [h for h in topology.handles if h.name != "beads"]
     return topology, mp.forces.SoftCollisions(handles, stiffness=5.0, radius=5.0, skin=2.0, **options)
 
@@ -271,3 +272,31 @@ def test_flips_of_which_nobody_tells_are_noticed(force):
     expect_a_new_context_to_agree(context, other)
     other.step(2)
     expect_a_new_context_to_agree(other, in_motion(force))
+
+
+@pytest.mark.parametrize("self_avoiding", [False, True])
+def test_rows_that_are_mended_hold_for_as_long_as_the_others(self_avoiding):
+    """Beads go almost half the skin away before lists are mended, and as far to the other side afterwards."""
+
+    def made():
+        topology, own = soft("closed", 2, points=False, self_avoiding=self_avoiding)
+        return mp.Context(system_with(topology, own), mp.VerletIntegrator(1e-3), threads=1), topology["sheet"]
+
+    context, sheet = made()
+    operation = context._schedule.bound[0]
+    # The first flip ever makes room for those to come.
+    next(tried(context, sheet, 1)).difference(operation)
+    builds, x = operation.builds, context.get_state(positions=True).positions
+    # Beads outside and the membrane away from each other, then nearer than they were.
+    way = 0.95 * x / np.linalg.norm(x, axis=1)[:, None]
+    way[sheet.beads] *= -1.0
+    context.set_positions(x + way)
+    for change in tried(context, sheet, 100):
+        change.difference(operation)
+        context._schedule.flipping.swap(sheet, change)
+        assert change.mended(operation)
+    context.get_state(energy=True)
+    context.set_positions(x - way)
+    expect_a_new_context_to_agree(context, made()[0])
+    assert operation.builds == builds
+    assert operation.mended > 0
