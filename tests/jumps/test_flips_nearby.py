@@ -264,7 +264,7 @@ def test_flips_cause_no_searches(force):
 
 
 @pytest.mark.parametrize("force", SHAPES)
-def test_flips_of_which_nobody_tells_are_noticed(force):
+def test_flips_made_from_outside_are_noticed(force):
     """Faces are exchanged from outside while lists are mended: the state is set to one with others."""
     context, other = in_motion(force, rate=1.0 / 1e-6), in_motion(force, rate=1.0 / 1e-6)
     context.step(3)
