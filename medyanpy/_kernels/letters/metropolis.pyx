@@ -214,7 +214,7 @@ cdef class Metropolis(Operation):
         world.want_energy = 1
         for k in range(self.sums.count):
             if fault == NO_FAULT:
-                # Whether energies belong to these positions, a force sum does not know.
+                # Energies are not put back with the forces of a start.
                 (<ForceSum> self.sums.items[k]).evaluated = 0
                 fault = (<ForceSum> self.sums.items[k]).run(world)
                 for i in range((<ForceSum> self.sums.items[k]).forces.count):
