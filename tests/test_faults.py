@@ -1333,7 +1333,8 @@ BY_PAGES = [("capacity.pyx", "wake", "NO_ROOM")]
 # Room for the neighbours of one change, some kB, which no bound on a process takes away before all else.
 NOT_PROVOKED = [
     ("collisions.pyx", "_touched", "OUT_OF_MEMORY"), ("ellipsoid_collisions.pyx", "local_energy", "OUT_OF_MEMORY"),
-    ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
+    ("ellipsoids.pyx", "local_energy", "OUT_OF_MEMORY"), ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
+    ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
 ]  # fmt: skip
 
 

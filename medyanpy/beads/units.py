@@ -134,7 +134,7 @@ def expect_alike(what: str, layout: "Layout", directions: np.ndarray, moved: np.
 
 def _changed(
     rows: "Rows", start: np.ndarray, goes: np.ndarray, box: np.ndarray, directions: np.ndarray,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
 ) -> np.ndarray:  # fmt: skip
     """Tell which constraints change along which directions, (m, 3), from where beads start (m, k, 3); of these those
     that go (m, k) are moved."""

@@ -385,7 +385,7 @@ NOT_ASKED = {
                      "Topology.expect_places", "plot", "Kind.taken",
                      "average", "autocorrelation", "statistical_inefficiency", "Trajectory.read", "JumpCase.__init__",
                      "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
-                     "TrialMoves.log_weight"],
+                     "TrialMoves.log_weight", "Kind.remade"],
                     _STEPS),
     "mobility_matrix": "hydrodynamic interactions in a box are refused",
     "Kind.multipliers": "of links of filaments, whose nodes are next to each other in a Context",
