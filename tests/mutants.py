@@ -428,7 +428,7 @@ LAWS = [
     ("choices in expressions have", "surfaces/graph.py", "_by_rules", "rest if kind == \"max\" else rest[::-1]", "rest"),
     ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
     ("in a periodic box every force is", "_kernels/core/box.pxd", "nearest_image", "d[c] -= box.length[c]", "d[c] -= 0.999 * box.length[c]"),
-    ("fluids and patches in boxes", "_kernels/core/neighbors.pyx", "_shift", "return -near.length[c]", "return 0.0"),
+    ("fluids and patches in boxes", "_kernels/core/neighbors.pyx", "_shift", "return -near.frame.length[c]", "return 0.0"),
     ("boxes at constant tension and pressure", "_kernels/jumps/box_area.pyx", "attempt", "exponent = (gained + kinetic", "exponent = (gained"),
     ("bonds written as text", "_kernels/forces/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip

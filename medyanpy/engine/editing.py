@@ -119,7 +119,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     store.layout.check_widths(store.layout.box)
     carried = _carried(before, store)
     # What new constraints join starts where it is now, and has been brought to where they hold.
-    joined = _joined_anew(before, store)
+    joined = _newly_joined(before, store)
     stays = carried.without(joined)
     _carry_columns(before, store, stays, momenta=False)
     if joined.any():
@@ -171,7 +171,7 @@ def _carried(before: Store, store: Store) -> Carried:
     return Carried(before.layout.rank[rows].astype(np.int64), store.layout.rank[rows].astype(np.int64))
 
 
-def _joined_anew(before: Store, store: Store) -> np.ndarray:
+def _newly_joined(before: Store, store: Store) -> np.ndarray:
     """Mark the places (n,) of beads that are solved together with a constraint that was not there before."""
     out, joint = np.zeros(store.layout.n, bool), store.layout.topology.joint
     if joint is not None:

@@ -94,12 +94,10 @@ cdef struct Neighbors:
     uint64_t cells_per_group
     double origin[3]
     double per_cell           # 1 / edge of a cell, in directions that are open
-    # In those that are periodic: cells per period, 0 where they are too few to tell them apart, and the lengths of the
-    # box when the list was built.
+    # In those that are periodic: cells per period, 0 where they are too few to tell them apart.
     uint64_t around[3]
-    double length[3]
-    # Cells and `built` are of the box at that time, and so are ranges. In a box of other lengths, places go there by
-    # these factors, and may be further from `built` by the square root of `allowed`, before a row lacks a pair.
+    # The box when the list was built: cells and `built` are of it, and so are ranges. In a box of other lengths, places
+    # go there by these factors, and may be further from `built` by the square root of `allowed` until rows lack a pair.
     Box frame
     double to_frame[3]
     double allowed

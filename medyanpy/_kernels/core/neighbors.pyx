@@ -90,14 +90,14 @@ cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return fault
 
 
-cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c, double x) noexcept nogil:
+cdef inline uint64_t _periodic_cell(const Neighbors* near, int c, double x) noexcept nogil:
     """Cells that go round the box, none of them empty on purpose, of the image x next to the origin: whoever is in
     cells next to each other is near that image alone which the cells tell."""
     cdef double cells = <double> near.around[c]
     if near.around[c] == 0:
         return 1
     # Rounding may leave x a little outside the box.
-    return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
+    return <uint64_t> fmin(fmax((x * near.frame.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
 
 
 cdef inline void _frame(const Neighbors* near, const double* x, double* out) noexcept nogil:
@@ -112,8 +112,8 @@ cdef inline void _frame(const Neighbors* near, const double* x, double* out) noe
 cdef inline double _cell_number(const Neighbors* near, int c, double x) noexcept nogil:
     """Where a place in the frame is along c, in cells from the first one on, of which it may be outside; periodic
     directions have some cells."""
-    if near.length[c] > 0.0:
-        return (x / near.length[c] + 0.5) * <double> near.around[c]
+    if near.frame.length[c] > 0.0:
+        return (x / near.frame.length[c] + 0.5) * <double> near.around[c]
     return (x - near.origin[c]) * near.per_cell + 1.0
 
 
@@ -146,7 +146,7 @@ cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         nearest_image(&world.box, x)
         for c in range(3):
             if world.box.length[c] > 0.0:
-                cell[c] = _periodic_cell(near, &world.box, c, x[c])
+                cell[c] = _periodic_cell(near, c, x[c])
                 continue
             f = (x[c] - near.origin[c]) * near.per_cell
             # Beyond 2^50 only where extents overflow; nothing there is near anything.
@@ -184,21 +184,35 @@ cdef void _sort(Neighbors* near, uint64_t largest) noexcept nogil:
         shift += DIGIT
 
 
+cdef inline bint _stays(const Neighbors* near, Py_ssize_t s) noexcept nogil:
+    """Whether the place of now of a slot is as near to that of the list as its row allows."""
+    cdef const double* now = near.now + 4 * s
+    cdef double d[3]
+    cdef int c
+    for c in range(3):
+        d[c] = now[c] * near.to_frame[c] - near.built[near.apart * c + s]
+    # This way round, so that a position that is not a number counts as far. Few have gone through a side.
+    if dot(d, d) <= near.allowed:
+        return True
+    nearest_image(&near.frame, d)
+    return dot(d, d) <= near.allowed
+
+
 cdef bint _fit(Neighbors* near, const Box* box) noexcept nogil:
     """Take what leads to the frame from a box of now; whether rows may still be complete in it.
 
     Places x of now are S y, with y in the frame and S the lengths of now over those of then. A pair within its range r
-    is no further apart than r / s in the frame, s the least of S, and in the row if no place of it has gone further
-    there than half of r + skin - r / s. Where S stretches, that is more than half the skin; it is not used.
+    is at most r / s apart in the frame, with s the least of S, and in the row if both places have gone there by at most
+    half of r + skin - r / s. Where S stretches, that is more than half the skin; it is not used.
     """
     cdef double most = 1.0, skin
     cdef int c
     for c in range(3):
         near.to_frame[c] = 1.0
-        if box.length[c] != near.length[c]:
-            if not (box.length[c] > 0.0 and near.length[c] > 0.0):
+        if box.length[c] != near.frame.length[c]:
+            if not (box.length[c] > 0.0 and near.frame.length[c] > 0.0):
                 return False
-            near.to_frame[c] = near.length[c] / box.length[c]
+            near.to_frame[c] = near.frame.length[c] / box.length[c]
             most = fmax(most, near.to_frame[c])
     skin = near.skin - (near.reach - near.skin) * (most - 1.0)
     near.allowed = 0.25 * skin * skin
@@ -280,9 +294,9 @@ cdef inline Py_ssize_t _seek(
 cdef inline double _shift(const Neighbors* near, int c, uint64_t cell, int step) noexcept nogil:
     """What leads from a cell along c to its image before (step 0), between (1), or behind (2) others."""
     if near.around[c] > 0 and step == 0 and cell == 0:
-        return near.length[c]
+        return near.frame.length[c]
     if near.around[c] > 0 and step == 2 and cell == near.grid[c] - 1:
-        return -near.length[c]
+        return -near.frame.length[c]
     return 0.0
 
 
@@ -368,7 +382,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Box box
     cdef Ranges ranges
     for k in range(3):
-        few[k] = near.length[k] if near.around[k] == 0 else 0.0
+        few[k] = near.frame.length[k] if near.around[k] == 0 else 0.0
     set_lengths(&box, few)
     # The cell that holds the first slot: the last one that starts at or before it.
     low = 0
@@ -420,7 +434,6 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
         return fault
     near.living = 0 if world.living == NULL else world.living[0]
     near.frame = world.box
-    memcpy(near.length, world.box.length, sizeof(near.length))
     _fit(near, &world.box)
     if near.n == 0:
         near.valid = 1
@@ -442,8 +455,8 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
     near.cells_per_group = 1
     for c in range(3):
         near.around[c] = 0
-        if near.length[c] > 0.0:
-            cells = floor(near.length[c] * near.per_cell)
+        if near.frame.length[c] > 0.0:
+            cells = floor(near.frame.length[c] * near.per_cell)
             # Of one or two each would be its own neighbour's neighbour: then all are in one, between two empty ones.
             if cells >= 3.0:
                 near.around[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
@@ -476,11 +489,9 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
 cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Positions of now, and whether a member has gone further than its row allows."""
     cdef Neighbors* near = <Neighbors*> task
-    cdef double allowed = near.allowed
     cdef const double* x
     cdef double* now
-    cdef double d[3]
-    cdef int c, stale = 0
+    cdef int stale = 0
     cdef Py_ssize_t s
     for s in range(first, last):
         prefetch(near.sites.x + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
@@ -491,12 +502,7 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         now[2] = x[2]
         if near.images:
             nearest_image(&world.box, now)
-        for c in range(3):
-            d[c] = now[c] * near.to_frame[c] - near.built[near.apart * c + s]
-        # This way round, so that a position that is not a number counts as far. Few have gone through a side.
-        if not (dot(d, d) <= allowed):
-            nearest_image(&near.frame, d)
-            stale |= not (dot(d, d) <= allowed)
+        stale |= not _stays(near, s)
     near.stale[first // ROWS_PER_BLOCK] = stale
     return 0
 
@@ -699,12 +705,12 @@ cdef class NeighborList:
             self.room = near.n_members
         for c in range(3):
             cells = <int64_t> near.grid[c]
-            if near.length[c] > 0.0 and near.around[c] == 0:
+            if near.frame.length[c] > 0.0 and near.around[c] == 0:
                 first[c], last[c] = 0, cells - 1
                 continue
             first[c] = _whole(_cell_number(near, c, low[c] * near.to_frame[c])) - 1
             last[c] = _whole(_cell_number(near, c, high[c] * near.to_frame[c])) + 1
-            if near.length[c] == 0.0 and near.grid[c] < LARGEST_GRID:
+            if near.frame.length[c] == 0.0 and near.grid[c] < LARGEST_GRID:
                 first[c] = max(first[c], <int64_t> 0)
                 last[c] = min(last[c], cells - 1)
             elif last[c] - first[c] >= cells - 1:
@@ -770,7 +776,6 @@ cdef class NeighborList:
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
         cdef Neighbors* near = &self.list
         cdef double image[3]
-        cdef double d[3]
         cdef Py_ssize_t s
         cdef int c
         if member < 0:
@@ -781,10 +786,8 @@ cdef class NeighborList:
         nearest_image(&world.box, image)
         for c in range(3):
             near.now[4 * s + c] = image[c] if near.images else x[c]
-            d[c] = image[c] * near.to_frame[c] - near.built[near.apart * c + s]
-        nearest_image(&near.frame, d)
-        # Not a number where it has been put elsewhere before.
-        if dot(d, d) <= near.allowed:
+        # `built` is not a number where it has been put elsewhere before.
+        if _stays(near, s):
             return
         for c in range(3):
             # Near nothing, until its row is mended or the list built again, before rows are used.
@@ -811,8 +814,8 @@ cdef class NeighborList:
             at[0] = near.next_stray[slot]
         _frame(near, near.now + 4 * slot, image)
         for c in range(3):
-            if near.length[c] > 0.0:
-                cell[c] = _periodic_cell(near, &near.frame, c, image[c])
+            if near.frame.length[c] > 0.0:
+                cell[c] = _periodic_cell(near, c, image[c])
                 continue
             f = _cell_number(near, c, image[c])
             known &= 0.0 <= f < <double> near.grid[c]
@@ -855,10 +858,7 @@ cdef class NeighborList:
                     continue
                 for s in range(ROWS_PER_BLOCK * b, min(ROWS_PER_BLOCK * (b + 1), near.n)):
                     if round == 0:
-                        for c in range(3):
-                            d[c] = near.now[4 * s + c] * near.to_frame[c] - near.built[near.apart * c + s]
-                        nearest_image(&near.frame, d)
-                        if dot(d, d) <= near.allowed:
+                        if _stays(near, s):
                             continue
                         if near.chain[s] == NOT_STRAY:
                             return False

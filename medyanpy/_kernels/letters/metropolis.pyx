@@ -214,11 +214,11 @@ cdef class Metropolis(Operation):
         world.want_energy = 1
         for k in range(self.sums.count):
             if fault == NO_FAULT:
-                # Energies are not put back with the forces of a start.
-                (<ForceSum> self.sums.items[k]).evaluated = 0
+                if (<ForceSum> self.sums.items[k]).measured != world.positions:
+                    (<ForceSum> self.sums.items[k]).evaluated = 0
                 fault = (<ForceSum> self.sums.items[k]).run(world)
                 for i in range((<ForceSum> self.sums.items[k]).forces.count):
-                    total += (<Operation> (<ForceSum> self.sums.items[k]).forces.items[i]).energy
+                    total += (<ForceSum> self.sums.items[k]).energies[i]
         world.want_energy = wanted
         out[0] = total
         return fault
