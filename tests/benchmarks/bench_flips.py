@@ -61,7 +61,7 @@ COLLIDING = {
 }
 
 
-def vesicle(subdivisions: int, more: str = "") -> tuple[mp.Context, mp.jumps.EdgeFlips]:
+def vesicle(subdivisions: int, more: str = "", word: str = "") -> tuple[mp.Context, mp.jumps.EdgeFlips]:
     mesh = mp.TriangleMesh.icosphere(RADIUS, subdivisions)
     crowd = CROWDED.get(more)
     edge = float(mesh.edge_lengths.mean())
@@ -90,7 +90,7 @@ def vesicle(subdivisions: int, more: str = "") -> tuple[mp.Context, mp.jumps.Edg
         system.add_force(mp.forces.MembraneTether(membrane, STRENGTH, edge, l_min=0.5, l_max=1.6))
         system.add_force(crowd[0](membrane, points, topology))
     flips = system.add_jump(mp.jumps.EdgeFlips(membrane, 0.0))
-    word = "JBAOABJ" if points is None else "JBAGOGABJ"
+    word = word or ("JBAOABJ" if points is None else "JBAGOGABJ")
     with warnings.catch_warnings():
         # Costs are what is measured here.
         warnings.simplefilter("ignore", mp.PerformanceWarning)
@@ -126,12 +126,12 @@ def measure(subdivisions: int, per_edge: float, more: str = "") -> tuple[int, fl
     return len(context.system.topology.membranes[0]), statistics.median(spent), statistics.mean(shares)
 
 
-def step_ratio(subdivisions: int, steps: int) -> float:
+def step_ratio(subdivisions: int, steps: int, word: str) -> float:
     """Time of a step with a tenth of an attempt per edge over that without flips; the two take turns."""
     spent = {0.1: 0.0, 0.0: 0.0}
     contexts = {}
     for per_edge in spent:
-        contexts[per_edge], flips = vesicle(subdivisions, "5 000 points with ten neighbours")
+        contexts[per_edge], flips = vesicle(subdivisions, "5 000 points with ten neighbours", word)
         flips.set(rate=per_edge / 1e-9)
         contexts[per_edge].step(2)
     for _ in range(steps):
@@ -164,8 +164,10 @@ def main() -> int:
     for more, (_, _, most) in {**CROWDED, **COLLIDING}.items():
         n, seconds, share = measure(middle, 0.02 if given.quick else 0.1, more)
         met &= row(f"{n} vertices, {more}, {100 * share:.1f} % accepted", 1e6 * seconds, most, "µs")
-    what = "step with flips over step without, 5 000 points"
-    met &= row(what, step_ratio(middle, 5 if given.quick else 60), RATIO, "times")
+    # In the first word forces are evaluated once in a step. In the second the next kick needs them again after flips.
+    for word, most in (("BAGOJOGAB", RATIO), ("JBAGOGABJ", None)):
+        ratio = step_ratio(middle, 5 if given.quick else 60, word)
+        met &= row(f"{word} with flips over without, 5 000 points", ratio, most, "times")
     # A letter with few attempts still measures the membrane once.
     told("0.01 attempts an edge", *measure(middle, 0.01))
     return int(not met)

@@ -383,12 +383,12 @@ def local_forces(sheet):
     yield mp.forces.MembraneVolume(sheet, 0.1)
     yield mp.forces.MembraneTether(sheet, 20.0 * KT, l_min=0.3, l_c1=0.7, l_c0=1.3, l_max=2.2)
     yield mp.forces.MembraneFoldRepulsion(sheet, 2.0 * KT, 0.3)
+    yield mp.forces.MembraneBending(sheet, 0.1 * KT, discretization="dihedral", name="dihedral")
+    yield mp.forces.MembraneEdgeSprings(sheet, 0.003, length=float(sheet.mesh.edge_lengths.mean()))
 
 
 def all_forces(sheet):
     yield from local_forces(sheet)
-    yield mp.forces.MembraneBending(sheet, 0.1 * KT, discretization="dihedral", name="dihedral")
-    yield mp.forces.MembraneEdgeSprings(sheet, 0.003, length=float(sheet.mesh.edge_lengths.mean()))
     points, other = sheet.topology.point_handles[0], sheet.topology["other"]
     yield mp.forces.SoftCollisions([sheet, other], stiffness=0.05, radius=15.2)
     yield mp.forces.SoftSphere(points, points, 0.05, 12.0)

@@ -382,7 +382,11 @@ def test_contract(mesh, force):
     check_flips(ForceCase(force, build, lambda x: 0.0, 10.0))
 
 
-@pytest.mark.parametrize("force", ["difference", "dihedral difference", "volume", "phases", "Gaussian", "adhesion"])
+@pytest.mark.parametrize(
+    "force",
+    ["bending", "dihedral", "springs", "tether", "folds", "difference", "dihedral difference", "volume", "phases",
+     "Gaussian", "adhesion"],
+)  # fmt: skip
 def test_gains_add_up_without_energies_in_between(force):
     """As a jump goes on: each gain is found from what the flips before have left, without a look at all triangles."""
     system, sheet = built(rough(MESHES["closed"]), points=0, mass=1.0, forces=lambda sheet: [FORCES[force](sheet)])
@@ -407,6 +411,7 @@ def test_gains_add_up_without_energies_in_between(force):
     after = look(context).potential_energy
     assert after != before
     assert gained == pytest.approx(after - before, abs=1e-11 * (abs(before) + abs(after)))
+    assert same(look(context), look(copied(context, system)))
 
 
 # The run --------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.box cimport Box, displacement
 from medyanpy._kernels.core.parallel cimport record_fault
+from medyanpy._kernels.core.prefetch cimport prefetch_doubles
 from medyanpy._kernels.core.program cimport Change, DEGENERATE_TRIANGLE, Operation, Quad, World
 from medyanpy._kernels.core.series cimport cross_at
 from medyanpy._kernels.core.triangles cimport Rings, Triangles
@@ -203,6 +204,34 @@ cdef struct Flipped:
     double volume
 
 
+cdef inline bint is_one_flip(const Change* change) noexcept nogil:
+    """Whether a change puts one edge in the place of another, and is nothing else, and not made yet: energies of edges
+    by their lengths need not look at triangles."""
+    return change.n_flips == 1 and change.n_beads == 0 and not change.there
+
+
+cdef inline bint holds_face(const Membrane* m, Py_ssize_t face) noexcept nogil:
+    """Whether a face, by its number among all, is one of the membrane."""
+    return m.first_face <= face < m.first_face + m.n_faces
+
+
+cdef inline void fetch_beyond(const Membrane* m, const World* world, const Quad* quad) noexcept nogil:
+    """Ask for the normals of the faces round a square, and its own."""
+    cdef Py_ssize_t across
+    cdef int k
+    for k in range(6):
+        across = world.opposite[3 * <Py_ssize_t> (quad.first if k < 3 else quad.second) + k % 3]
+        if across >= 0:
+            prefetch_doubles(m.normals + 3 * (across // 3 - m.first_face), 3)
+
+
+cdef inline bint lacks_area(const Flipped* flip, int k) noexcept nogil:
+    """Whether a face that the flip makes at corner k, of a, b, c, d, has no area: the first has all of them but one of c
+    and d, the second all but the other."""
+    return ((flip.area_vectors[3] == 0.0 and k != (2 if flip.quad.rule else 3))
+            or (flip.area_vectors[7] == 0.0 and k != (3 if flip.quad.rule else 2)))
+
+
 cdef class Geometry:
     cdef Membrane membrane
     # What the forces bound to it ask for, and what has been measured where beads are.
@@ -236,7 +265,10 @@ cdef class Geometry:
     cdef double area
     cdef double volume
 
+    # The edge, by its first corner, of the quad whose memory has been asked for last.
+    cdef Py_ssize_t fetched
     cdef bint see(self, World* world, const Change* change) noexcept nogil
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     cdef double area_of(self, Py_ssize_t face) noexcept nogil
     cdef void see_sums(self, const Quad* quad) noexcept nogil
     cdef void mend(self, World* world, const Change* change) noexcept nogil

@@ -95,6 +95,20 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return _measured(t.membrane, VOLUME, world, first, last)
 
 
+cdef inline void _fetch_ring(const Membrane* m, int what, Py_ssize_t v) noexcept nogil:
+    """Ask for the rows that the sums of vertex v are made of."""
+    cdef const int32_t* corners = m.rings.corners
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
+    cdef uint32_t corner
+    cdef Py_ssize_t s
+    for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
+        corner = <uint32_t> (corners[s] - begin)
+        if what & AREA_SUMS:
+            prefetch_doubles(m.area_gradients + 3 * <size_t> corner, 3)
+        if what & VECTOR_SUMS:
+            prefetch(m.area_vectors + 4 * <size_t> (corner // 3))
+
+
 cdef int _rings(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Sums over the corners of each vertex, in the order of their numbers."""
     cdef const Membrane* m = (<GeometryTask*> task).membrane
@@ -106,18 +120,12 @@ cdef int _rings(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef const int32_t* corners = m.rings.corners
     cdef int32_t begin = <int32_t> (3 * m.first_face)
-    cdef Py_ssize_t v, s, ahead
+    cdef Py_ssize_t v, s
     # Without a sign, which takes longer to divide.
     cdef uint32_t corner
     cdef int c
     for v in range(first, last):
-        ahead = min(v + VERTICES_AHEAD, last - 1)
-        for s in range(starts[ahead], ends[ahead]):
-            corner = <uint32_t> (corners[s] - begin)
-            if what & AREA_SUMS:
-                prefetch_doubles(m.area_gradients + 3 * <size_t> corner, 3)
-            if what & VECTOR_SUMS:
-                prefetch(m.area_vectors + 4 * <size_t> (corner // 3))
+        _fetch_ring(m, what, min(v + VERTICES_AHEAD, last - 1))
         a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = g[3] = 0.0
         for s in range(starts[v], ends[v]):
             corner = <uint32_t> (corners[s] - begin)
@@ -195,6 +203,7 @@ cdef class Geometry:
         self.faces = np.zeros(n_faces, np.int32)
         self.n_touched = self.n_faces_touched = 0
         self.seen = 0
+        self.fetched = -1
         self.followed = False
         self.area_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
         self.volume_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
@@ -290,7 +299,7 @@ cdef class Geometry:
                     self.touch_vertex(beads[c] - m.first_bead)
         for i in range(change.n_flips):
             quad = change.quads + i
-            if quad.first < m.first_face or quad.first >= m.first_face + m.n_faces:
+            if not holds_face(m, quad.first):
                 continue
             self.touch_face(quad.first - m.first_face)
             self.touch_face(quad.second - m.first_face)
@@ -331,7 +340,7 @@ cdef class Geometry:
         if self.seen == change.number:
             return True
         quad = change.quads
-        if quad.first < m.first_face or quad.first >= m.first_face + m.n_faces:
+        if not holds_face(m, quad.first):
             return False
         self.measure(world, self.asked)
         known = self.known
@@ -364,6 +373,33 @@ cdef class Geometry:
             self.see_sums(quad)
         self.seen = change.number
         return True
+
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:
+        """Ask for the memory that `see` will read."""
+        cdef const Membrane* m = &self.membrane
+        cdef int32_t corners[4]
+        cdef Py_ssize_t faces[2]
+        cdef Py_ssize_t v, corner = 3 * <Py_ssize_t> quad.first + quad.at_a
+        cdef int i, k
+        if self.fetched == corner or not holds_face(m, quad.first):
+            # Of several forces, the first asks.
+            return
+        self.fetched = corner
+        corners[0], corners[1], corners[2], corners[3] = quad.a, quad.b, quad.c, quad.d
+        for k in range(4):
+            v = corners[k] - m.first_bead
+            prefetch_doubles(world.x + 3 * <Py_ssize_t> corners[k], 3)
+            if m.area_sums != NULL:
+                prefetch_doubles(m.area_sums + 3 * v, 3)
+            if m.vector_sums != NULL:
+                prefetch_doubles(m.vector_sums + 4 * v, 4)
+        faces[0], faces[1] = quad.first - m.first_face, quad.second - m.first_face
+        for i in range(2):
+            prefetch_doubles(m.area_vectors + 4 * faces[i], 4)
+            if m.normals != NULL:
+                prefetch_doubles(m.normals + 3 * faces[i], 3)
+            if m.area_gradients != NULL:
+                prefetch_doubles(m.area_gradients + 9 * faces[i], 9)
 
     cdef double area_of(self, Py_ssize_t face) noexcept nogil:
         """|N| as measured, of a face by its number among all."""
@@ -449,6 +485,8 @@ cdef class Geometry:
             task.membrane = m
             task.what = self.known & OF_RINGS
             for k in range(4):
+                _fetch_ring(m, task.what, corners[k] - m.first_bead)
+            for k in range(4):
                 v = corners[k] - m.first_bead
                 _rings(&task, world, v, v + 1, 0)
         self.area += flip.area
@@ -508,6 +546,9 @@ cdef class MembraneForce(Operation):
         self.geometry = geometry
         self.membrane = &geometry.membrane
         geometry.ask(asks)
+
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:
+        self.geometry.fetch(world, quad)
 
     cdef void gather(
         self, World* world, const double* rows, const double* weight, double factor, double* out,

@@ -180,6 +180,8 @@ cdef class Operation:
     cdef readonly bint repeatable
     # The exception that Python code called by this operation raised.
     cdef readonly object error
+    # Whether it tells soon that a change is impossible, at little cost: jumps ask such forces first.
+    cdef readonly bint asked_first
     # Terms (pairs, faces, vertices, ...) that `local_energy` has looked at, of all changes so far.
     cdef readonly long long examined
 
@@ -210,6 +212,8 @@ cdef class Operation:
     # The gain of the energy from that of the part before and after.
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
     cdef int whole(self, World* world, double* out) noexcept nogil
+    # Optional: these two triangles will be asked about soon. Ask for the memory that `difference` will read.
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     # Whether `touch` has a local form, asked before any change.
     cdef bint is_local(self) noexcept nogil
     # A change has been made to triangles of a membrane that the force names: whether the operation is right again, by

@@ -183,6 +183,9 @@ cdef class Operation:
         out[0] = after if after == INFINITY else after - before
         return NO_FAULT
 
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:
+        pass
+
     cdef bint is_local(self) noexcept nogil:
         return False
 

@@ -35,7 +35,13 @@ cdef class Triangles:
     cdef readonly bint lost         # whether a ring has been found to be another than faces say
 
     cdef Py_ssize_t corner_of(self, int32_t c, int32_t d) noexcept nogil
+    cdef bint quad_of(self, Py_ssize_t corner, Quad* quad) noexcept nogil
     cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil
+    cdef void fetch_corner(self, Py_ssize_t corner) noexcept nogil
+    cdef void fetch_across(self, Py_ssize_t corner) noexcept nogil
+    cdef void fetch_ends(self, const Quad* quad) noexcept nogil
+    cdef void fetch_ring(self, const Quad* quad) noexcept nogil
+    cdef void fetch_around(self, const Quad* quad) noexcept nogil
     cdef void make_room(self, const Quad* quad) noexcept nogil
     cdef void flip(self, const Quad* quad) noexcept nogil
     cdef bint leave(self, int32_t vertex, int32_t corner) noexcept nogil

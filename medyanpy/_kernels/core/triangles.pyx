@@ -8,6 +8,7 @@ from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
 
+from medyanpy._kernels.core.prefetch cimport prefetch
 from medyanpy._kernels.core.program cimport PYTHON_EXCEPTION, Operation, Quad, World
 
 # What a ring can take in before all are laid out anew.
@@ -75,13 +76,13 @@ cdef class Triangles:
                 return corner_after(corner)
         return -1
 
-    cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil:
-        """The two faces at the edge of a corner, and what keeps that from being flipped."""
+    cdef bint quad_of(self, Py_ssize_t corner, Quad* quad) noexcept nogil:
+        """The two faces at the edge of a corner; False on a border."""
         cdef const int32_t* faces = &self.faces[0, 0]
         cdef Py_ssize_t across = (&self.opposite[0, 0])[corner]
         cdef int32_t low, lowest
         if across < 0:
-            return BORDER
+            return False
         if across < corner:
             corner, across = across, corner
         quad.first = corner // 3
@@ -95,7 +96,44 @@ cdef class Triangles:
         low = min(quad.c, quad.d)
         lowest = min(quad.a, quad.b)
         quad.rule = low < lowest
+        return True
+
+    cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil:
+        """The same, and what keeps the edge from being flipped."""
+        if not self.quad_of(corner, quad):
+            return BORDER
         return JOINED if self.corner_of(quad.a, quad.b) >= 0 else CAN_FLIP
+
+    # Asking for memory that `quad_at` will read, in five turns: each reads what the one before has asked for.
+
+    cdef void fetch_corner(self, Py_ssize_t corner) noexcept nogil:
+        prefetch(&self.opposite[0, 0] + corner)
+        prefetch(&self.faces[0, 0] + corner)
+
+    cdef void fetch_across(self, Py_ssize_t corner) noexcept nogil:
+        cdef Py_ssize_t across = (&self.opposite[0, 0])[corner]
+        if across >= 0:
+            self.fetch_corner(across)
+
+    cdef void fetch_ends(self, const Quad* quad) noexcept nogil:
+        """Where the rings of the corners are."""
+        cdef int32_t corners[4]
+        cdef int k
+        corners[0], corners[1], corners[2], corners[3] = quad.a, quad.b, quad.c, quad.d
+        for k in range(4):
+            prefetch(self.rings.starts + corners[k])
+            prefetch(self.rings.ends + corners[k])
+            prefetch(self.limits + corners[k])
+
+    cdef void fetch_ring(self, const Quad* quad) noexcept nogil:
+        prefetch(self.rings.corners + self.rings.starts[quad.a])
+        prefetch(self.rings.corners + self.rings.ends[quad.a] - 1)
+
+    cdef void fetch_around(self, const Quad* quad) noexcept nogil:
+        """The faces at a, which tell whether it is joined to b."""
+        cdef Py_ssize_t s
+        for s in range(self.rings.starts[quad.a], self.rings.ends[quad.a]):
+            prefetch(&self.faces[0, 0] + self.rings.corners[s])
 
     cdef void make_room(self, const Quad* quad) noexcept nogil:
         """For a flip."""

@@ -18,8 +18,8 @@ from medyanpy._kernels.core.expressions cimport evaluate as run_program
 from medyanpy._kernels.core.local_terms cimport MovedSites, TermForce
 from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.beads.membrane cimport Geometry
-from medyanpy._kernels.core.program cimport Change, LOST_COUNT, NOT_FINITE, World
+from medyanpy._kernels.beads.membrane cimport Geometry, holds_face, is_one_flip
+from medyanpy._kernels.core.program cimport Change, LOST_COUNT, NOT_FINITE, Quad, World
 from medyanpy._kernels.forces.radial cimport PENALTY, derive, evaluate
 from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteTable
 from medyanpy._kernels.core.triangles cimport Rings, corner_after, corner_before
@@ -324,10 +324,27 @@ cdef class EdgeSprings(Bonds):
     cdef void release(self) noexcept nogil:
         self.geometry.let_go()
 
-    cdef int local_energy(self, World* world, double* out) noexcept nogil:
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
+        cdef const Quad* quad = change.quads
+        cdef double before
+        if is_one_flip(change):
+            self.examined += 2
+            out[0] = 0.0
+            if holds_face(&self.geometry.membrane, quad.first):
+                before = self.between(world, quad.c, quad.d)
+                out[0] = self.between(world, quad.a, quad.b) - before
+            return 0
+        return Bonds.difference(self, world, change, out)
+
+    cdef double between(self, World* world, int32_t i, int32_t j) noexcept nogil:
+        """The energy of an edge between two vertices."""
         cdef double d[3]
         cdef double u[4]
-        cdef const double* x
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> i, world.x + 3 * <Py_ssize_t> j, d)
+        _radial(self.kind, &self.parameters[0, 0], sqrt(dot(d, d)), 1, u)
+        return u[0]
+
+    cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef Py_ssize_t i, first
         cdef int32_t corner
         out[0] = 0.0
@@ -336,10 +353,8 @@ cdef class EdgeSprings(Bonds):
             for corner in range(<int32_t> first, <int32_t> first + 3):
                 if self.geometry.is_first(world, corner):
                     self.examined += 1
-                    x = world.x + 3 * <Py_ssize_t> world.faces[corner_after(corner)]
-                    displacement(&world.box, x, world.x + 3 * <Py_ssize_t> world.faces[corner_before(corner)], d)
-                    _radial(self.kind, &self.parameters[0, 0], sqrt(dot(d, d)), 1, u)
-                    out[0] += u[0]
+                    out[0] += self.between(
+                        world, world.faces[corner_after(corner)], world.faces[corner_before(corner)])
         return 0
 
 

@@ -39,7 +39,8 @@ from medyanpy._kernels.forces.bending cimport (
     Bending, BendingTask, CHANGES, follow, LONG, Loops, ONES, RESIDUALS, weights,
 )
 from medyanpy._kernels.beads.membrane cimport (
-    AREA_SUMS, Flipped, Geometry, HESSIAN, Membrane, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VERTEX_BLOCK,
+    AREA_SUMS, Flipped, Geometry, HESSIAN, lacks_area, Membrane, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS,
+    VERTEX_BLOCK,
 )
 from medyanpy._kernels.core.parallel cimport BlockFunction
 from medyanpy._kernels.core.program cimport World
@@ -347,9 +348,7 @@ cdef class VertexBending(Bending):
             v = corners[k] - m.first_bead
             if self.kappa[v] == 0.0:
                 continue
-            # The first new face has all corners but one of c and d, the second all but the other.
-            if ((flip.area_vectors[3] == 0.0 and k != (2 if flip.quad.rule else 3))
-                    or (flip.area_vectors[7] == 0.0 and k != (3 if flip.quad.rule else 2))):
+            if lacks_area(flip, k):
                 out[0] = INFINITY
                 return
             g = m.vector_sums + 4 * v

@@ -41,12 +41,12 @@ from medyanpy._kernels.forces.bending cimport (
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport atan2_
 from medyanpy._kernels.beads.membrane cimport (
-    area_vector_of, bend_no_area, corners_of, Facet, facet_of, Geometry, HESSIAN, Membrane, NORMALS, STIFFNESS, THIRD,
-    THIRD_OF_STIFFNESS, VERTEX_BLOCK,
+    area_vector_of, bend_no_area, corners_of, Facet, facet_of, fetch_beyond, Flipped, Geometry, HESSIAN,
+    holds_face, lacks_area, Membrane, NORMALS, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.core.parallel cimport BlockFunction, n_blocks, over_blocks
 from medyanpy._kernels.core.prefetch cimport FACES_AHEAD, prefetch, prefetch_doubles, VERTICES_AHEAD
-from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.program cimport Change, Quad, World
 from medyanpy._kernels.core.series cimport add_scaled_at, crosses, dots, product, quotient, root
 from medyanpy._kernels.core.triangles cimport corner_before
 from medyanpy._kernels.core.vec3 cimport cross, dot
@@ -333,15 +333,17 @@ cdef class DihedralBending(Bending):
     cdef Py_ssize_t n_pairs
     cdef long long flips
     cdef double[:, ::1] turn
-    # Of which World, and where beads were, when angles were last measured.
+    # Of how many flips, of which World, and where beads were, when angles were last measured or mended.
+    cdef long long turned
     cdef long long world
     cdef long long positions
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
         Bending.__init__(self, name, geometry, kappa, c0, NORMALS, WIDTH, SHORT)
+        self.sees_flips = True
         _set_loops(self, _turns_1, _turns_2)
         self.pairs = np.zeros((3 * self.membrane.n_faces // 2 + 1, 2), np.int32)
-        self.flips = -1
+        self.flips = self.turned = -1
         self.world = -1
         self.turn = large_zeros((self.membrane.n_faces, 3))
 
@@ -351,11 +353,13 @@ cdef class DihedralBending(Bending):
 
     cdef void measured(self, World* world, const BendingTask* task) noexcept nogil:
         cdef EdgeTask edges
+        cdef long long flips = self.geometry.triangles.flips
         self.geometry.measure(world, NORMALS)
-        if self.flips != self.geometry.triangles.flips:
-            self.find_pairs(world, &self.pairs[0, 0], task.turn)
-        elif self.world == world.number and self.positions == world.positions:
+        if self.turned == flips and self.world == world.number and self.positions == world.positions:
             return
+        if self.flips != flips:
+            self.find_pairs(world, &self.pairs[0, 0], task.turn)
+        self.turned = flips
         self.world = world.number
         self.positions = world.positions
         edges.membrane = self.membrane
@@ -415,3 +419,133 @@ cdef class DihedralBending(Bending):
             h = 0.25 * turn / area
             out[0] += 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
         return 0
+
+    # Flips one after another, while beads stay -----------------------------------------------------------------
+
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:
+        Bending.fetch(self, world, quad)
+        fetch_beyond(self.membrane, world, quad)
+
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        """From l phi of the edge and of the four round it, before and after, and the sums over the rings of the four
+        corners."""
+        cdef const Membrane* m = self.membrane
+        cdef const Flipped* flip = &self.geometry.flipped
+        cdef const Quad* quad = &flip.quad
+        cdef const double* new_c = flip.normals + (3 if quad.rule else 0)
+        cdef const double* new_d = flip.normals + (0 if quad.rule else 3)
+        cdef int32_t corners[4]
+        # l phi of ab or cd, da, ac, cb and bd; and of the rings, with |N|.
+        cdef double old[5]
+        cdef double new[5]
+        cdef double turn[4]
+        cdef double area[4]
+        cdef double first, second, with_c, with_d
+        cdef BendingTask task
+        cdef int k
+        corners[0], corners[1], corners[2], corners[3] = quad.a, quad.b, quad.c, quad.d
+        out[0] = 0.0
+        for k in range(4):
+            if self.kappa[corners[k] - m.first_bead] != 0.0 and lacks_area(flip, k):
+                out[0] = INFINITY
+                return
+        self.task_of(&task)
+        self.measured(world, &task)
+        old[0] = self.turn[quad.first - m.first_face, quad.at_a]
+        new[0] = _turn_of(world, quad.a, quad.b, new_d, new_c)
+        old[1] = self.beyond(world, quad.first, (quad.at_a + 1) % 3, quad.d, quad.a, new_d, new + 1)
+        old[2] = self.beyond(world, quad.first, (quad.at_a + 2) % 3, quad.a, quad.c, new_c, new + 2)
+        old[3] = self.beyond(world, quad.second, (quad.at_b + 1) % 3, quad.c, quad.b, new_c, new + 3)
+        old[4] = self.beyond(world, quad.second, (quad.at_b + 2) % 3, quad.b, quad.d, new_d, new + 4)
+        for k in range(4):
+            self.add_ring(corners[k], turn + k, area + k)
+            out[0] -= self.of_vertex(corners[k], turn[k], area[k])
+        first, second = self.geometry.area_of(quad.first), self.geometry.area_of(quad.second)
+        with_c, with_d = flip.area_vectors[7 if quad.rule else 3], flip.area_vectors[3 if quad.rule else 7]
+        turn[0] += new[0] + (new[1] - old[1]) + (new[2] - old[2])
+        turn[1] += new[0] + (new[3] - old[3]) + (new[4] - old[4])
+        turn[2] += (new[2] - old[2]) + (new[3] - old[3]) - old[0]
+        turn[3] += (new[1] - old[1]) + (new[4] - old[4]) - old[0]
+        area[0] += with_c + with_d - first
+        area[1] += with_c + with_d - second
+        area[2] += with_c - first - second
+        area[3] += with_d - first - second
+        for k in range(4):
+            out[0] += self.of_vertex(corners[k], turn[k], area[k])
+
+    cdef double beyond(
+        self, World* world, Py_ssize_t face, int at, int32_t i, int32_t j, const double* n, double* new,
+    ) noexcept nogil:
+        """l phi of an edge ij of the square, and as `new` that with a face of normal n on this side."""
+        cdef const Membrane* m = self.membrane
+        cdef Py_ssize_t across = world.opposite[3 * face + at]
+        new[0] = 0.0
+        if across >= 0:
+            new[0] = _turn_of(world, i, j, n, m.normals + 3 * (across // 3 - m.first_face))
+        return self.turn[face - m.first_face, at]
+
+    cdef void add_ring(self, int32_t bead, double* turn, double* area) noexcept nogil:
+        """The sums of l phi and of |N| at a vertex."""
+        cdef const Membrane* m = self.membrane
+        cdef const double* rows = &self.turn[0, 0]
+        cdef Py_ssize_t s, corner
+        turn[0] = area[0] = 0.0
+        for s in range(m.rings.starts[bead], m.rings.ends[bead]):
+            corner = m.rings.corners[s] - 3 * m.first_face
+            # Of the edge that leaves the vertex in this face.
+            turn[0] += rows[corner_before(corner)]
+            area[0] += m.area_vectors[4 * (corner // 3) + 3]
+
+    cdef double of_vertex(self, int32_t bead, double turn, double area) noexcept nogil:
+        cdef Py_ssize_t v = bead - self.membrane.first_bead
+        cdef double h
+        if self.kappa[v] == 0.0:
+            return 0.0
+        h = 1.5 * turn / area - self.c0[v]
+        return self.kappa[v] * h * h * area * (1.0 / 3.0)
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        """Angles of one flip are mended, to the bit."""
+        cdef const Membrane* m = self.membrane
+        cdef const Quad* quad = change.quads
+        cdef int32_t begin = <int32_t> (3 * m.first_face)
+        cdef int32_t pairs[12]
+        cdef int32_t corner, across
+        cdef EdgeTask edges
+        cdef Py_ssize_t n = 0
+        cdef int k
+        cdef bint follows = (change.number != 0 and change.n_flips == 1 and change.n_beads == 0
+                             and self.world == world.number and self.positions == change.positions
+                             and self.turned == self.geometry.triangles.flips - 1)
+        Bending.changed(self, world, change)
+        if not follows:
+            return True
+        self.turned += 1
+        self.positions = world.positions
+        if not holds_face(m, quad.first):
+            return True
+        for k in range(6):
+            corner = <int32_t> (3 * <Py_ssize_t> (quad.first if k < 3 else quad.second) + k % 3) - begin
+            across = world.opposite[begin + corner] - begin
+            if across < 0:
+                self.turn[corner // 3, corner % 3] = 0.0
+            elif not (across < corner and (across // 3 == quad.first - m.first_face)):
+                # The new edge once.
+                pairs[2 * n], pairs[2 * n + 1] = min(corner, across), max(corner, across)
+                n += 1
+        edges.membrane = m
+        edges.pairs = pairs
+        edges.turn = &self.turn[0, 0]
+        _edges(&edges, world, 0, n, 0)
+        return True
+
+
+cdef double _turn_of(World* world, int32_t i, int32_t j, const double* n1, const double* n2) noexcept nogil:
+    """l phi of an edge from i to j, anticlockwise in the face of normal n1."""
+    cdef double e[3]
+    cdef double u[3]
+    cdef double length
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> i, world.x + 3 * <Py_ssize_t> j, e)
+    cross(n1, n2, u)
+    length = sqrt(dot(e, e))
+    return length * atan2_(dot(e, u), length * dot(n1, n2))

@@ -18,7 +18,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_
-from medyanpy._kernels.beads.membrane cimport Geometry, Membrane, MembraneForce, VERTEX_BLOCK
+from medyanpy._kernels.beads.membrane cimport Geometry, holds_face, is_one_flip, Membrane, MembraneForce, VERTEX_BLOCK
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.core.program cimport Change, OUT_OF_TETHER, Quad, World
 from medyanpy._kernels.core.triangles cimport corner_after, corner_before
@@ -115,6 +115,7 @@ cdef class EdgeTether(MembraneForce):
     def __init__(self, str name, Geometry geometry, double strength, double length, double least, double repelled,
                  double attracted, double most):
         MembraneForce.__init__(self, name, geometry, 0)
+        self.asked_first = True
         self.tether = Tether(strength, 1.0 / length, least, repelled, attracted, most)
         self.partial = np.zeros(n_blocks(self.membrane.n_vertices, VERTEX_BLOCK))
 
@@ -133,18 +134,14 @@ cdef class EdgeTether(MembraneForce):
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
         cdef const Quad* quad = change.quads
         cdef double before
-        # One edge for another: no triangle need be looked at.
-        if change.n_flips == 1 and change.n_beads == 0 and not change.there:
+        if is_one_flip(change):
             self.examined += 2
             out[0] = 0.0
-            if self.is_mine(quad):
+            if holds_face(self.membrane, quad.first):
                 before = self.between(world, quad.c, quad.d)
                 out[0] = self.between(world, quad.a, quad.b) - before
             return 0
         return MembraneForce.difference(self, world, change, out)
-
-    cdef bint is_mine(self, const Quad* quad) noexcept nogil:
-        return self.membrane.first_face <= quad.first < self.membrane.first_face + self.membrane.n_faces
 
     cdef double between(self, World* world, int32_t i, int32_t j) noexcept nogil:
         """The energy of an edge between two vertices."""

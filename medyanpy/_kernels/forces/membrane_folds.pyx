@@ -18,10 +18,10 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.beads.membrane cimport (
-    area_vector_of, corners_of, edges_of, FACE_BLOCK, Flipped, Geometry, Membrane, MembraneForce, NORMALS,
+    area_vector_of, corners_of, edges_of, FACE_BLOCK, fetch_beyond, Flipped, Geometry, Membrane, MembraneForce, NORMALS,
 )
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport DEGENERATE_TRIANGLE, NOT_FINITE, World
+from medyanpy._kernels.core.program cimport DEGENERATE_TRIANGLE, NOT_FINITE, Quad, World
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross
 
 
@@ -196,6 +196,10 @@ cdef class FoldRepulsion(MembraneForce):
         for c in range(3):
             n[c] /= length
         return True
+
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:
+        MembraneForce.fetch(self, world, quad)
+        fetch_beyond(self.membrane, world, quad)
 
     cdef void of_flip(self, World* world, double* out) noexcept nogil:
         """The edge itself and the four round it, each with one of the two faces, old and new."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.core.box cimport LONGEST_FLIPPED, displacement
@@ -33,6 +33,23 @@ from medyanpy._kernels.jumps.trial cimport Weights
 
 # How many of these there have been.
 cdef long long made = 0
+
+
+# How many attempts before its own turn each is drawn and what it needs is asked for: see `Triangles.fetch_corner` and
+# the four below it. The ring of those that come has room for all.
+cdef enum:
+    TO_CORNER = 20
+    TO_ACROSS = 15
+    TO_QUAD = 10
+    TO_RING = 6
+    TO_FACES = 2
+    ROOM = 32
+
+
+cdef struct Coming:
+    double t                  # s from the beginning of the letter
+    Py_ssize_t corner         # -1 where there is no edge
+    Quad quad                 # from TO_QUAD attempts before
 
 
 cdef class EdgeFlips(JumpOperation):
@@ -60,6 +77,8 @@ cdef class EdgeFlips(JumpOperation):
     cdef double cosine        # of the least angle; > 1 where there is none
     cdef long long number     # of the last attempt
     cdef readonly Weights weights
+    cdef Coming coming[ROOM]
+    cdef Py_ssize_t drawn     # in this letter
     # The attempt.
     cdef Quad quad
     cdef Quad back
@@ -119,23 +138,23 @@ cdef class EdgeFlips(JumpOperation):
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double total = self.rate * self.n_edges
-        cdef double u[2]
-        cdef double t = 0.0
-        cdef Py_ssize_t slot
+        cdef Coming* now
+        cdef Py_ssize_t k = 0
         cdef bint ready = False
         cdef int failed, fault = 0
         if not total > 0.0:
             return 0
+        self.drawn = 0
         while draws.next <= MOST_DRAWS:
-            draw_two(draws, u)
-            t += draw_exponential(u[0]) / total
-            if t >= h:
+            self.look_ahead(world, h, total, draws, k)
+            now = &self.coming[k % ROOM]
+            if now.t >= h:
                 break
+            # Two draws belong to each attempt, the second of which not all need.
+            draws.next = <uint32_t> (2 * k + 1)
+            k += 1
             self.counts[0] += 1
-            slot = <Py_ssize_t> (u[1] * (2.0 * self.n_edges))
-            if slot >= 3 * self.n_faces:
-                continue
-            if self.triangles.quad_at(3 * self.first_face + slot, &self.quad) != CAN_FLIP:
+            if now.corner < 0 or self.triangles.quad_at(now.corner, &self.quad) != CAN_FLIP:
                 continue
             if world.box.periodic and not self.fits(world):
                 continue
@@ -146,13 +165,55 @@ cdef class EdgeFlips(JumpOperation):
                 ready = True
                 if fault != 0:
                     break
-            fault = self.attempt(world, t, draws)
+            fault = self.attempt(world, now.t, draws)
             if fault != 0:
                 break
         if ready:
             failed = self.weights.leave(world)
             fault = failed if fault == 0 else fault
         return fault
+
+    cdef void look_ahead(self, World* world, double h, double total, const Draws* draws, Py_ssize_t k) noexcept nogil:
+        """Draw the attempts that come after attempt k, and ask in turns for the memory that they will read: it lies in
+        no order, and most of it in no near cache. Flips in between may make some of that useless, nothing wrong."""
+        cdef Draws early = draws[0]
+        cdef Coming* one
+        cdef double u[2]
+        while self.drawn <= k + TO_CORNER and (self.drawn == 0 or self.coming[(self.drawn - 1) % ROOM].t < h):
+            one = &self.coming[self.drawn % ROOM]
+            early.next = <uint32_t> (2 * self.drawn)
+            draw_two(&early, u)
+            one.t = draw_exponential(u[0]) / total
+            if self.drawn > 0:
+                one.t += self.coming[(self.drawn - 1) % ROOM].t
+            one.corner = <Py_ssize_t> (u[1] * (2.0 * self.n_edges))
+            one.quad.first = -1
+            # Borders are counted behind all corners; see above.
+            one.corner = 3 * self.first_face + one.corner if one.corner < 3 * self.n_faces else -1
+            if one.corner >= 0 and one.t < h:
+                self.triangles.fetch_corner(one.corner)
+            self.drawn += 1
+        one = self.soon(k + TO_ACROSS, h)
+        if one != NULL:
+            self.triangles.fetch_across(one.corner)
+        one = self.soon(k + TO_QUAD, h)
+        if one != NULL:
+            if self.triangles.quad_of(one.corner, &one.quad):
+                self.triangles.fetch_ends(&one.quad)
+                self.weights.fetch(world, &one.quad)
+            else:
+                one.corner = -1
+        one = self.soon(k + TO_RING, h)
+        if one != NULL and one.quad.first >= 0:
+            self.triangles.fetch_ring(&one.quad)
+        one = self.soon(k + TO_FACES, h)
+        if one != NULL and one.quad.first >= 0:
+            self.triangles.fetch_around(&one.quad)
+
+    cdef Coming* soon(self, Py_ssize_t k, double h) noexcept nogil:
+        """Attempt k, where it has been drawn and has an edge."""
+        cdef Coming* one = &self.coming[k % ROOM]
+        return one if k < self.drawn and one.t < h and one.corner >= 0 else NULL
 
     # Before and after ----------------------------------------------------------------------------------------------
 

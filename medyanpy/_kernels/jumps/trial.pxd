@@ -2,7 +2,7 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.core.program cimport Change, World
+from medyanpy._kernels.core.program cimport Change, Quad, World
 from medyanpy._kernels.core.workspace cimport WorkSpace
 
 
@@ -14,6 +14,8 @@ cdef class Weights:
     cdef Py_ssize_t n_forces
     cdef Py_ssize_t n_rebound
     cdef int32_t[::1] asks
+    cdef int32_t[::1] order   # in which they are asked: the first n_asked
+    cdef Py_ssize_t n_asked
     cdef object rebind
     cdef object hand_back
     cdef dict fresh           # of this attempt, and of this letter
@@ -26,6 +28,8 @@ cdef class Weights:
     cdef int leave(self, World* world) noexcept nogil
     # The gain of the energy of all forces, pN nm: INFINITY where the change is impossible.
     cdef int gain(self, World* world, Change* change, double* energy) noexcept nogil
+    # Flips of these two triangles will be asked about soon.
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     # Make the change that was asked about last.
     cdef int make(self, World* world, Change* change) noexcept nogil
     cdef int ask_rebound(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept

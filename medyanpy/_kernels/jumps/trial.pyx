@@ -14,7 +14,7 @@ from libc.string cimport memset
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.changes cimport swap
 from medyanpy._kernels.core.parallel cimport record_fault
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.core.elementary cimport exp_
 
@@ -67,6 +67,11 @@ cdef class Weights:
         for k in range(self.n_forces):
             items[k] = <PyObject*> self.forces[k]
         self.asks = np.array([*asks, 0], np.int32)
+        # Those that take longest last: what is impossible need not be asked further.
+        order = [k for k, ask in enumerate(asks) if ask != NOTHING]
+        order.sort(key=lambda k: (asks[k] == REBIND, not (<Operation> self.forces[k]).asked_first))
+        self.n_asked = len(order)
+        self.order = np.array([*order, 0], np.int32)
         self.fresh = {}
         self.rebound = {}
         self.rebind = rebind
@@ -88,14 +93,12 @@ cdef class Weights:
         cdef double gained
         cdef Py_ssize_t i, k
         cdef int fault, ask
-        cdef bint late, flips
+        cdef bint flips
         energy[0] = 0.0
-        # Those that take longest last: what is impossible need not be asked further.
-        for i in range(2 * self.n_forces if self.n_rebound > 0 else self.n_forces):
-            late = i >= self.n_forces
-            k = i - self.n_forces if late else i
+        for i in range(self.n_asked):
+            k = self.order[i]
             ask = self.asks[k]
-            if ask == NOTHING or (ask == OF_POINTS and change.n_moved == 0) or late != (ask == REBIND):
+            if ask == OF_POINTS and change.n_moved == 0:
                 continue
             gained = 0.0
             if ask == REBIND:
@@ -117,6 +120,12 @@ cdef class Weights:
                                     change.quads[0].first if flips else -1)
             energy[0] += gained
         return 0
+
+    cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_forces):
+            if self.asks[k] == DIFFERENCE:
+                (<Operation> self.items[k]).fetch(world, quad)
 
     cdef int make(self, World* world, Change* change) noexcept nogil:
         cdef Py_ssize_t k
