@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 # And tutorials that take long are shorter here than what is stored in them.
 os.environ.setdefault("MEDYANPY_QUICK", "1")
 
+from thorough import listed  # noqa: E402
+
 import medyanpy as mp  # noqa: E402
 
 # What a test is warned of without failing, by the marker that says that this is meant. The texts are part of it: other
@@ -54,7 +56,10 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    thorough = listed()
     for item in items:
+        if item.nodeid in thorough:
+            item.add_marker(pytest.mark.thorough)
         for name, (_, ignored) in MEANT.items():
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.filterwarnings(ignored))

@@ -1,0 +1,55 @@
+"""Choose the tests that plain `pytest` leaves out for their time: `thorough.txt`, which conftest.py reads.
+
+`pytest -m "not long" --junit-xml=times.xml`, then `python tests/thorough.py times.xml`: of all tests that are not long,
+those that take longest are listed until the others together take at most the time that is allowed.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+LIST = Path(__file__).with_suffix(".txt")
+
+
+def listed() -> frozenset[str]:
+    """Node ids of the tests that are marked `thorough`."""
+    return frozenset(LIST.read_text(encoding="utf-8").splitlines())
+
+
+def times(report: Path) -> dict[str, float]:
+    """Seconds of each test of a report in the form of JUnit, by node id."""
+    out = {}
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        module, name = case.get("classname").replace(".", "/"), case.get("name")
+        # Notebooks are modules whose name ends with their suffix.
+        node = (f"{module.removesuffix('/ipynb')}.ipynb" if module.endswith("/ipynb") else f"{module}.py") + f"::{name}"
+        out[node] = float(case.get("time"))
+    return out
+
+
+def longest(seconds: dict[str, float], allowed: float) -> list[str]:
+    """Tests without which the others take at most `allowed` seconds, in alphabetical order."""
+    left, out = sum(seconds.values()), []
+    for name in sorted(seconds, key=lambda one: (-seconds[one], one)):
+        if left <= allowed:
+            break
+        left -= seconds[name]
+        out.append(name)
+    return sorted(out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("report", type=Path)
+    parser.add_argument("--allowed", type=float, default=720.0, help="seconds that all others may take together")
+    given = parser.parse_args()
+    found = times(given.report)
+    names = longest(found, given.allowed)
+    LIST.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    print(f"{len(names)} of {len(found)} tests, {sum(found[name] for name in names):.0f} of {sum(found.values()):.0f} s",
+          file=sys.stderr)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
