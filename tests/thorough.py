@@ -47,8 +47,8 @@ def main() -> None:
     found = times(given.report)
     names = longest(found, given.allowed)
     LIST.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-    print(f"{len(names)} of {len(found)} tests, {sum(found[name] for name in names):.0f} of {sum(found.values()):.0f} s",
-          file=sys.stderr)  # fmt: skip
+    spent, whole = sum(found[name] for name in names), sum(found.values())
+    print(f"{len(names)} of {len(found)} tests, {spent:.0f} of {whole:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

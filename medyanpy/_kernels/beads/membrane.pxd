@@ -226,8 +226,8 @@ cdef inline void fetch_beyond(const Membrane* m, const World* world, const Quad*
 
 
 cdef inline bint lacks_area(const Flipped* flip, int k) noexcept nogil:
-    """Whether a face that the flip makes at corner k, of a, b, c, d, has no area: the first has all of them but one of c
-    and d, the second all but the other."""
+    """Whether a face that the flip makes at corner k, of a, b, c, d, has no area: the first has all of them but one of
+    c and d, the second all but the other."""
     return ((flip.area_vectors[3] == 0.0 and k != (2 if flip.quad.rule else 3))
             or (flip.area_vectors[7] == 0.0 and k != (3 if flip.quad.rule else 2)))
 
