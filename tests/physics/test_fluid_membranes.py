@@ -131,16 +131,21 @@ def least_cosine_and_energy(folds, steps, seed, projected=True):
 @pytest.mark.filterwarnings("ignore:.*nothing keeps triangles:medyanpy.errors.MeshQualityWarning")
 def test_pockets_of_folded_triangles_are_kept_out():
     """In the projected form of bending they have less energy than the vesicle, by more than 10 kT, and are not left
-    again. In the vertex form none is found."""
+    again. In the vertex form none is found. One vesicle in ten or more folds: a hundred of which fewer than two fold
+    would be seen once in 3 000 seeds, and bits are the same everywhere."""
     folded = []
-    for seed in range(2, 12):
+    for seed in range(2, 102):
         cosine, energy = least_cosine_and_energy(False, 100_000, seed)
-        kept, smooth = least_cosine_and_energy(True, 100_000, seed)
-        print(f"seed {seed}: without {cosine:.2f}, {energy:.1f} kT; with {kept:.2f}, {smooth:.1f} kT", flush=True)
-        assert kept > 0.5
-        bare, _ = least_cosine_and_energy(False, 100_000, seed, projected=False)
-        assert bare > 0.0
+        print(f"seed {seed}: without {cosine:.2f}, {energy:.1f} kT", flush=True)
+        if seed < 12 or cosine < -0.7:
+            kept, smooth = least_cosine_and_energy(True, 100_000, seed)
+            bare, _ = least_cosine_and_energy(False, 100_000, seed, projected=False)
+            print(f"    with {kept:.2f}, {smooth:.1f} kT; vertex form {bare:.2f}", flush=True)
+            assert kept > 0.5
+            assert bare > 0.0
         if cosine < -0.7:
             folded.append(smooth - energy)
-    assert len(folded) >= 1
+        if seed >= 12 and len(folded) >= 2:
+            break
+    assert len(folded) >= 2
     assert min(folded) > 10.0
