@@ -60,6 +60,7 @@ from medyanpy.mesh import TriangleMesh
 from medyanpy.runs import RunOutcome, run
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
+from medyanpy.steps import AdaptiveSteps
 from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.visualize.plots import plot
@@ -68,6 +69,7 @@ if _typing.TYPE_CHECKING:
     from medyanpy import ensemble
 
 __all__ = [
+    "AdaptiveSteps",
     "BAGOGABIntegrator",
     "BoxWarning",
     "BrownianIntegrator",

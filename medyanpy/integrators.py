@@ -19,6 +19,7 @@ from medyanpy._tools.validation import seed as check_seed
 from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
+from medyanpy.steps import AdaptiveSteps
 
 if TYPE_CHECKING:
     from medyanpy.context import Context
@@ -308,6 +309,8 @@ class SplittingIntegrator(Described, Guarded):
         4 composes three copies of the word (Yoshida), one of them back in time: of words with O at both ends only or
         not at all; of blocks M( ), each by itself. Errors fall as timestep⁴ where forces are smooth. Where their second
         derivatives jump (soft contacts, cutoffs), or points cross edges, they are as of order 2, at thrice the cost.
+    steps : AdaptiveSteps, optional
+        Control that shortens steps; all are `timestep` where none is given. For words of A, B and G.
 
     Raises
     ------
@@ -336,7 +339,7 @@ class SplittingIntegrator(Described, Guarded):
 
     def __init__(
         self, word: str, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0,
-        symmetric: bool = True, kick: Kick | None = None, order: int = 2,
+        symmetric: bool = True, kick: Kick | None = None, order: int = 2, steps: AdaptiveSteps | None = None,
     ) -> None:  # fmt: skip
         self._base = self._letters = parse_word(word, symmetric)
         self._order = whole_number("order", order, at_least=2, at_most=4)
@@ -363,6 +366,11 @@ class SplittingIntegrator(Described, Guarded):
             raise self._no_thermostat(temperature, kT)
         self._seed = check_seed("seed", seed)
         self._kick.check_word(self)
+        if steps is not None:
+            if not isinstance(steps, AdaptiveSteps):
+                raise ParameterError(f"steps must be AdaptiveSteps, not {steps!r}")
+            steps.check_word(self)
+        self._steps = steps
         self._context: weakref.ref[Context] | None = None
         #: Timestep and kT, where they are not what the constructor was given.
         self._changed: dict[str, float] = {}
@@ -461,6 +469,11 @@ class SplittingIntegrator(Described, Guarded):
         return self._order
 
     @property
+    def steps(self) -> AdaptiveSteps | None:
+        """Control that shortens steps; None where all are equal."""
+        return self._steps
+
+    @property
     def flights(self) -> list[float]:
         """The ways of beads between successive kicks, in units of the timestep (of a part, where the order is 4)."""
         return self._flights(lambda letter: letter.kicks(None))
@@ -552,7 +565,8 @@ class SplittingIntegrator(Described, Guarded):
         thermal = "" if self._kT is None else f", kT={self._kT:g}"
         kick = "" if isinstance(self._kick, Explicit) else f", kick={self._kick!r}"
         order = "" if self._order == 2 else f", order={self._order}"
-        return f"{type(self).__name__}({self.word!r}, timestep={self._timestep:g}{thermal}{kick}{order})"
+        steps = "" if self._steps is None else f", steps={self._steps!r}"
+        return f"{type(self).__name__}({self.word!r}, timestep={self._timestep:g}{thermal}{kick}{order}{steps})"
 
 
 class _ThermalIntegrator(SplittingIntegrator):
@@ -653,7 +667,7 @@ class VerletIntegrator(SplittingIntegrator):
     Parameters
     ----------
     timestep : float, s, > 0
-    kick, order
+    kick, order, steps
         As `SplittingIntegrator`.
 
     Notes
@@ -664,5 +678,7 @@ class VerletIntegrator(SplittingIntegrator):
     temperature.
     """
 
-    def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:
-        super().__init__("BAGAB", timestep, kick=kick, order=order)
+    def __init__(
+        self, timestep: float, *, kick: Kick | None = None, order: int = 2, steps: AdaptiveSteps | None = None
+    ) -> None:
+        super().__init__("BAGAB", timestep, kick=kick, order=order, steps=steps)

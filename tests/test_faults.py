@@ -461,6 +461,18 @@ def a_vertex_flies_to_the_other_side_of_the_box():
     return Scene(context, lambda: context.set_velocities(np.zeros_like(v)), around, "vesicle")
 
 
+@fault("pace.pyx", "fail", "NO_DENSITY", "Pace", "the density of adaptive steps is not positive; 1 . the control is "
+       "-?0[.].* here.*the text of AdaptiveSteps must be another.*timestep is too long")  # fmt: skip
+def a_bead_flies_to_where_steps_would_have_no_length():
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    steps = mp.AdaptiveSteps(field="-0.1*x")
+    context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAB", 0.01, steps=steps))
+    context.set_velocities([[3.0, 0, 0]])
+    context.step(4)
+    return Scene(context, lambda: context.set_velocities([[-3.0, 0, 0]]))
+
+
 @fault("membrane_folds.pyx", "_find", "NOT_FINITE", "FoldRepulsion", SMALLER, in_triangle=True)
 def a_triangle_comes_to_lie_on_the_next():
     """It never has no area: one step takes it from one side of the edge to the other."""
@@ -1268,7 +1280,7 @@ def test_memory_runs_out(site):
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
     r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|TOO_FAR|NO_GEODESIC|TOO_CURVED"
-    r"|OUT_OF_TETHER|TOO_WIDE"
+    r"|OUT_OF_TETHER|TOO_WIDE|NO_DENSITY"
     r"|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")

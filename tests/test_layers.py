@@ -24,7 +24,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "medyanpy"
 LAYERS = [{"_kernels"}, {"core.__init__", "errors", "units", "_version"}, {"_tools"},
           {"core.columns", "core.flows", "rigid"}, {"core.kinds", "core.letters", "kicks", "presets"},
           {"mesh"}, {"surfaces"}, {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"rods", "topology"},
-          {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics"}, {"jumps"},
+          {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics"}, {"jumps", "steps"},
           {"integrators", "system", "state"}, {"engine"}, {"context"}, {"files"}, {"reporters"}, {"simulation"},
           {"mdanalysis", "ovito", "runs", "testing"}, {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"},
           {"__main__"}, {"__init__"}]  # fmt: skip

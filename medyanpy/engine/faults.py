@@ -65,6 +65,9 @@ _CAUSES = {
     "too wide": "its edge to {row} is {value:.4g} nm long along {axis}, more than half of the box there, {half:.4g} "
     "nm: nearest images would take it for another edge, and the sheet would be torn. Hold edges shorter "
     "(MembraneTether, stiffer MembraneEdgeSprings), take finer triangles or a larger box, or a smaller timestep",
+    "no density": "the density of adaptive steps is not positive; 1 + the control is {value:.3g} here. If that is not "
+    "positive either, the text of AdaptiveSteps must be another. Otherwise the timestep is too long for how fast the "
+    "control changes",
     "lost count": "a walk over what it has listed has not ended where the sums of the list say. This is a fault of "
     "medyanpy: please report it, with the script",
     "python": "Python code called from the step raised {error}",

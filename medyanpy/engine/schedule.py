@@ -108,6 +108,8 @@ class Schedule:
         self.started = 0
         self.length: float = store.shortest_length()
         self._bind_forces()
+        steps = integrator.steps
+        self.control: ForceSum | None = None if steps is None else self.make_force_sum(steps.bind(layout))
         self.compile()
 
     @property
@@ -237,6 +239,9 @@ class Schedule:
             if isinstance(last, Kick) and not self.layout.n_points:
                 # The kick has the velocities at hand, which free flight leaves, and compares them on its way.
                 last.tell(looks.limit, looks.calm)
+            if self.integrator.steps is not None:
+                first, last = self.integrator.steps.around(self.control, self.store.pacing, self._timestep)
+                operations = [first, *operations, last]
             operations.append(looks)
         self.jumping.chain(word)
         self.store.program.load(operations)
@@ -378,19 +383,22 @@ class Schedule:
     @property
     def time(self) -> float:
         """Time, s: the sum over all steps taken of the timestep that each was taken with."""
+        if self.integrator.steps is not None:
+            return float(self.store.pacing[1] + self.store.pacing[2])
         time, step = self.since
         return time + (self.store.step - step) * self._timestep
 
     def set_time(self, time: float) -> None:
         """Set the time; steps last what they last now from now on."""
         step = self.store.step
+        self.store.pacing[1:] = time, 0.0
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self.since = (0.0, 0) if time == step * self._timestep else (time, step)
         self.wind()
 
     def go_on_from(self, before: "Schedule") -> None:
         """Take the time of another schedule, in whose place this one comes."""
-        if self._timestep == before._timestep:
+        if self._timestep == before._timestep and self.integrator.steps is None:
             self.since = before.since
             self.wind()
         else:
@@ -425,6 +433,8 @@ class Schedule:
         """Return what steps change: with the step number, the state."""
         arrays = self.store.moving() | self.jumping.arrays() | self.proposing.arrays()
         arrays |= {"runaway": self.account.array}
+        if self.integrator.steps is not None:
+            arrays["pacing"] = self.store.pacing
         for flow in [*self._all_flows(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays

@@ -133,6 +133,8 @@ class Store:
         )
         #: Kinetic energies by handle after the word's last O in the last step of a run; nan if not measured.
         self.after_o: np.ndarray = np.full(len(layout.handles), np.nan)
+        #: Of adaptive steps: the density, 0 where it is that of the place; the time, s, and what its rounding has lost.
+        self.pacing: np.ndarray = np.zeros(3)
 
     def _make_room(self) -> None:
         """Set up which beads are there, and which mass an added bead will have."""
@@ -409,6 +411,7 @@ class Store:
     def positions_changed(self) -> None:
         """Follow positions that have been set from outside."""
         self.program.changed()
+        self.pacing[0] = 0.0
         self.after_o[:] = np.nan
 
     def movable_beads(self) -> np.ndarray:

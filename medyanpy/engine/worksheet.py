@@ -364,6 +364,9 @@ def _remarks_of_overlaps(found: "Sequence[Overlap]") -> list[Remark]:
 def _remarks_of_timesteps(
     system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]", rows: "Sequence[ForceRow]"
 ) -> list[Remark]:
+    if integrator.steps is not None:
+        # Steps are shorter where forces are stiff: the user's control says how much.
+        return []
     return [
         (
             TimestepWarning,
@@ -383,7 +386,7 @@ def _remarks_of_timesteps(
 
 def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list[Remark]:
     """Return remarks on forces each of which bears the timestep alone, and which act on the same beads."""
-    if together.limit is None or together.share is None or together.share <= 1.0:
+    if together.limit is None or together.share is None or together.share <= 1.0 or integrator.steps is not None:
         return []
     return [(
         TimestepWarning,

@@ -632,6 +632,7 @@ cdef int _batches(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
 cdef class Constraints(Operation):
     """One of ACTIONS on the filaments of a handle; the tables are those of struct Filaments."""
     cdef Task task
+    cdef double h
     cdef Py_ssize_t batches
     cdef object arrays
     cdef double[:, ::1] residual
@@ -662,7 +663,7 @@ cdef class Constraints(Operation):
         table.residual = &self.residual[0, 0]
         self.task.action = ACTIONS[action]
         self.task.tolerance = tolerance
-        self.task.h = h
+        self.h = h
         self.task.kT = kT
         self.task.letter = letter
 
@@ -670,6 +671,7 @@ cdef class Constraints(Operation):
         cdef Filaments* table = &self.task.table
         cdef Py_ssize_t i, first
         cdef int k, fault
+        self.task.h = self.h * world.pace
         if self.task.action == SETTLE:
             mark_moved(world)
         fault = over_blocks(_batches, &self.task, world, self.batches, BLOCK)

@@ -538,6 +538,7 @@ cdef class JointConstraints(Operation):
     """One of ACTIONS on all rows of a JointSystem; `names(row)` says what a row is, for messages."""
     cdef JointSystem joint
     cdef Task task
+    cdef double h
     cdef readonly object names
 
     def __init__(self, JointSystem joint, str action, names, double h=0.0, double kT=0.0, int letter=0):
@@ -545,7 +546,7 @@ cdef class JointConstraints(Operation):
         self.names = names
         self.task.system = &joint.system
         self.task.action = ACTIONS[action]
-        self.task.h = h
+        self.h = h
         self.task.kT = kT
         self.task.letter = letter
 
@@ -559,6 +560,7 @@ cdef class JointConstraints(Operation):
         self.task.factored = self.task.known and self.joint.factored == world.positions
         if action == START and self.task.known:
             return 0
+        self.task.h = self.h * world.pace
         if action == SETTLE:
             mark_moved(world)
         fault = over_blocks(_blocks, &self.task, world, self.joint.blocks, 1)

@@ -431,6 +431,7 @@ cdef class SurfaceConstraints(Operation):
     cdef Evaluator surface
     cdef Gradients gradients
     cdef double[::1] off
+    cdef double h
     cdef Task task
 
     def __init__(self, Evaluator surface, Gradients gradients, Py_ssize_t first, Py_ssize_t n, str action,
@@ -446,7 +447,7 @@ cdef class SurfaceConstraints(Operation):
         self.task.tolerance = tolerance
         self.task.length = length
         self.task.reach = reach
-        self.task.h = h
+        self.h = h
         self.task.off = &self.off[0]
 
     cdef int run(self, World* world) noexcept nogil:
@@ -459,6 +460,7 @@ cdef class SurfaceConstraints(Operation):
         )
         if self.task.action == START and self.task.known:
             return 0
+        self.task.h = self.h * world.pace
         fault = over_blocks(_chunks, &self.task, world, n_blocks(self.task.n, WIDTH), BLOCK)
         if fault == 0:
             self.gradients.world = world.number

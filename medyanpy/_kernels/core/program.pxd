@@ -32,6 +32,7 @@ cdef enum FaultCode:
     OUT_OF_TETHER = 18        # an edge longer or shorter than its tether; `triangle` of the fault is the other place
     LOST_COUNT = 19           # a walk over what is listed that has not ended where its sums say
     TOO_WIDE = 20             # an edge of a mesh about as long as half of the box; as OUT_OF_TETHER
+    NO_DENSITY = 21           # a control of adaptive steps, or their density, that is not positive
 
 
 cdef struct Fault:
@@ -67,6 +68,7 @@ cdef struct World:
     # Another one whenever arrays of the state have been written to from outside, or gone back to what they were.
     long long written
     int last                  # the step is the last one of this run: what is measured is measured now
+    double pace               # what letters multiply their times by: 1, and another number within adaptive steps
     int threads
     uint64_t seed
     Box box

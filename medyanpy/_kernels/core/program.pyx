@@ -12,9 +12,9 @@ from libc.string cimport memcpy
 
 from medyanpy._kernels.core.box cimport set_lengths
 from medyanpy._kernels.core.program cimport (
-    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_COUNT, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT,
-    NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR,
-    TOO_MANY_CROSSINGS, TOO_MANY_JUMPS, TOO_WIDE,
+    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_COUNT, LOST_SURFACE, NO_DENSITY, NO_GEODESIC, NO_ROOM,
+    NO_ROOT, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED,
+    TOO_FAR, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS, TOO_WIDE,
 )
 from medyanpy._kernels.core.vec3 cimport all_finite
 
@@ -61,6 +61,7 @@ FAULTS = {
     OUT_OF_TETHER: "out of tether",
     LOST_COUNT: "lost count",
     TOO_WIDE: "too wide",
+    NO_DENSITY: "no density",
 }
 
 
@@ -292,6 +293,7 @@ cdef class Program:
         w.written = 0
         w.placed = 0
         w.last = 0
+        w.pace = 1.0
         w.threads = threads
         w.seed = seed
         w.box.periodic = 0
@@ -457,6 +459,8 @@ cdef class Program:
     def restore(self):
         """Go back to the copy, if there is one."""
         cdef Py_ssize_t k
+        # What failed may have been in the middle of a step.
+        self.world.pace = 1.0
         if self.kept_step < 0:
             return
         for k in range(self.n_kept):

@@ -85,7 +85,7 @@ cdef class Drift(Operation):
     cdef int run(self, World* world) noexcept nogil:
         cdef DriftTask task
         cdef bint ride = world.membranes_move and world.n_points > 0
-        task.h = self.h
+        task.h = self.h * world.pace
         task.before = &self.before[0, 0] if ride else NULL
         over_blocks(_drift, &task, world, world.n_cartesian, BEADS)
         mark_moved(world)

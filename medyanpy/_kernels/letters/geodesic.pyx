@@ -252,11 +252,12 @@ cdef int _fly_groups(void* task, World* world, Py_ssize_t first, Py_ssize_t last
 cdef class Geodesic(Operation):
     """G for a time h, which may be negative: then back in time."""
     cdef FlightTask task
+    cdef double h
     cdef Accumulator corners
 
     def __init__(self, double h, Accumulator corners):
         self.corners = corners
-        self.task.h = fabs(h)
+        self.h = fabs(h)
         self.task.sense = 1.0 if h >= 0.0 else -1.0
         self.task.groups = corners.groups
 
@@ -265,6 +266,7 @@ cdef class Geodesic(Operation):
         cdef int fault
         if world.n_points == 0:
             return 0
+        t.h = self.h * world.pace
         t.sums = NULL
         self.corners.forget_bounds()
         fault = over_blocks(_largest_momentum, t, world, world.n_points, LOOKED_AT)

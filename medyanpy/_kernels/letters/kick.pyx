@@ -316,7 +316,7 @@ cdef class Kick(Operation):
         task.chain = NULL
         if self.forces.acts_on_points and world.membranes_move:
             task.chain = &self.forces.chain[0, 0]
-        task.h = self.h
+        task.h = self.h * world.pace
         task.limit = &self.limit[0] if self.limit.shape[0] > 0 else NULL
         task.calm = &self.calm[0] if self.limit.shape[0] > 0 else NULL
         fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, WATCHED)

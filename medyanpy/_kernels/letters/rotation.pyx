@@ -152,15 +152,17 @@ cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
 cdef class Rotation(Operation):
     """Free rotation of n bodies from row `first` on, for a time h in `parts` parts."""
     cdef RotationTask task
+    cdef double h
     cdef Py_ssize_t n
 
     def __init__(self, Py_ssize_t first, Py_ssize_t n, double h, int parts):
         self.task.first = first
-        self.task.h = h / parts
+        self.h = h / parts
         self.task.parts = parts
         self.n = n
 
     cdef int run(self, World* world) noexcept nogil:
+        self.task.h = self.h * world.pace
         return over_blocks(_rotate, &self.task, world, self.n, BLOCK)
 
 
