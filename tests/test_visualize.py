@@ -272,6 +272,27 @@ def test_a_movie_of_a_running_simulation(tmp_path):
         assert (g != seen[0]).mean() < 0.05
 
 
+def test_a_movie_of_every_other_frame_keeps_the_trails_of_all(tmp_path):
+    """Its pictures are those of the whole movie, with the places that it leaves out on the trails."""
+    pytest.importorskip("skimage")
+    found = []
+    for every in (1, 2):
+        simulation = on_a_surface(mp.surfaces.Sphere(1.0), [[1.0, 0.0, 0.0]], [[0.0, 5.0, 0.0]])
+
+        def run(simulation=simulation):
+            for _ in range(5):
+                yield simulation
+                simulation.step(4)
+
+        path = tmp_path / f"{every}.gif"
+        visualize.movie(run(), path, trail=3, every=every, size=SIZE, view=(70.0, 0.0), point_radius=0.15, unit="")
+        found.append(frames_of(path)[0])
+    whole, other = found
+    assert (len(whole), len(other)) == (5, 3)
+    assert np.array_equal(whole[::2], other)
+    assert not np.array_equal(whole[2], whole[3])
+
+
 @pytest.mark.parametrize("kind", ["membrane", "filaments", "surface"])
 def test_a_movie_of_a_trajectory(tmp_path, kind):
     """Of any kind of system; in the same window, though things move out of that of the first frame."""
@@ -323,7 +344,7 @@ def test_movies_that_cannot_be_made(tmp_path, monkeypatch):
     ):
         refuses(mp.ParameterError, message, visualize.movie, frames, tmp_path / name, size=(100, 100))
         assert not (tmp_path / name).exists()
-    for wrong in ({"trail": -1}, {"fps": 0}, {"fps": 61}, {"size": (10, 10)}):
+    for wrong in ({"trail": -1}, {"every": 0}, {"fps": 0}, {"fps": 61}, {"size": (10, 10)}):
         with pytest.raises(mp.ParameterError, match=f"movie: {next(iter(wrong))}"):
             visualize.movie([mesh], tmp_path / "a.gif", **({"size": (100, 100)} | wrong))
     visualize.movie([mesh], tmp_path / "a.gif", size=(100, 100))

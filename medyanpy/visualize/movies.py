@@ -22,8 +22,8 @@ from medyanpy.visualize.scene import Scene, give_colors, objects_of, regions_of,
 
 @plainly_called
 def movie(
-    frames: Any, path: Any, *, trail: int = 0, fps: int = 25, point_radius: float | None = None, inside: bool = False,
-    opacity: float = 1.0, colors: Mapping[str, Any] | None = None, edges: bool = False,
+    frames: Any, path: Any, *, trail: int = 0, every: int = 1, fps: int = 25, point_radius: float | None = None,
+    inside: bool = False, opacity: float = 1.0, colors: Mapping[str, Any] | None = None, edges: bool = False,
     semi_axes: Mapping[str, Any] | None = None, spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None, size: tuple[int, int] = (640, 480), unit: str = "nm",
     title: str | None = None, overwrite: bool = False, progress: bool | None = None,
@@ -39,6 +39,9 @@ def movie(
         ``.gif``; or ``.mp4`` where ffmpeg is installed.
     trail : int
         Points and other beads drawn as spheres show where they were in that many frames before.
+    every : int, >= 1
+        Draw the first frame and each so many later; those between are places of trails only, which then follow paths
+        that are curved.
     fps : int, 1 to 60
         Frames per second. Viewers show GIFs at no more than 50.
     point_radius, inside, opacity, colors, edges, semi_axes, spheres, view, size, unit, title, overwrite
@@ -54,6 +57,7 @@ def movie(
     """
     size, point_radius = checked_size("movie", size, point_radius)
     trail = whole_number("movie: trail", trail)
+    every = whole_number("movie: every", every, at_least=1)
     fps = whole_number("movie: fps", fps, at_least=1, at_most=60)
     opacity, given, painted = checked_looks("movie", opacity, semi_axes, spheres, colors)
     path = new_file("movie", path, overwrite=overwrite)
@@ -101,17 +105,18 @@ def movie(
 
     def images() -> Iterator[np.ndarray]:
         past: deque[Scene] = deque(maxlen=trail)
-        for scene in scenes():
-            now = objects_of(scene, scene.past(list(past)), boxes, constant)
-            give_colors(*now, painted)
-            yield render(
-                *now, window, size, point_radius, "viridis", inside, backdrop, opacity=opacity, edges=bool(edges)
-            )
+        for number, scene in enumerate(scenes()):
+            if number % every == 0:
+                now = objects_of(scene, scene.past(list(past)), boxes, constant)
+                give_colors(*now, painted)
+                yield render(
+                    *now, window, size, point_radius, "viridis", inside, backdrop, opacity=opacity, edges=bool(edges)
+                )
             past.append(scene)
 
     image = images()
     figure, shown = framed(next(image), window, surfaces, solids, title=title, unit=unit)
-    with Bar(k + 1, "frame", progress) as bar, writer.saving(figure, path, figure.dpi):
+    with Bar(k // every + 1, "frame", progress) as bar, writer.saving(figure, path, figure.dpi):
         writer.grab_frame()
         bar.update()
         for pixels in image:
