@@ -29,7 +29,6 @@ DIFFER = {
     "001_6: change of the angular momentum: partly solved Newmark over Z&Ss",
     "001_8: limit of velocity Verlet, h",
     "003_energy: rms deviation: δt over δt/2",
-    "003_interacting: pairs never farther apart than 2 r_e in the last quarter",
     "003_interacting: the same to t = 20",
     "003_lemniscate: largest r with two holes",
     "004_3d: single precision, |E/E0 - 1| to 1000 t0",
@@ -80,7 +79,9 @@ def test_a_figure_agrees_with_its_text(one, tmp_path, request):
         structure = request.getfixturevalue("shared_data") / "proteins" / "glyr_7tu9.pdb"
     said = io.StringIO()
     report = figures.make_figures([one], tmp_path, quick=True, threads=1, structure=structure, stream=said)
-    assert report.left_out == {}
+    # The other methods of Ladd and Misra are run in full where numba compiles them.
+    cut = not figures.seed_004.rod_reference.COMPILED and one.stem in ("004_3abc", "004_4")
+    assert {name: "numba" in why for name, why in report.left_out.items()} == ({one.stem: True} if cut else {})
     file = (tmp_path / one.name).read_bytes()
     assert file.startswith(b"\x89PNG\r\n\x1a\n" if one.name.endswith("png") else b"GIF89a")
     assert len(file) > 5000
@@ -171,7 +172,7 @@ def test_numbers_are_written_and_printed(tmp_path, capsys):
     assert summary["quick"]
     (figure,) = summary["figures"]
     assert (figure["name"], figure["number"]) == ("003_made_up.png", "nowhere")
-    assert figure["source"] == "Billiards on surfaces"
+    assert figure["source"] == "Shapero: billiards on surfaces"
     assert figure["numbers"][0]["says"] == "in these words"
     said = capsys.readouterr().out
     assert "a quantity  1.50 ± 0.25    2.00  nm  OK" in said
@@ -208,8 +209,10 @@ def test_figures_that_cannot_be_made_are_counted(tmp_path, made_up, capsys):
         raise ImportError("pip install 'medyanpy[surfaces]'")
 
     made_up(plate(without, "002_a.png"), plate(missing, "003_b.png"), plate(drawn(), "003_c.png"))
-    assert main(["--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    assert main(["--out", str(tmp_path)]) == 1
+    both = capsys.readouterr()
+    said = both.out
+    assert "left out, in whole or in part: 002_a, 003_b" in both.err
     assert "left out  needs a file" in said
     assert "left out  pip install 'medyanpy[surfaces]'" in said
     assert "made      1 figures, 2 left out" in said
@@ -218,9 +221,46 @@ def test_figures_that_cannot_be_made_are_counted(tmp_path, made_up, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["003_c.png", "numbers.csv", "summary.json"]
 
 
-def test_the_channel_asks_for_its_structure(tmp_path, capsys):
+def test_a_figure_with_a_part_missing_is_made_and_counted(tmp_path, made_up, capsys):
+    made_up(plate(lambda work: replace(drawn()(work), missing="a method needs numba"), "004_a.png"))
+    assert main(["--out", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "left out  a method needs numba" in said.out
+    assert "made      1 figures, 1 left out" in said.out
+    assert "left out, in whole or in part: 004_a" in said.err
+    assert (tmp_path / "004_a.png").exists()
+    assert not json.loads((tmp_path / "summary.json").read_text())["ok"]
+
+
+def test_without_a_structure_another_protein_is_drawn(tmp_path, capsys):
     assert main(["--only", "002_channel", "--out", str(tmp_path)]) == 0
-    assert "left out  needs the structure of a pentameric channel" in capsys.readouterr().out
+    assert "adenylate kinase, for want of --structure" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")])
+def test_pictures_are_of_any_kind(kind, start, tmp_path, made_up):
+    made_up(plate(drawn()))
+    for folder in ("one", "two"):
+        assert main(["--out", str(tmp_path / folder), "--format", kind]) == 0
+        names = sorted(p.name for p in (tmp_path / folder).iterdir())
+        assert names == [f"003_made_up.{kind}", "numbers.csv", "summary.json"]
+    one, two = ((tmp_path / folder / f"003_made_up.{kind}").read_bytes() for folder in ("one", "two"))
+    assert one.startswith(start)
+    assert one == two
+    assert main(["--out", str(tmp_path / "one"), "--format", kind]) == 2
+
+
+def test_pictures_have_so_many_dots_per_inch(tmp_path, made_up):
+    from PIL import Image
+
+    made_up(plate(drawn()))
+    for name, options in (("a", []), ("b", ["--dpi", "300"])):
+        assert main(["--out", str(tmp_path / name), *options]) == 0
+    for name, size in (("a", (220, 220)), ("b", (600, 600))):
+        with Image.open(tmp_path / name / "003_made_up.png") as image:
+            assert image.size == size
+    refuses(ParameterError, "dpi = 5", figures.make_figures, figures.PLATES[:1], tmp_path / "c", dpi=5)
+    refuses(ParameterError, "kind 'gif'", figures.make_figures, figures.PLATES[:1], tmp_path / "c", kind="gif")
 
 
 # Independent of the figures: what they rest on ----------------------------------------------------------------------

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from medyanpy.errors import ParameterError
 
 from . import seed_000, seed_001, seed_002, seed_003, seed_004
-from .plates import SEEDS, LeftOut, Made, Plate, Report, Row, Work, make_figures
+from .plates import FORMATS, SEEDS, LeftOut, Made, Plate, Report, Row, Work, make_figures
 
-__all__ = ["PLATES", "SEEDS", "LeftOut", "Made", "Plate", "Report", "Row", "Work", "choose", "make_figures"]
+__all__ = ["FORMATS", "PLATES", "SEEDS", "LeftOut", "Made", "Plate", "Report", "Row", "Work", "choose", "make_figures"]
 
 PLATES = tuple(plate for seed in (seed_000, seed_001, seed_002, seed_003, seed_004) for plate in seed.FIGURES)
 

@@ -17,6 +17,7 @@ import numpy as np
 from medyanpy import __version__
 from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.threads import choose_threads
+from medyanpy._tools.validation import number
 from medyanpy.demo.report import Line, table
 from medyanpy.errors import ParameterError
 
@@ -24,10 +25,12 @@ SEEDS = {
     "000": "BAGOGAB integrator for in-triangle points (documentation of MEDYAN.jl)",
     "001": "Tao & Owhadi: from efficient symplectic exponentiation of matrices to symplectic integration",
     "002": "Kaynak: from point particles to rigid bodies in MCell",
-    "003": "Billiards on surfaces",
+    "003": "Shapero: billiards on surfaces",
     "004": "Ladd & Misra: a symplectic integration method for elastic filaments",
 }
 NUMBERS, SUMMARY = "numbers.csv", "summary.json"
+# Of pictures; films are GIFs always.
+FORMATS = ("png", "svg", "pdf")
 
 STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -41,6 +44,7 @@ STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.1,
     "lines.markersize": 4.0,
     "savefig.dpi": 110.0,
+    "svg.hashsalt": "medyanpy",
 }
 # A published or derived curve, under what was measured.
 PUBLISHED: dict[Any, Any] = {"color": "0.25", "linewidth": 1.0}
@@ -96,11 +100,14 @@ class Made:
     rows : list of Row
     sample : str
         Of what it was made: numbers, lengths of runs.
+    missing : str
+        What could not be done of it here, and what it needs.
     """
 
     picture: Any
     rows: list[Row]
     sample: str
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,10 @@ class Plate:
     @property
     def stem(self) -> str:
         return self.name.partition(".")[0]
+
+    def file(self, kind: str) -> str:
+        """Return the name of its file where pictures are of a kind."""
+        return self.name.replace(".png", f".{kind}")
 
 
 # Drawing ----------------------------------------------------------------------------------------------------
@@ -169,15 +180,20 @@ def log_ticks(axis: Any, values: Any) -> None:
     axis.set_xticks(values, [f"{value:g}" for value in values])
 
 
-def _save(figure: Any, path: Path, sample: str) -> None:
-    """Save a PNG of 256 colours, with a line below on how it was made."""
+def _save(figure: Any, path: Path, sample: str, dpi: float | None) -> None:
+    """Save a PNG of 256 colours, or a vector file, with a line below on how it was made."""
     from PIL import Image
 
     # As many characters as go into its width.
     sample = fill(sample, int(18.5 * figure.get_figwidth()))
     figure.supxlabel(sample, fontsize=6.5, color="0.4", x=0.01, ha="left")
-    drawn, image = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png")
+    drawn, image, kind = io.BytesIO(), io.BytesIO(), path.suffix[1:]
+    # Without a date the same figure is the same file.
+    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    figure.savefig(drawn, format=kind, dpi=dpi, metadata=undated.get(kind))
+    if kind != "png":
+        write_atomically("figures", path, lambda file: file.write(drawn.getvalue()))
+        return
     Image.open(drawn).convert("RGB").quantize(256).save(image, format="png", optimize=True)
     write_atomically("figures", path, lambda file: file.write(image.getvalue()))
 
@@ -194,7 +210,7 @@ class Report:
     rows : dict of str to list of Row
         By the names of figures.
     left_out : dict of str to str
-        Why, by the names of figures.
+        Why, by the names of figures: those that were not made, and those of which a part could not be.
     seconds : dict of str to float
     summary : dict
         The content of summary.json.
@@ -216,7 +232,8 @@ class Report:
 
 
 def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, threads: int | None = None,
-                 structure: Any = None, overwrite: bool = False, stream: TextIO | None = None) -> Report:  # fmt: skip
+                 structure: Any = None, overwrite: bool = False, stream: TextIO | None = None, kind: str = "png",
+                 dpi: float | None = None) -> Report:  # fmt: skip
     """Make figures, print their numbers beside those of their sources, and write both.
 
     Parameters
@@ -233,6 +250,10 @@ def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, thre
         Replace files of an earlier call.
     stream : text stream, optional
         Where to print; standard output where none is given.
+    kind : "png", "svg" or "pdf"
+        Of pictures.
+    dpi : float, 20 to 1200, optional
+        Dots per inch; 110 where none is given.
 
     Returns
     -------
@@ -241,7 +262,7 @@ def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, thre
     Raises
     ------
     ParameterError
-        No figures, files that exist, or no such structure.
+        No figures, files that exist, no such structure or kind of picture, or dots per inch outside their domain.
     SimulationError
         A run failed; what was made before is in the folder.
     """
@@ -249,13 +270,17 @@ def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, thre
     plates = list(plates)
     if not plates:
         raise ParameterError("figures: none of them was asked for")
+    if kind not in FORMATS:
+        raise ParameterError(f"figures: no pictures of kind {kind!r}, only {', '.join(FORMATS)}")
+    if dpi is not None:
+        dpi = number("figures: dpi", dpi, at_least=20.0, at_most=1200.0)
     if structure is not None:
         structure = Path(structure)
         if not structure.is_file():
             raise ParameterError(f"figures: there is no file {structure} with a structure")
     if out.exists() and not out.is_dir():
         raise ParameterError(f"{out} is not a folder")
-    existing = [name for name in (*(p.name for p in plates), NUMBERS, SUMMARY) if (out / name).exists()]
+    existing = [name for name in (*(p.file(kind) for p in plates), NUMBERS, SUMMARY) if (out / name).exists()]
     if existing and not overwrite:
         few = ", ".join(existing[:3]) + (f" and {len(existing) - 3} more" if len(existing) > 3 else "")
         raise ParameterError(f"{out} holds {few} already: choose another --out, or give --overwrite")
@@ -274,15 +299,16 @@ def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, thre
     report, started = Report(), time.perf_counter()
     for plate in plates:
         begun = time.perf_counter()
-        say(f"\n{plate.name}: {plate.number}; {plate.title}")
+        path = out / plate.file(kind)
+        say(f"\n{path.name}: {plate.number}; {plate.title}")
         try:
             with style():
                 made = plate.make(work)
                 sample = f"medyanpy {__version__}{', quick' if quick else ''}: {made.sample}"
                 if callable(made.picture):
-                    made.picture(out / plate.name)
+                    made.picture(path)
                 else:
-                    _save(made.picture, out / plate.name, sample)
+                    _save(made.picture, path, sample, dpi)
         except (LeftOut, ImportError) as why:
             report.left_out[plate.stem] = str(why)
             say(f"left out  {why}")
@@ -291,8 +317,11 @@ def make_figures(plates: Sequence[Plate], out: Any, *, quick: bool = False, thre
         for text in table([row.line for row in made.rows], expected="source") if made.rows else ():
             say(f"    {text}")
         say(f"    {made.sample}; {report.seconds[plate.stem]:.1f} s")
-        _write(out, plates, work, report)
-    _write(out, plates, work, report)
+        if made.missing:
+            report.left_out[plate.stem] = made.missing
+            say(f"left out  {made.missing}")
+        _write(out, plates, work, report, kind)
+    _write(out, plates, work, report, kind)
     differs = report.with_verdict("DIFFERS")
     say("")
     for name in differs:
@@ -309,7 +338,7 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 180.0 else f"{seconds / 60.0:.0f} min"
 
 
-def _write(out: Path, plates: Sequence[Plate], work: Work, report: Report) -> None:
+def _write(out: Path, plates: Sequence[Plate], work: Work, report: Report, kind: str) -> None:
     """numbers.csv and summary.json, of what there is so far."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -326,7 +355,7 @@ def _write(out: Path, plates: Sequence[Plate], work: Work, report: Report) -> No
         "threads": work.threads,
         "figures": [
             {
-                "name": plate.name,
+                "name": plate.file(kind),
                 "source": SEEDS[plate.seed],
                 "number": plate.number,
                 "title": plate.title,
@@ -338,7 +367,7 @@ def _write(out: Path, plates: Sequence[Plate], work: Work, report: Report) -> No
         ],
         "left_out": report.left_out,
         "differs": report.with_verdict("DIFFERS"),
-        "ok": not report.with_verdict("CHECK"),
+        "ok": not (report.with_verdict("CHECK") or report.left_out),
     }
     write_atomically("figures", out / NUMBERS, lambda file: file.write(text.getvalue().encode()))
     summary = json.dumps(report.summary, indent=2) + "\n"

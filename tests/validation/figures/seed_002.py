@@ -15,10 +15,11 @@ from medyanpy.context import Context
 from medyanpy.demo.report import bound_line, mean_line, near_line, z_line
 from medyanpy.forces import HarmonicTrap
 from medyanpy.integrators import BrownianIntegrator, SplittingIntegrator, VerletIntegrator
+from medyanpy.presets import adenylate_kinase
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
-from .plates import PUBLISHED, LeftOut, Made, Plate, Row, Work, letters, panels, worst
+from .plates import PUBLISHED, Made, Plate, Row, Work, letters, panels, worst
 
 AXES = "xyz"
 
@@ -241,8 +242,9 @@ def oscillator(work: Work) -> Made:
         left.plot(np.cos(angle), np.sqrt(alpha) * np.sin(angle), color=f"C{k}", linewidth=0.8)
         left.plot(x[:200], p[:200], ".", color=f"C{k}", markersize=2.5, label=f"Δt = {dt:g}")
         energy = 0.5 * (x**2 + p**2)
-        right.plot(dt * np.arange(60), energy[:60] / energy[0], ".-", color=f"C{k}", linewidth=0.6, markersize=3)
-        right.plot(dt * np.arange(60), shadow[:60] / shadow[0], color=f"C{k}", linewidth=1.2)
+        n = round(25.0 / dt) + 1
+        right.plot(dt * np.arange(n), energy[:n] / energy[0], ".-", color=f"C{k}", linewidth=0.6, markersize=3)
+        right.plot(dt * np.arange(n), shadow[:n] / shadow[0], color=f"C{k}", linewidth=1.2)
         largest = max(largest, float(np.abs(shadow / shadow[0] - 1.0).max()))
         # Phase by phase: the angle on the ellipse goes on by arccos(1 - Δt²/2) in a step.
         phase = np.unwrap(np.arctan2(-p / np.sqrt(alpha), x))
@@ -286,18 +288,11 @@ def _spin(inertia: np.ndarray, lean: float, dt: float, steps: int) -> tuple[np.n
     return dt * np.arange(steps + 1), q, omega
 
 
-def _euler_angles(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """θ, φ, ψ (ZXZ) by the slide's map: q0 ± i q3 = cos θ/2 exp(±i(φ + ψ)/2), q1 ± i q2 = sin θ/2 exp(±i(φ - ψ)/2)."""
-    total, difference = np.unwrap(2.0 * np.arctan2(q[:, 3], q[:, 0])), np.unwrap(2.0 * np.arctan2(q[:, 2], q[:, 1]))
-    theta = 2.0 * np.arctan2(np.hypot(q[:, 1], q[:, 2]), np.hypot(q[:, 0], q[:, 3]))
-    return theta, 0.5 * (total + difference), 0.5 * (total - difference)
-
-
 def top(work: Work) -> Made:
     """The free symmetric top Ix = Iy < Iz: angular velocities, Euler angles, the way of its axis, energy."""
     dt, steps = 0.01, work.of(3000, 100_000)
     t, q, omega = _spin(TOP, LEAN, dt, steps)
-    theta, phi, psi = _euler_angles(q)
+    phi, theta, psi = np.unwrap(rigid.euler_from_quaternions("ZXZ", q), axis=0).T
     # Euler: ω1 + i ω2 turns in the body; the axis goes round the angular momentum at L/I1.
     nutation = (1.0 / TOP[2] - 1.0 / TOP[0]) * SPIN * np.cos(LEAN)
     across, along = SPIN * np.sin(LEAN) / TOP[0], SPIN * np.cos(LEAN) / TOP[2]
@@ -319,11 +314,14 @@ def top(work: Work) -> Made:
     axes[1].legend(ncols=2)
     axis = quaternions.turned(q[few], np.tile([0.0, 0.0, 1.0], (few.sum(), 1)))
     fast = quaternions.turned(q[few], omega[few])
-    axes[2].plot(axis[:, 0], axis[:, 1], color="C0", label="axis of symmetry")
-    axes[2].plot(fast[:, 0], fast[:, 1], color="C1", label="angular velocity")
-    axes[2].plot(0, 0, "k+", label="angular momentum")
-    axes[2].set(xlabel="$x$", ylabel="$y$", aspect="equal", xlim=(-0.7, 2.2), ylim=(-0.75, 0.75))
-    axes[2].legend(loc="center right")
+    axes[2].plot(axis[:, 0], axis[:, 1], color="C0")
+    axes[2].plot(fast[:, 0], fast[:, 1], color="C1")
+    axes[2].plot(0, 0, "k+")
+    axes[2].set(xlabel="$x$", ylabel="$y$", aspect="equal", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8))
+    for y, name, color in (
+        (0.62, "axis of symmetry", "C0"), (0.24, "angular velocity", "C1"), (0.05, "angular momentum", "k")
+    ):  # fmt: skip
+        axes[2].text(0.0, y, name, color=color, fontsize=7.5, ha="center")
     energy = 0.5 * (TOP * omega**2).sum(axis=1)
     off = energy / energy[0] - 1.0
     axes[3].plot(t[few], 1e6 * off[few], color="C0")
@@ -413,13 +411,78 @@ def momenta(work: Work) -> Made:
 # A channel --------------------------------------------------------------------------------------------------
 
 
+def _ribbon(axis: Any, x: np.ndarray, far: np.ndarray, labels: np.ndarray, part: np.ndarray) -> None:
+    """Draw smooth chains through Cα, (n, 2) in a plane and (n,) towards the eye, coloured by label; what is behind is
+    paler, and covered."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgb
+    from scipy.interpolate import CubicSpline
+
+    pieces: Any = []
+    for k in np.unique(part):
+        own = np.flatnonzero(part == k)
+        if len(own) > 1:
+            t = np.linspace(0.0, len(own) - 1.0, 4 * (len(own) - 1) + 1)
+            path = CubicSpline(np.arange(len(own)), np.column_stack([x[own], far[own]]))(t)
+            label = labels[own[np.rint(0.5 * (t[1:] + t[:-1])).astype(int)]]
+            pieces.append((np.stack([path[:-1], path[1:]], axis=1), label))
+    segments = np.concatenate([piece for piece, _ in pieces])
+    label = np.concatenate([which for _, which in pieces])
+    depth = segments[:, :, 2].mean(axis=1)
+    order = np.argsort(depth)
+    near = (depth - depth.min()) / np.ptp(depth)
+    color = np.array([to_rgb(f"C{k}") for k in range(label.max() + 1)])[label]
+    # Paler behind.
+    color = 1.0 - (1.0 - color) * (0.35 + 0.65 * near)[:, None]
+    lines = LineCollection(list(segments[order, :, :2]), colors=color[order], linewidths=2.0, capstyle="round")
+    axis.add_collection(lines)
+    axis.autoscale_view()
+    axis.set(aspect="equal", xlabel="nm", ylabel="nm")
+
+
+def _kinase() -> Made:
+    """Adenylate kinase as the three rigid bodies of the preset: ellipsoids of their inertia, and their linkers."""
+    from matplotlib.patches import Ellipse
+
+    molecule = adenylate_kinase()
+    linkers = molecule.linkers
+    assert linkers is not None
+    middle = np.mean([body.center_of_mass for body in molecule.bodies], axis=0)
+    views = np.linalg.svd(np.array([body.center_of_mass for body in molecule.bodies]) - middle)[2]
+    figure, axes = panels(1, 2, (6.6, 3.3))
+    names = "core", "lid", "binds AMP"
+    for axis, plane in ((axes[0], views[[0, 1]]), (axes[1], views[[0, 2]])):
+        for k, (body, name) in enumerate(zip(molecule.bodies, names, strict=True)):
+            # Of a solid ellipsoid of this mass and inertia.
+            square = 2.5 / body.mass * (body.inertia.sum() - 2.0 * body.inertia)
+            seen = plane @ body.axes.T
+            values, vectors = np.linalg.eigh(seen * square @ seen.T)
+            turn = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
+            width, height = 2.0 * np.sqrt(values[::-1])
+            place = plane @ (body.center_of_mass - middle)
+            axis.add_patch(
+                Ellipse(place, width, height, angle=turn, color=f"C{k}", alpha=0.45, linewidth=0, label=name)
+            )
+        ends = (linkers.ends - middle) @ plane.T
+        for k, end in enumerate(ends):
+            axis.plot(*end.T, color="0.25", linewidth=1.2, label=None if k else "linkers")
+        axis.autoscale_view()
+        axis.set(aspect="equal", xlabel="nm", ylabel="nm")
+        axis.margins(0.1)
+    axes[0].legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=4)
+    letters(axes, ("adenylate kinase, three domains", "from the side"))
+    rows = [
+        Row(near_line("domains", len(molecule.bodies), 3, 1e-9), "rigid domains joined by linkers"),
+        Row(near_line("bodies that linkers join", len(np.unique(linkers.bodies)), 3, 1e-9), "the same"),
+    ]
+    return Made(figure, rows, "adenylate kinase, for want of --structure FILE, such as 7tu9 (glycine receptor) or 4hfi "
+                "(GLIC) of the PDB")  # fmt: skip
+
+
 def channel(work: Work) -> Made:
-    """The six rigid domains of a pentameric ligand-gated channel."""
+    """The six rigid domains of a pentameric ligand-gated channel; without its structure, another protein's."""
     if work.structure is None:
-        raise LeftOut(
-            "needs the structure of a pentameric channel, which the package does not hold: --structure FILE, such as "
-            "7tu9 (glycine receptor) or 4hfi (GLIC) of the PDB"
-        )
+        return _kinase()
     structure = rigid.read_structure(work.structure, ligands="leave out", gaps="allow")
     network = rigid.elastic_network(structure)
     scored, six = rigid.rigid_domains(network), rigid.rigid_domains(network, 6)
@@ -432,10 +495,11 @@ def channel(work: Work) -> Made:
     colors = ["C3" if n == "6" else "0.6" for n in names]
     axes[0].bar(names, list(scored.scores.values()), color=colors)
     axes[0].set(xlabel="number of domains", ylabel="score")
+    # A chain ends where the next Cα is not that of a neighbour.
+    breaks = (chains[1:] != chains[:-1]) | (np.linalg.norm(np.diff(network.positions, axis=0), axis=1) > 0.5)
+    part = np.concatenate([[0], np.cumsum(breaks)])
     for axis, (a, b), far in ((axes[1], (side, up), depth), (axes[2], (side, depth), up)):
-        order = np.argsort(far)
-        axis.scatter(a[order], b[order], c=[f"C{k}" for k in six.labels[order]], s=3.0, linewidths=0)
-        axis.set(aspect="equal", xlabel="nm", ylabel="nm")
+        _ribbon(axis, np.column_stack([a, b]), far, six.labels, part)
     letters(axes, ("how good divisions are", "six domains, side", "along the axis"))
     peaks = [k for k in range(3, 10) if scored.scores[k] > max(scored.scores[k - 1], scored.scores[k + 1])]
     counts = np.array([[((chains == c) & (six.labels == k)).sum() for c in np.unique(chains)] for k in range(6)])

@@ -1,8 +1,10 @@
-"""Billiards on surfaces: an essay with a program, on particles that stay on an inflated lemniscate of Bernoulli.
+"""Daniel Shapero, Billiards on surfaces (2021): an essay with a program, on particles that stay on an inflated
+lemniscate of Bernoulli.
 
 Everything is the essay's: a = 1, r = a/6, 25 particles from the top at unit speed under unit gravity, a timestep of
-0.01, 2000 steps; then those of every hundredth place of the third path, at rest, with Ricker's potential. Its three
-slips are not repeated: the position goes on by +δt M⁻¹p, holes need r < a/4, and the force is minus the derivative.
+0.01, 2000 steps; then those of every hundredth place of the third path, at rest, with Ricker's potential. Two of its
+slips are not repeated: the position goes on by +δt M⁻¹p, and holes need r < a/4. Its program has the force with the
+other sign, +dU/dr: what it says of particles that bind is shown with that, beside what -dU/dr does.
 """
 
 from collections.abc import Iterator
@@ -16,9 +18,11 @@ import numpy as np
 from medyanpy.context import Context
 from medyanpy.demo.report import bound_line, near_line
 from medyanpy.demo.surface import SURFACE, TIMESTEP, TOLERANCE, billiards
-from medyanpy.forces import Ricker
+from medyanpy.forces import CustomPair, Ricker, UniformField
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.simulation import Simulation
+from medyanpy.state import State
+from medyanpy.steps import AdaptiveSteps
 from medyanpy.surfaces import Polynomial
 from medyanpy.system import System
 from medyanpy.topology import Topology
@@ -235,88 +239,224 @@ def ricker(work: Work) -> Made:
 # Interacting particles --------------------------------------------------------------------------------------
 
 
-def _interacting(timestep: float) -> Simulation:
-    """At rest at every hundredth place of one of the paths."""
+def _interacting(timestep: float, sign: int) -> Simulation:
+    """At rest at every hundredth place of one of the paths, with the force sign · dU/dr: +1 in the essay's program."""
     start = _paths(TIMESTEP, 20.0)["x"][::SKIP, PATH]
     topology = Topology()
     beads = topology.add_surface_points(SURFACE, start, mass=1.0, tolerance=TOLERANCE, name="beads")
     system = System(topology)
-    system.add_force(Ricker(beads, beads, depth=DEPTH, distance=DISTANCE))
+    if sign < 0:
+        system.add_force(Ricker(beads, beads, depth=DEPTH, distance=DISTANCE))
+    else:
+        well = "-d/2*(1 - 3*s)*exp(1.5*(1 - s)); s = (r/e)^2"
+        system.add_force(CustomPair(beads, beads, well, cutoff=2.5 * SURFACE.a, d=DEPTH, e=DISTANCE))
     return Simulation(system, SplittingIntegrator("BAB", timestep), threads=1)
 
 
-def interacting(work: Work) -> Made:
-    """Particles that attract each other, from rest: energy, and which of them are bound."""
-    end = 20.0
-    energies: dict[Any, Any] = {}
+def _run(timestep: float, end: float, sign: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (k, 21, 3) and potential and kinetic energies (k, 2), at every TIMESTEP."""
+    context = _interacting(timestep, sign).context
     x: Any = []
-    for n in (1, 2):
-        context, found = _interacting(TIMESTEP / n).context, []
-        for _ in range(round(end / TIMESTEP) + 1):
-            state = context.get_state(positions=True, energy=True)
-            found.append((state.potential_energy, state.kinetic_energy))
-            if n == 1:
-                x.append(state.positions)
-            context.step(n)
-        energies[n] = np.array(found)
-    x, t = np.array(x), TIMESTEP * np.arange(len(x))
+    energies: Any = []
+    for _ in range(round(end / TIMESTEP) + 1):
+        state = context.get_state(positions=True, energy=True)
+        energies.append((state.potential_energy, state.kinetic_energy))
+        x.append(state.positions)
+        context.step(round(TIMESTEP / timestep))
+    return np.array(x), np.array(energies)
+
+
+def _company(x: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """How many pairs stay within 2 r_e in the last quarter; each particle's distance to its nearest, (k, 21) r_e; and
+    the largest of these in the last quarter, (21,): below 2, where a twentieth of the well is left, it is bound."""
     apart = np.linalg.norm(x[:, :, None] - x[:, None, :], axis=3) / DISTANCE
     nearest = (apart + np.where(np.eye(x.shape[1]), np.inf, 0.0)).min(axis=2)
-    # Bound: for the last quarter never farther from all others than where a twentieth of the well is left.
-    bound = nearest[3 * len(t) // 4 :].max(axis=0) < 2.0
-    figure, axes = panels(1, 3, (8.0, 2.9))
-    total = energies[1].sum(axis=1)
-    axes[0].plot(t, energies[1][:, 0], linewidth=0.8, label="potential")
-    axes[0].plot(t, energies[1][:, 1], linewidth=0.8, label="kinetic")
-    axes[0].plot(t, total, color="k", linewidth=0.8, label="total")
-    axes[0].set(xlabel="$t$", ylabel="energy", ylim=(None, 55.0))
-    axes[0].legend(loc="upper left")
-    for n, color in ((1, "C0"), (2, "C1")):
-        e = energies[n].sum(axis=1)
-        axes[1].plot(t, e - e[0], color=color, linewidth=0.6, label=f"δt = {TIMESTEP / n:g}")
-    axes[1].set(xlabel="$t$", ylabel="$E - E_0$")
-    axes[1].legend()
     first, second = np.triu_indices(x.shape[1], 1)
-    pairs = int((apart[3 * len(t) // 4 :, first, second].max(axis=0) < 2.0).sum())
-    order = np.argsort(nearest[3 * len(t) // 4 :].max(axis=0))
-    for k, color, name in ((order[0], "C0", "bound"), (order[2], "C2", None), (order[-1], "0.6", "free")):
-        axes[2].plot(t, nearest[:, k], color=color, linewidth=0.7, label=name)
-    axes[2].set(xlabel="$t$", ylabel="distance to the nearest / $r_e$")
-    axes[2].legend()
-    letters(axes, ("energies", "change of the total", f"{int(bound.sum())} of {len(bound)} are bound"))
+    last = slice(3 * len(x) // 4, None)
+    pairs = int((apart[last, first, second].max(axis=0) < 2.0).sum())
+    return pairs, nearest, nearest[last].max(axis=0)
+
+
+def interacting(work: Work) -> Made:
+    """Particles from rest, with the essay's own force and with minus the derivative: energy, and which are bound."""
+    end = 20.0
+    x: dict[int, np.ndarray] = {}
+    energies: dict[Any, np.ndarray] = {}
+    for sign in (1, -1):
+        x[sign], energies[sign, 1] = _run(TIMESTEP, end, sign)
+    _, energies[-1, 2] = _run(0.5 * TIMESTEP, end, -1)
+    t = TIMESTEP * np.arange(len(x[1]))
+    found = {sign: _company(places) for sign, places in x.items()}
+    figure, axes = panels(2, 2, (7.6, 5.0), sharex=True)
+    own, known = energies[1, 1], energies[-1, 1]
+    for axis, both in ((axes[0], own), (axes[2], known)):
+        for part, name in ((both[:, 0], "potential"), (both[:, 1], "kinetic")):
+            axis.plot(t, part, linewidth=0.8, label=name)
+        axis.plot(t, both.sum(axis=1), color="k", linewidth=0.8, label="total")
+        low, high = axis.get_ylim()
+        axis.set(ylabel="energy", ylim=(low, high + 0.3 * (high - low)))
+        axis.legend(loc="upper center", ncols=3)
+    for axis, sign in ((axes[1], 1), (axes[3], -1)):
+        _, nearest, farthest = found[sign]
+        order = np.argsort(farthest)
+        for k, color, name in ((order[0], "C0", "the closest"), (order[-1], "0.6", "the freest")):
+            axis.plot(t, nearest[:, k], color=color, linewidth=0.7, label=name)
+        axis.axhline(2.0, color="0.25", linewidth=0.6, linestyle=":", label="bound below")
+        axis.set(ylabel="distance to the nearest / $r_e$", ylim=(0.0, 1.3 * nearest[:, order[[0, -1]]].max()))
+        axis.legend(loc="upper center", ncols=3)
+    for axis in axes[2:]:
+        axis.set(xlabel="$t$")
+    bound = {sign: farthest < 2.0 for sign, (_, _, farthest) in found.items()}
+    letters(axes, ("the essay's force, $+dU/dr$", f"{found[1][0]} pairs stay, {bound[1].sum()} of 21 never alone",
+                   "$-dU/dr$", f"{found[-1][0]} pairs stay, {bound[-1].sum()} of 21 never alone"))  # fmt: skip
     # Their motion is chaotic: the order shows before the paths of two timesteps have come apart.
-    errors = {n: np.abs(e.sum(axis=1) - e.sum(axis=1)[0]) / energies[1][:, 1].mean() for n, e in energies.items()}
+    errors = {
+        key: np.abs(e.sum(axis=1) - e.sum(axis=1)[0]) / energies[key[0], 1][:, 1].mean() for key, e in energies.items()
+    }
     early = t <= 1.5
     rows = [
-        Row(near_line("particles", x.shape[1], 21, 1e-9), "every 100th point of one trajectory of 2000 steps"),
-        Row(bound_line("largest |E - E0| over the mean kinetic energy", float(errors[1].max()), 0.05),
-            "not said"),
-        Row(near_line("the same up to t = 1.5: δt over δt/2",
-                      float(errors[1][early].max() / errors[2][early].max()), 4.0, 0.15),
-            "second order"),
-        Row(near_line("the same to t = 20", float(errors[1].max() / errors[2].max()), 4.0, 0.15), "second order")
-        .but("chaotic: the paths of the two timesteps have come apart, and meet different encounters"),
-        Row(above_line("pairs never farther apart than 2 r_e in the last quarter", float(pairs), 0.0),
-            "two particles bind").but(
-            "there are none that stay pairs: particles are bound to a crowd, whose members change places"),
+        Row(near_line("particles", x[1].shape[1], 21, 1e-9), "every 100th point of one trajectory of 2000 steps"),
+        Row(above_line("pairs never farther apart than 2 r_e in the last quarter", float(found[1][0]), 0.0),
+            "two particles bind; with the essay's own force, 3 to 5 in starts that differ by rounding"),
         Row(near_line("never alone in the last quarter are some, not all",
-                      float(bound.any() and not bound.all()), 1.0, 1e-9),
-            f"some become bound, others remain free; here {bound.sum()} and {(~bound).sum()}"),
+                      float(bound[1].any() and not bound[1].all()), 1.0, 1e-9),
+            f"some become bound, others remain free; with the essay's own force {bound[1].sum()} and "
+            f"{(~bound[1]).sum()}"),
+        Row(bound_line("such pairs with -dU/dr", float(found[-1][0]), 0.5),
+            f"not said; that force repels below r_e, so that pairs come apart when others pass; {bound[-1].sum()} "
+            "particles are never alone"),
+        Row(bound_line("largest |E - E0| over the mean kinetic energy, +dU/dr", float(errors[1, 1].max()), 0.05),
+            "not said"),
+        Row(bound_line("the same, -dU/dr", float(errors[-1, 1].max()), 0.05), "not said"),
+        Row(near_line("the same up to t = 1.5: δt over δt/2",
+                      float(errors[-1, 1][early].max() / errors[-1, 2][early].max()), 4.0, 0.15),
+            "second order"),
+        Row(near_line("the same to t = 20", float(errors[-1, 1].max() / errors[-1, 2].max()), 4.0, 0.15),
+            "second order").but(
+            "chaotic: the paths of the two timesteps have come apart, and meet different encounters"),
     ]  # fmt: skip
-    return Made(figure, rows, f"21 particles at rest, δt = {TIMESTEP:g}, 2000 steps, force -dU/dr")
+    return Made(figure, rows, f"21 particles at rest, δt = {TIMESTEP:g}, 2000 steps, both signs of the force")
+
+
+# Adaptive steps ---------------------------------------------------------------------------------------------
+
+# The sum of the squared principal curvatures of g = f² + z² - r² at a = 1: its gradient is (2 u, 2 v, 2 z).
+CURVATURE = """
+    ((4*f1*f1 + 8*m*m + 4*f2*f2 + 4) - 2*(p*p + q*q + 4*z*z)/n + ((u*p + v*q + 2*z*z)/n)^2)/(4*n);
+    p = 2*f1*u + 2*m*v; q = 2*m*u + 2*f2*v; n = u*u + v*v + z*z;
+    f1 = a*a + f*(12*x*x + 4*y*y - 2); f2 = b*b + f*(4*x*x + 12*y*y + 2); m = a*b + 8*f*x*y;
+    u = f*a; v = f*b; a = 4*x*s - 2*x; b = 4*y*s + 2*y; f = s*s - x*x + y*y; s = x*x + y*y
+"""
+
+
+def _worst(system: System, start: State, integrator: Any, end: float) -> tuple[int, float, np.ndarray, np.ndarray]:
+    """Steps taken to a time; the largest |E - E0|; times; and E - E0."""
+    context = Context(system, integrator, threads=1)
+    context.set_state(start)
+    before = context.get_state(energy=True).total_energy
+    times: Any = [0.0]
+    off: Any = [0.0]
+    while context.time < end * (1.0 - 1e-9):
+        context.step(1)
+        times.append(context.time)
+        off.append(context.get_state(energy=True).total_energy - before)
+    return context.step_count, float(np.abs(off).max()), np.array(times), np.array(off)
+
+
+def _orbit() -> tuple[System, State]:
+    """Two bodies on a Kepler orbit of eccentricity 0.9, at their farthest; the period is 2π."""
+    topology = Topology()
+    one, two = (topology.add_beads([[0.5 * x, 0.0, 0.0]], mass=1.0) for x in (-1.9, 1.9))
+    system = System(topology)
+    system.add_force(CustomPair(one, two, "-0.5/r", cutoff=40.0))
+    context = Context(system, SplittingIntegrator("BAB", TIMESTEP), threads=1)
+    v = 0.5 * np.sqrt(0.1 / 1.9)
+    context.set_velocities([[0.0, -v, 0.0], [0.0, v, 0.0]])
+    return system, context.get_state(positions=True, velocities=True)
+
+
+def adaptive(work: Work) -> Made:
+    """Adaptive steps on close encounters and on the essay's surface, beside equal ones."""
+    from matplotlib.ticker import NullFormatter
+
+    system, start = _orbit()
+    near = AdaptiveSteps(pairs="1/r^3", cutoff=40.0)
+    step, end = 0.04, 4.0 * np.pi
+    n, bound, times, off = _worst(system, start, SplittingIntegrator("BAB", step, steps=near), end)
+    figure, axes = panels(1, 3, (8.4, 3.0))
+    found = {k: _worst(system, start, SplittingIntegrator("BAB", end / (k * n)), end) for k in (4, 8, 16)}
+    for factor, color in ((4, "C3"), (16, "C1")):
+        _, _, t, e = found[factor]
+        axes[0].semilogy(t[1:] / (2.0 * np.pi), np.abs(e[1:]) + 1e-8, color=color, linewidth=0.8,
+                         label=f"equal, {factor} times as many")  # fmt: skip
+    axes[0].semilogy(times[1:] / (2.0 * np.pi), np.abs(off[1:]) + 1e-8, color="C0", linewidth=0.8, label="adaptive")
+    axes[0].set(xlabel="periods", ylabel="$|E - E_0|$", ylim=(1e-7, 30.0))
+    axes[0].legend(loc="upper center")
+    many = np.array(sorted(found))
+    errors = np.array([found[k][1] for k in many])
+    # Of order 2: how many times as many equal steps have this error.
+    factor = float(np.exp(np.interp(-np.log(bound), -np.log(errors), np.log(many))))
+    axes[1].semilogy(times[1:] / (2.0 * np.pi), np.diff(times), color="C0", linewidth=0.8)
+    axes[1].axhline(step, **PUBLISHED)
+    axes[1].set(xlabel="periods", ylabel="step", ylim=(None, 2.0 * step))
+    axes[1].yaxis.set_minor_formatter(NullFormatter())
+    axes[1].text(0.02, 1.15 * step, "$\\Delta t$", fontsize=7.5)
+    # Each particle alone: steps are of all beads.
+    _, all_of_them = billiards(TIMESTEP)
+    curved = AdaptiveSteps(field=f"1/36*{CURVATURE.strip()}")
+    paths: Any = []
+    for k in range(0, 25, work.of(5, 1)):
+        topology = Topology()
+        beads = topology.add_surface_points(
+            SURFACE, all_of_them.positions[[k]], mass=1.0, tolerance=TOLERANCE
+        )
+        system = System(topology)
+        system.add_force(UniformField(beads, [0.0, 0.0, -1.0]))
+        context = Context(system, SplittingIntegrator("BAB", TIMESTEP), threads=1)
+        context.set_velocities(all_of_them.velocities[[k]])
+        start = context.get_state(positions=True, velocities=True)
+        taken, own, _, _ = _worst(system, start, SplittingIntegrator("BAB", 0.02, steps=curved), 20.0)
+        _, equal, _, _ = _worst(system, start, SplittingIntegrator("BAB", 20.0 / taken), 20.0)
+        paths.append((own, equal))
+    own, equal = np.array(paths).T
+    axes[2].loglog(equal, own, "o", color="C0", markerfacecolor="none")
+    low, high = 0.7 * min(own.min(), equal.min()), 1.4 * max(own.max(), equal.max())
+    axes[2].text(0.97, 0.05, "below: adaptive is better", fontsize=7.0, ha="right", transform=axes[2].transAxes)
+    axes[2].plot([low, high], [low, high], **PUBLISHED)
+    axes[2].set(xlabel="equal steps: largest $|E - E_0|$", ylabel="adaptive, as many steps", xlim=(low, high),
+                ylim=(low, high), aspect="equal")  # fmt: skip
+    letters(axes, ("Kepler, e = 0.9", "the steps", f"{len(own)} paths of the essay"))
+    rows = [
+        Row(near_line("equal steps over adaptive ones at the same largest error, e = 0.9", factor, 12.0, 0.1),
+            "there don't appear to be any simple structure-preserving adaptive schemes: this one is reversible"),
+        Row(above_line("equal over adaptive steps, largest error on the surface, median of the paths",
+                       float(np.median(equal / own)), 1.5), "the same; as many steps, shorter where the surface bends"),
+    ]  # fmt: skip
+    sample = (
+        f"Kepler: {n} adaptive steps in two periods, Δt = {step:g}, c = 1/r³; surface: to t = 20, Δt = 0.02, c = sum "
+        "of squared curvatures over 36; (1 + c)^½"
+    )
+    return Made(figure, rows, sample)
 
 
 # Movies -----------------------------------------------------------------------------------------------------
 
 
 def _film(simulation: Simulation, n: int, every: int, trail: int, size: tuple[int, int]) -> Made:
+    """A film of n frames, so many steps apart. Trails have a place every third step: chords between frames would cut
+    through the surface."""
+    apart = every // SPACING
+
     def frames() -> Iterator[Simulation]:
-        for _ in range(n):
-            simulation.step(every)
+        for _ in range((n - 1) * apart + 1):
+            simulation.step(SPACING)
             yield simulation
 
     def write(path: Path) -> None:
-        movie(frames(), path, trail=trail, fps=20, size=size, view=VIEW, unit="", point_radius=0.022, overwrite=True)
+        movie(
+            frames(), path, trail=trail // SPACING, every=apart, fps=20, size=size, view=VIEW, unit="",
+            point_radius=0.022, overwrite=True,
+        )  # fmt: skip
 
     sample = f"{n} frames, {every} steps apart (essay: 1900, one)"
     if find_spec("skimage") is None:
@@ -324,10 +464,13 @@ def _film(simulation: Simulation, n: int, every: int, trail: int, size: tuple[in
     return Made(write, [], sample)
 
 
+# Steps between the places of a trail.
+SPACING = 3
+
+
 def _length(work: Work) -> tuple[int, int, int, tuple[int, int]]:
-    """Frames, steps between them, those that a trail shows (the essay's has 100 steps), and pixels."""
-    frames, every = work.of(20, 150), work.of(8, 13)
-    return frames, every, 100 // every, work.of((240, 160), (480, 320))
+    """Frames, steps between them, those that a trail shows (the essay's has 100), and pixels."""
+    return work.of(20, 160), work.of(9, 12), 100, work.of((240, 160), (480, 320))
 
 
 def film(work: Work) -> Made:
@@ -339,16 +482,23 @@ def film(work: Work) -> Made:
 
 
 def film_interacting(work: Work) -> Made:
-    """The particles that attract each other."""
-    return _film(_interacting(TIMESTEP), *_length(work))
+    """The particles with the essay's own force."""
+    return _film(_interacting(TIMESTEP, 1), *_length(work))
+
+
+def film_repelling(work: Work) -> Made:
+    """The same with minus the derivative of the potential."""
+    return _film(_interacting(TIMESTEP, -1), *_length(work))
 
 
 FIGURES: tuple[Plate, ...] = (
     Plate("003_lemniscate.png", "first plot", "Bernoulli's lemniscate", lemniscate, (1.0, 1.0)),
     Plate("003_energy.png", "second plot", "energies of 25 particles", energy, (1.0, 2.0)),
-    Plate("003_film.gif", "first movie", "25 particles fall from the top", film, (2.0, 40.0)),
+    Plate("003_film.gif", "first movie", "25 particles fall from the top", film, (3.0, 60.0)),
     Plate("003_multipliers.png", "third plot", "the multiplier against time", multipliers, (1.0, 1.0)),
     Plate("003_ricker.png", "fourth plot", "Ricker's potential", ricker, (1.0, 1.0)),
-    Plate("003_interacting.png", "of the second movie", "particles that interact", interacting, (1.0, 2.0)),
-    Plate("003_film_interacting.gif", "second movie", "particles that interact", film_interacting, (2.0, 40.0)),
+    Plate("003_interacting.png", "of the second movie", "particles that interact", interacting, (2.0, 4.0)),
+    Plate("003_adaptive.png", "conclusion", "adaptive steps", adaptive, (3.0, 8.0)),
+    Plate("003_film_interacting.gif", "second movie", "particles that interact", film_interacting, (3.0, 60.0)),
+    Plate("003_film_minus.gif", "beside it", "the same with the force -dU/dr", film_repelling, (3.0, 60.0)),
 )

@@ -141,6 +141,7 @@ def _end_of_others(work: Work, full: float, every: float) -> float:
 
 
 CUT_SHORT = "" if rod_reference.COMPILED else "; other methods are cut short, for want of numba"
+MISSING = "" if rod_reference.COMPILED else "other methods in full need numba: pip install 'medyanpy[figures]'"
 
 
 # Figure 2 ---------------------------------------------------------------------------------------------------
@@ -259,7 +260,7 @@ def stability(work: Work) -> Made:
     axes[-1].set_xlabel("$t/t_0$")
     letters(axes, [f"{segments} segments, Δt = {dt:g} $t_0$" for segments, dt, _ in PANELS.values()])
     axes[0].text(1e5, 1.135, "paper: OSDF, RKDF, RKDH unstable", fontsize=6.5, ha="right", va="top", color="0.4")
-    return Made(figure, rows, f"ends of runs, t0: {', '.join(runs)}{CUT_SHORT}")
+    return Made(figure, rows, f"ends of runs, t0: {', '.join(runs)}{CUT_SHORT}", MISSING)
 
 
 # Figure 3d: single precision --------------------------------------------------------------------------------
@@ -482,7 +483,7 @@ def drift(work: Work) -> Made:
     rows.append(Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(off), 1)[0]),
                               2.0, 0.05), "quadratic in the time step"))  # fmt: skip
     ends = ", ".join(f"4{letter} {method} {end:.2g}" for (letter, method), (end, _, _) in last.items())
-    return Made(figure, rows, f"63 segments, circle; ends of runs, t0: {ends}{CUT_SHORT}")
+    return Made(figure, rows, f"63 segments, circle; ends of runs, t0: {ends}{CUT_SHORT}", MISSING)
 
 
 # The pinned rod ---------------------------------------------------------------------------------------------
