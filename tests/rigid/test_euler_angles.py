@@ -82,7 +82,7 @@ def test_they_turn_rigid_bodies():
     np.testing.assert_allclose(quaternions.matrices(body.orientations)[0][:, 0], [0.0, 1.0, 0.0], atol=1e-15)
 
 
-def test_what_is_refused():
+def test_wrong_sequences_and_shapes_are_refused():
     wrong = mp.errors.ParameterError
     for sequence in ("xxy", "xyZ", "xy", "abc", 3, "XYX "):
         refuses(wrong, "sequence", quaternions_from_euler, sequence, [0.0, 0, 0])

@@ -176,19 +176,22 @@ def conservation(work: Work) -> Made:
     t, momentum, spin = 0.05 * np.arange(steps + 1), np.array(momentum), np.array(spin)
     gain = momentum - momentum[0] - n * pull * t[:, None]
     figure, axes = panels(1, 3, (8.0, 2.7))
-    axes[0].plot(0.2 * np.arange(steps + 1), off, color="C0")
-    axes[0].set(xlabel="$t$", ylabel="largest $|K/K_0 - 1|$ of a point")
+    # Powers of ten in the labels: above an axis they would push its title up.
+    axes[0].plot(0.2 * np.arange(steps + 1), 1e14 * np.asarray(off), color="C0")
+    axes[0].set(xlabel="$t$", ylabel="$10^{14}$ × largest $|K/K_0 - 1|$ of a point")
     few = slice(None, None, max(1, steps // 25))
     for k, name in enumerate("xyz"):
         axes[1].plot(t, momentum[0, k] + n * pull[k] * t,
                      **(PUBLISHED | {"label": None if k else "net external force"}))  # fmt: skip
         axes[1].plot(t[few], momentum[few, k], "o", color=f"C{k}", markersize=3, label=f"$P_{name}$")
     axes[1].set(xlabel="$t$", ylabel="momentum of the vertices")
-    axes[1].legend()
-    axes[2].plot(t, np.abs(gain).max(axis=1), color="C0", label="$|P - P_0 - nFt|$")
-    axes[2].plot(t, np.abs(spin[:, 2] - spin[0, 2]), color="C1", label="$|L_z - L_{z0}|$")
-    axes[2].set(xlabel="$t$", ylabel="rounding")
-    axes[2].legend()
+    axes[2].plot(t, 1e12 * np.abs(gain).max(axis=1), color="C0", label="$|P - P_0 - nFt|$")
+    axes[2].plot(t, 1e12 * np.abs(spin[:, 2] - spin[0, 2]), color="C1", label="$|L_z - L_{z0}|$")
+    axes[2].set(xlabel="$t$", ylabel="$10^{12}$ × rounding")
+    for axis in axes[1:]:
+        low, high = axis.get_ylim()
+        axis.set_ylim(low, high + 0.45 * (high - low))
+        axis.legend(loc="upper left", ncols=2, columnspacing=0.8)
     letters(axes, ("frozen mesh: kinetic energies", "moving mesh, in a field", "less what the field gives"))
     rows = [
         Row(bound_line(f"largest |K/K0 - 1| in {crossings} changes of triangle", float(off.max()), 1e-11),
