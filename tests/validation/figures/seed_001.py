@@ -188,7 +188,10 @@ def _distances(work: Work, n: int, t_end: float, steps: int, times: str, peaks_n
         parts, _, seconds[kind] = water.sampled(run, t_end, bins)
         found[kind] = parts.mean(axis=0)
         spread[kind] = water.unlike(parts[:5].mean(axis=0), parts[5:].mean(axis=0), bins)
-        axis.plot(middle, found[kind], linewidth=1.0, color=color, label=kind.name.replace("Z&S, stiff", "Z&Ss"))
+        # Dashed over what it hardly differs from.
+        line = "--" if color == "0.4" else "-"
+        name = kind.name.replace("Z&S, stiff", "Z&Ss")
+        axis.plot(middle, found[kind], line, linewidth=1.0, color=color, label=name)
     axis.set(xlabel="distance of two oxygens, Å", ylabel="density", xlim=(bins[0], bins[-1]))
     axis.legend()
     own, theirs, small = (found[kind] for kind in (water.Shake, water.ZhangSkeelStiff, water.SmallSteps))
