@@ -1,15 +1,8 @@
-"""Integrators: words of letters, which are read, checked and composed here; what letters do is in `letters.py`."""
+"""Integrators: words of letters, with their timestep and temperature."""
 
-import functools
-import re
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.described import Described
@@ -17,6 +10,7 @@ from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.core.letters import LETTERS
+from medyanpy.core.words import Letter, compose, highest_stable, in_parts, parse_word, weights_of
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
 from medyanpy.steps import AdaptiveSteps
@@ -25,253 +19,6 @@ if TYPE_CHECKING:
     from medyanpy.context import Context
 
 __all__ = ["BAGOGABIntegrator", "BrownianIntegrator", "Letter", "SplittingIntegrator", "VerletIntegrator"]
-
-def _letters(alone: bool) -> str:
-    """Return symbols of letters that stand alone, or with others."""
-    return "".join(sorted(symbol for symbol, kind in LETTERS.items() if kind.alone == alone))
-
-
-@dataclass(frozen=True)
-class Letter:
-    """Letter of a word: which flow, for which fraction of the timestep, and of which force group.
-
-    `group` is None for a kick or displacement by all forces and for letters that need none. `substep` is the time
-    between the kicks on both sides of a flight, as a fraction of the timestep: of ABA and BAB all of it, and of a
-    composition the weight of the part that the letter belongs to. `block` is the number of the block M( ) that it
-    stands in, None outside of all.
-    """
-
-    kind: str
-    fraction: float
-    group: int | None = None
-    substep: float = 1.0
-    block: int | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the letter in words."""
-        return self.kind if self.group is None else f"{self.kind}{self.group}"
-
-    def kicks(self, group: int | None) -> bool:
-        """Tell whether it kicks by the forces of a group; None: by any."""
-        return self.kind == "B" and (group is None or self.group in (None, group))
-
-
-@dataclass(frozen=True)
-class _Token:
-    """A letter as it is written, where in the word, and in which block."""
-
-    name: str
-    place: int
-    block: int | None
-
-
-class _Word:
-    """The text of a word, and what is wrong with it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def refuse(self, place: int, problem: str) -> ParameterError:
-        return ParameterError(f"{problem}\n    {self.text}\n    {' ' * place}^")
-
-    def tokens(self) -> Iterator[_Token]:
-        """Return its letters, one after another."""
-        text, upper = self.text, self.text.upper()
-        token = re.compile(rf"B\d+|[{_letters(False)}{_letters(True)}]")
-        opens = re.compile(r"M\s*\(")
-        place, blocks, opened = 0, 0, -1
-        filled = False
-        while place < len(text):
-            found, block = token.match(upper, place), opens.match(upper, place)
-            if text[place].isspace():
-                place += 1
-            elif block is not None:
-                if opened >= 0:
-                    raise self.refuse(place, "a block M( ) stands in another one: close that first")
-                opened, filled, place = place, False, block.end()
-            elif text[place] == ")":
-                if opened < 0:
-                    raise self.refuse(place, "this closes a block that was not opened: M(")
-                if not filled:
-                    raise self.refuse(place, "the block has no letters: M(BAGAB) is one")
-                opened, blocks, place = -1, blocks + 1, place + 1
-            elif found is not None:
-                yield _Token(found.group(), place, None if opened < 0 else blocks)
-                filled, place = True, found.end()
-            else:
-                *others, last = list(_letters(False).replace("B", ""))
-                known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
-                if upper[place] == "M":
-                    raise self.refuse(place, "M stands before letters in parentheses: M(BAGAB)")
-                raise self.refuse(place, f"{text[place]!r} is not a letter of a word: {known} are")
-        if opened >= 0:
-            raise self.refuse(opened, "the block is not closed: M( )")
-
-    def check_palindrome(self, names: list[str], places: list[int], what: str, why: str) -> None:
-        """Refuse letters that are others when they are read backwards."""
-        for i, name in enumerate(names):
-            if name != names[-1 - i]:
-                raise self.refuse(
-                    places[len(names) - 1 - i],
-                    f"{what} is not a palindrome: letter {i + 1} is {name}, but letter {i + 1} from the end is "
-                    f"{names[-1 - i]}. {why}",
-                )
-
-    def check_blocks(self, tokens: list[_Token]) -> None:
-        """Refuse letters in blocks that cannot be taken back, and letters beside them that leave a bias."""
-        for t in tokens:
-            kind = LETTERS[t.name[0]]
-            if t.block is not None and not kind.reversible:
-                raise self.refuse(
-                    t.place,
-                    f"{kind.symbol} ({kind.does}) cannot be taken back, as all that stands in M( ) must be: put it "
-                    "outside, as in 'J M(BAGAB) O J'",
-                )
-            if t.block is None and not (kind.thermal or kind.apart):
-                raise self.refuse(
-                    t.place,
-                    f"{kind.symbol} ({kind.does}) stands beside M( ), where nothing takes back what the timestep does "
-                    "wrong: put it inside",
-                )
-        for block in sorted({t.block for t in tokens if t.block is not None}):
-            own = [t for t in tokens if t.block == block]
-            self.check_palindrome(
-                [_name(t) for t in own], [t.place for t in own], "the block",
-                "A block must lead back when all momenta are reversed",
-            )  # fmt: skip
-
-
-def _name(token: _Token) -> str:
-    return token.name if len(token.name) == 1 else f"B{int(token.name[1:])}"
-
-
-def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
-    """Read a word into letters, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``), with blocks
-    (``"M(BAGAB) O"``).
-
-    Raises
-    ------
-    ParameterError
-        Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is not a
-        palindrome though `symmetric`. Blocks that are not closed, are not palindromes, or have letters inside or beside
-        them that cannot stand there. The message shows the word with a caret under the place.
-    """
-    if not isinstance(word, str):
-        raise ParameterError(f"word must be text of the letters {', '.join(_letters(False))}, not {word!r}")
-    text = _Word(word)
-    refuse = text.refuse
-    tokens = list(text.tokens())
-    alone = [t for t in tokens if LETTERS[t.name[0]].alone]
-    if alone and (len(alone) > 1 or any(not LETTERS[t.name[0]].apart for t in tokens if t is not alone[0])):
-        raise refuse(
-            alone[0].place, "D moves beads without velocities: it is a word of its own, which only J may stand around"
-        )
-    for letter in "" if alone else "AB":
-        if not any(t.name[0] == letter for t in tokens):
-            raise refuse(len(word), f"the word has no {letter} ({LETTERS[letter].does})")
-    kicks = [t for t in tokens if t.name[0] == "B"]
-    grouped = [len(t.name) > 1 for t in kicks]
-    if any(grouped) and not all(grouped):
-        t = kicks[grouped.index(not grouped[0])]
-        raise refuse(
-            t.place, f"{t.name} mixes kicks by all forces (B) with kicks by a group (B0, B1, ...): use one or the other"
-        )
-    for t in kicks:
-        if len(t.name) > 1 and int(t.name[1:]) > 31:
-            raise refuse(t.place, f"{t.name} names a force group that does not exist: groups are 0 to 31")
-    names = [_name(t) for t in tokens]
-    if any(t.block is not None for t in tokens):
-        # Letters beside blocks leave the distribution as it is, in whatever order.
-        text.check_blocks(tokens)
-    elif symmetric:
-        text.check_palindrome(
-            names, [t.place for t in tokens], "the word",
-            "Only palindromes are of second order; symmetric=False allows others",
-        )  # fmt: skip
-    count = Counter(names)
-    return tuple(
-        Letter(name[0], 1.0 / count[name], int(name[1:]) if len(name) > 1 else None, block=t.block)
-        for name, t in zip(names, tokens, strict=True)
-    )
-
-
-def _in_parts(letters: Iterable[Letter]) -> list[tuple[int | None, tuple[Letter, ...]]]:
-    """Group letters that follow each other in one block, or outside of all, with the number of the block."""
-    return [(block, tuple(own)) for block, own in groupby(letters, lambda letter: letter.block)]
-
-
-def _three_times(letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
-    """Return letters three times over, with Yoshida's weights."""
-    return tuple(
-        replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in letters
-    )
-
-
-# Yoshida, Phys. Lett. A 150, 262 (1990): three symmetric steps of order 2 in one of order 4.
-_OUTER = 1.0 / (2.0 - 2.0 ** (1.0 / 3.0))
-_WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)
-
-
-def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
-    """Return the word three times over, with Yoshida's weights; O before and after all of it. Of a word with blocks
-    each block.
-
-    Raises
-    ------
-    ParameterError
-        A word that is not a palindrome, D, or O between other letters.
-    """
-    if any(letter.block is not None for letter in letters):
-        parts = [own if block is None else _three_times(own) for block, own in _in_parts(letters)]
-        return tuple(chain.from_iterable(parts))
-    kinds = [(letter.kind, letter.group) for letter in letters]
-    outer = 0
-    while outer < len(letters) and (letters[outer].kind == "O" or LETTERS[letters[outer].kind].apart):
-        outer += 1
-    inner = letters[outer : len(letters) - outer]
-    if kinds != kinds[::-1] or any(LETTERS[letter.kind].alone for letter in letters):
-        raise ParameterError(f"the word {word!r} is not a palindrome without D: order=4 composes those only")
-    jumping = next((letter.kind for letter in inner if LETTERS[letter.kind].apart), None)
-    if jumping is not None:
-        raise ParameterError(
-            f"order=4 has a part that goes back in time, which jumps cannot: put {jumping} outside of the word {word!r}"
-        )
-    if any(LETTERS[letter.kind].thermal for letter in inner):
-        inside = " ".join(part for part in word.split() if part != "O")
-        raise ParameterError(
-            f"order=4 has a part that goes back in time, which friction and noise cannot: the word {word!r} has O "
-            f"inside. Put it outside, 'O {inside} O'"
-        )
-    return (*letters[:outer], *_three_times(inner), *letters[len(letters) - outer :])
-
-
-@functools.cache
-def _highest_stable(letters: tuple[Letter, ...], group: int | None, beyond: float) -> float:
-    """Return the ωh up to which a word keeps a harmonic mode of frequency ω bounded; `beyond`, if it is all that way.
-
-    That is where the trace of a step first leaves -2 to 2. Kicks by a group act on the mode (None: all).
-    """
-
-    def excess(wh: np.ndarray) -> np.ndarray:
-        step = np.broadcast_to(np.eye(2), (len(wh), 2, 2)).copy()
-        for letter in letters:
-            # Rows are position and velocity over ω.
-            if letter.kind == "A":
-                step[:, 0] += letter.fraction * wh[:, None] * step[:, 1]
-            elif letter.kicks(group):
-                step[:, 1] -= letter.fraction * wh[:, None] * step[:, 0]
-        return abs(step[:, 0, 0] + step[:, 1, 1]) - 2.0
-
-    wh = np.linspace(0.0, beyond, 2000)
-    unstable = np.flatnonzero(excess(wh) > 1e-9)
-    if not len(unstable):
-        return beyond
-    low, high = wh[unstable[0] - 1], wh[unstable[0]]
-    while high - low > 1e-12:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if excess(np.array([middle]))[0] <= 0.0 else (low, middle)
-    return float(low)
 
 
 class SplittingIntegrator(Described, Guarded):
@@ -305,10 +52,14 @@ class SplittingIntegrator(Described, Guarded):
         Refuse words that are not palindromes. Blocks must be; words of blocks, O and J need not.
     kick : Kick, optional
         Force rule of B; by default the forces themselves.
-    order : int, 2 or 4
-        4 composes three copies of the word (Yoshida), one of them back in time: of words with O at both ends only or
-        not at all; of blocks M( ), each by itself. Errors fall as timestep⁴ where forces are smooth. Where their second
-        derivatives jump (soft contacts, cutoffs), or points cross edges, they are as of order 2, at thrice the cost.
+    order : int, 2, 4, 6 or 8
+        Above 2 a step is composed of copies of the word, some of them back in time: of words with O at both ends only
+        or not at all; of blocks M( ), each by itself. Errors fall as timestep^order where forces are smooth. Where
+        their second derivatives jump (soft contacts, cutoffs), or points cross edges, they are as of order 2, at the
+        cost of all copies.
+    parts : int, optional
+        How many copies: of order 4 3 (Yoshida) or 5 (Suzuki), of order 6 9 (Kahan and Li) or 7 (Yoshida), of order 8 17
+        (Kahan and Li) or 15 (McLachlan). The first of each by default.
     steps : AdaptiveSteps, optional
         Control that shortens steps; all are `timestep` where none is given. For words of A, B and G.
 
@@ -339,17 +90,18 @@ class SplittingIntegrator(Described, Guarded):
 
     def __init__(
         self, word: str, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0,
-        symmetric: bool = True, kick: Kick | None = None, order: int = 2, steps: AdaptiveSteps | None = None,
+        symmetric: bool = True, kick: Kick | None = None, order: int = 2, parts: int | None = None,
+        steps: AdaptiveSteps | None = None,
     ) -> None:  # fmt: skip
         self._base = self._letters = parse_word(word, symmetric)
-        self._order = whole_number("order", order, at_least=2, at_most=4)
-        if self._order == 3:
-            raise ParameterError("order = 3 but must be 2 or 4")
+        self._order = whole_number("order", order, at_least=2, at_most=8)
+        weights = weights_of(self._order, None if parts is None else whole_number("parts", parts, at_least=1))
+        self._parts = len(weights)
         if kick is not None and not isinstance(kick, Kick):
             raise ParameterError(f"kick must be one of medyanpy.kicks, not {kick!r}")
         self._kick = Explicit() if kick is None else kick
-        if order == 4:
-            self._letters = compose(self._base, self.word)
+        if self._parts > 1:
+            self._letters = compose(self._base, self.word, self._order, weights)
         self._timestep = number("timestep", timestep, above=0.0)
         self._kT = thermal_energy(temperature, kT)
         self._in_kelvin = temperature is not None
@@ -447,14 +199,14 @@ class SplittingIntegrator(Described, Guarded):
     @property
     def word(self) -> str:
         """The word, spaced."""
-        parts = [(block, " ".join(letter.name for letter in own)) for block, own in _in_parts(self._base)]
+        parts = [(block, " ".join(letter.name for letter in own)) for block, own in in_parts(self._base)]
         return " ".join(text if block is None else f"M({text})" for block, text in parts)
 
     @property
     def blocks(self) -> tuple[str, ...]:
         """The blocks M( ) of the word, whose letters are accepted or rejected together."""
         return tuple(
-            f"M({' '.join(letter.name for letter in own)})" for block, own in _in_parts(self._base)
+            f"M({' '.join(letter.name for letter in own)})" for block, own in in_parts(self._base)
             if block is not None
         )  # fmt: skip
 
@@ -465,8 +217,13 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def order(self) -> int:
-        """Order of the error in the timestep: 2 or 4."""
+        """Order of the error in the timestep: 2, 4, 6 or 8."""
         return self._order
+
+    @property
+    def parts(self) -> int:
+        """Copies of the word that a step is composed of: 1 of order 2."""
+        return self._parts
 
     @property
     def steps(self) -> AdaptiveSteps | None:
@@ -475,7 +232,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def flights(self) -> list[float]:
-        """The ways of beads between successive kicks, in units of the timestep (of a part, where the order is 4)."""
+        """The ways of beads between successive kicks, in units of the timestep, or of a part of a composed step."""
         return self._flights(lambda letter: letter.kicks(None))
 
     @property
@@ -510,11 +267,12 @@ class SplittingIntegrator(Described, Guarded):
     def longest_flight(self, group: int | None = None) -> float:
         """Return the longest flight between two kicks by a group of forces (None: by any), in units of the timestep: 1
         of ABA, BAB and BAOAB, 0 of D. Harmonic modes of these forces are stable below 2 over their frequency and it; of
-        order 4 it is defined by that: 1.27 of ABA and BAB."""
+        higher orders it is defined by that: 1.27 of ABA and BAB of order 4."""
         longest = max(self._flights(lambda letter: letter.kicks(group)), default=0.0)
         if self._order == 2 or longest == 0.0:
             return longest
-        return 2.0 / _highest_stable(self._letters, group, 2.0 / longest)
+        # No part is stable beyond 2 over its own flight.
+        return 2.0 / highest_stable(self._letters, group, self._parts * 2.0 / longest)
 
     def _flights(self, kicks: Callable[[Letter], bool]) -> list[float]:
         """Return the ways between successive kicks of some kind, around the word."""
@@ -565,6 +323,8 @@ class SplittingIntegrator(Described, Guarded):
         thermal = "" if self._kT is None else f", kT={self._kT:g}"
         kick = "" if isinstance(self._kick, Explicit) else f", kick={self._kick!r}"
         order = "" if self._order == 2 else f", order={self._order}"
+        if self._order > 2 and self._parts != len(weights_of(self._order, None)):
+            order += f", parts={self._parts}"
         steps = "" if self._steps is None else f", steps={self._steps!r}"
         return f"{type(self).__name__}({self.word!r}, timestep={self._timestep:g}{thermal}{kick}{order}{steps})"
 
@@ -667,7 +427,7 @@ class VerletIntegrator(SplittingIntegrator):
     Parameters
     ----------
     timestep : float, s, > 0
-    kick, order, steps
+    kick, order, parts, steps
         As `SplittingIntegrator`.
 
     Notes
@@ -679,6 +439,7 @@ class VerletIntegrator(SplittingIntegrator):
     """
 
     def __init__(
-        self, timestep: float, *, kick: Kick | None = None, order: int = 2, steps: AdaptiveSteps | None = None
-    ) -> None:
-        super().__init__("BAGAB", timestep, kick=kick, order=order, steps=steps)
+        self, timestep: float, *, kick: Kick | None = None, order: int = 2, parts: int | None = None,
+        steps: AdaptiveSteps | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__("BAGAB", timestep, kick=kick, order=order, parts=parts, steps=steps)

@@ -1,5 +1,6 @@
 """Kicks: what the letter B makes of the forces; linearly implicit ones are not bounded by stiff forces."""
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar
@@ -13,6 +14,8 @@ from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import several, words
 from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.kick_flows import Conjugation, Damping, OneStep, OnTheGroup
+from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError, TimestepWarning, shown
 
 if TYPE_CHECKING:
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
     from medyanpy.integrators import SplittingIntegrator
 
 __all__ = [
-    "Explicit", "Kick", "Newmark", "PushForwardNewmark", "ZhangSkeel", "ZhangSkeelSimplified", "ZhangSkeelStiff",
+    "Explicit", "HamiltonPontryagin", "Kick", "Newmark", "PushForwardNewmark", "ZhangSkeel", "ZhangSkeelSimplified",
+    "ZhangSkeelStiff",
 ]  # fmt: skip
 
 # Up to this many beads before it may the equations of a bead reach, before conjugate gradients are faster.
@@ -35,7 +39,7 @@ _FURTHEST = 0.01
 
 
 class Kick(Described, Guarded):
-    """Rule by which the letter B kicks: a function of where beads are.
+    """Rule by which the letter B kicks: a function of where beads are; of some, of more than that.
 
     Attributes
     ----------
@@ -50,6 +54,30 @@ class Kick(Described, Guarded):
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
+        depends = self._beyond_positions()
+        if depends is None:
+            return
+        on, word, instead = depends
+        kinds = [letter.kind for letter in integrator.letters]
+        # G does nothing here, and flights that meet are one.
+        plain = re.sub("A+", "A", "".join(kinds).replace("G", ""))
+        if integrator.order != 2:
+            problem = f"cannot be composed: order = {integrator.order}"
+        elif integrator.blocks:
+            problem = f"leaves the phase volume that blocks keep: the word has a block {integrator.blocks[0]}"
+        elif any(LETTERS[kind].thermal or LETTERS[kind].apart for kind in kinds):
+            kind = next(kind for kind in kinds if LETTERS[kind].thermal or LETTERS[kind].apart)
+            problem = f"leaves no known distribution: the word has {kind}"
+        elif plain != word:
+            problem = f"has a meaning in one word: it must be {' '.join(word)}, not {integrator.word!r}"
+        else:
+            return
+        raise ParameterError(f"{type(self).__name__}: this kick depends on {on}, and {problem}; take {instead}")
+
+    def _beyond_positions(self) -> tuple[str, str, str] | None:
+        """Return what the kick depends on but where beads are, the one word that it has a meaning in, and what to take
+        instead; None if on nothing."""
+        return None
 
     def check_context(self, schedule: "Schedule") -> None:
         """Warn, when a Context is made, of what is known to go wrong in it."""
@@ -81,6 +109,7 @@ class _Implicit(Kick):
 
     coordinates = True
     _positive_definite = False
+    _gamma = 0.5
     beta: float = number(
         "", "β; below 1/4 integrators give a `TimestepWarning`.",
         default=0.25, above=0.0, fixed=True, attribute="Parameter β of the method.",
@@ -102,6 +131,7 @@ class _Implicit(Kick):
         return True
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
+        super().check_word(integrator)
         name = type(self).__name__
         if any(letter.kind == "D" or letter.group is not None for letter in integrator.letters):
             raise ParameterError(f"{name}: the word {integrator.word!r} must kick by all forces: B, not B0, B1 or D")
@@ -110,11 +140,13 @@ class _Implicit(Kick):
             raise ParameterError(
                 f"{name}: the kicks of the word {integrator.word!r} must be equally far apart: all are for one h"
             )
-        if self._beta < 0.25:
-            limit = 2.0 / (np.sqrt(1.0 - 4.0 * self._beta) * integrator.longest_flight() * integrator.timestep)
+        if self._beta < 0.5 * self._gamma:
+            limit = np.sqrt(2.0 / (self._gamma - 2.0 * self._beta))
+            limit /= integrator.longest_flight() * integrator.timestep
+            least = "1/4" if self._gamma == 0.5 else f"gamma/2 = {0.5 * self._gamma:g}"
             warnings.warn(
-                f"{name}: beta = {self._beta:g} is below 1/4: modes of a frequency above {limit:.4g} are unstable at "
-                f"the timestep {integrator.timestep:g} s of the word {integrator.word!r}",
+                f"{name}: beta = {self._beta:g} is below {least}: modes of a frequency above {limit:.4g} are unstable "
+                f"at the timestep {integrator.timestep:g} s of the word {integrator.word!r}",
                 TimestepWarning,
                 stacklevel=5,
             )
@@ -384,13 +416,13 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
 class PushForwardNewmark(_Implicit):
     r"""Newmark's implicit method in coordinates in which it is symplectic: :math:`M a = -V'(x + \beta h^2 a)`.
 
-    With :math:`q = x + \beta h^2 a` (``physical_positions`` of a state) it is the classical method of Newmark with
-    γ = 1/2, which is not symplectic in q.
+    With :math:`q = x + \beta h^2 a` (``physical_positions`` of a state) it is the classical method of Newmark, which
+    is not symplectic in q. With γ other than 1/2 it is of order 1, damps, and runs under words ``"BAB"`` alone.
 
     Raises
     ------
     ParameterError
-        As `ZhangSkeelSimplified`; another word for the solver.
+        As `ZhangSkeelSimplified`. Another word for the solver. With γ other than 1/2, all words but ``"BAB"``.
     SimulationError
         In a run: Newton's method does not converge.
 
@@ -411,27 +443,54 @@ class PushForwardNewmark(_Implicit):
         "are taken until they move beads by roundings only.",
         default=_TOLERANCE, above=0.0, at_most=1e-2, fixed=True, attribute=_OF_TOLERANCE,
     )  # fmt: skip
+    gamma: float = number(
+        "",
+        "γ: a mode that turns by less than a half per step falls by √(1 - (γ - ½)Ω²/(1 + βΩ²)) in each, Ω = ωh. "
+        "Below 1/2 modes grow, and below 2β stiff ones are unstable, of which integrators give a `TimestepWarning`.",
+        default=0.5, at_least=0.0, kw_only=True, fixed=True, attribute="Parameter γ of the method.",
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         solver = given["solver"]
         if solver not in ("newton", "one-step"):
-            raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
+            raise ParameterError(f'{type(self).__name__}: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
+        self._gamma: float = given["gamma"]
         self.scheme: int = implicit_kicks.Scheme.NEWTON if solver == "newton" else implicit_kicks.Scheme.SIMPLIFIED
 
     def _said(self) -> list[str]:
-        return [*super()._said(), f"solver={self._solver!r}"]
+        gamma = [f"gamma={self._gamma:g}"] * (self._gamma != 0.5)
+        return [*super()._said(), *gamma, f"solver={self._solver!r}"]
+
+    def _beyond_positions(self) -> tuple[str, str, str] | None:
+        if self._gamma == 0.5:
+            return None
+        return "the acceleration before the step, as gamma is not 1/2", "BAB", "gamma = 1/2 and O for friction"
+
+    def check_word(self, integrator: "SplittingIntegrator") -> None:
+        super().check_word(integrator)
+        if self._gamma < 0.5:
+            warnings.warn(
+                f"{type(self).__name__}: gamma = {self._gamma:g} is below 1/2: modes grow by "
+                "√(1 + (½ - γ)Ω²/(1 + βΩ²)) per step, Ω = ωh",
+                TimestepWarning,
+                stacklevel=5,
+            )
+
+    def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
+        kicks = schedule.kicks()
+        return [Damping(*kicks, self._gamma, word)] if kicks is not None and self._gamma != 0.5 else []
 
 
 class Newmark(PushForwardNewmark):
-    r"""Newmark's classical method with γ = 1/2, for comparison.
+    r"""Newmark's classical method, for comparison.
 
     .. math:: q_{k+1} = q_k + h\dot q_k + \tfrac{h^2}2[(1 - 2\beta)a_k + 2\beta a_{k+1}],\qquad
-              \dot q_{k+1} = \dot q_k + \tfrac h2(a_k + a_{k+1}),\qquad M a_k = -V'(q_k)
+              \dot q_{k+1} = \dot q_k + h[(1 - \gamma)a_k + \gamma a_{k+1}],\qquad M a_k = -V'(q_k)
 
     Each step is one of `PushForwardNewmark` from q to :math:`x = q - \beta h^2 a(q)` and back: states have positions,
-    energies and forces of the particles. It is not symplectic in q, but conjugate to what is.
+    energies and forces of the particles. With γ = 1/2 it is not symplectic in q, but conjugate to what is.
 
     Parameters
     ----------
@@ -439,25 +498,43 @@ class Newmark(PushForwardNewmark):
         β; below 1/4 integrators give a `TimestepWarning`.
     tolerance : float, > 0, <= 0.01
         As of `PushForwardNewmark`.
+    gamma : float, >= 0
+        As of `PushForwardNewmark`.
+    solver : str
+        ``"newton"``: to round-off. ``"one-step"``: one step of Newton's method from :math:`q_k`, with the acceleration
+        of the linear equations, which the next step takes for its :math:`a_k`. It is of order 2, loses energy, and runs
+        under words ``"BAB"`` alone. Where beads are put elsewhere it starts with the forces there.
 
     Raises
     ------
     ParameterError
         As `PushForwardNewmark`. ``order=4``, whose parts have coordinates of their own. A word with a block M( ).
     SimulationError
-        In a run: Newton's method does not converge.
+        In a run: Newton's method does not converge, or equations have no solution.
 
     References
     ----------
-    N. M. Newmark, J. Eng. Mech. Div. ASCE 85 (EM3), 67 (1959). Tao & Owhadi (2016): (12), (13).
+    N. M. Newmark, J. Eng. Mech. Div. ASCE 85 (EM3), 67 (1959). Tao & Owhadi (2016): (12), (13), and figure 1.
     """
 
     coordinates = False
 
-    def __init__(self, beta: float = 0.25, tolerance: float = _TOLERANCE) -> None:
-        super().__init__(beta, tolerance=tolerance)
+    def __init__(
+        self, beta: float = 0.25, tolerance: float = _TOLERANCE, *, gamma: float = 0.5,
+        solver: Literal["newton", "one-step"] = "newton",
+    ) -> None:  # fmt: skip
+        super().__init__(beta, solver, tolerance, gamma=gamma)
+        if solver == "one-step":
+            self.scheme = implicit_kicks.Scheme.CARRIED
 
-    _said = _Implicit._said
+    def _said(self) -> list[str]:
+        solver = super()._said()[-1:] * (self._solver != "newton")
+        return [*super()._said()[:-1], *solver]
+
+    def _beyond_positions(self) -> tuple[str, str, str] | None:
+        if self._solver == "newton":
+            return super()._beyond_positions()
+        return "velocities and on the acceleration of the step before", "BAB", 'solver="newton"'
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         super().check_word(integrator)
@@ -471,22 +548,65 @@ class Newmark(PushForwardNewmark):
                 "PushForwardNewmark does"
             )
 
+    def bind(self, schedule: "Schedule", h: float) -> Any:
+        rule = super().bind(schedule, h)
+        if rule is not None and self._solver == "one-step":
+            shape, kept = (schedule.layout.n, 3), schedule.remembered
+            # No bead is there: the first step takes its accelerations from the forces.
+            at = kept.setdefault("accelerated at", np.full(shape, np.finfo(float).max))
+            rule.carry(at, kept.setdefault("accelerations", np.zeros(shape)))
+        return rule
+
     def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
         kicks = schedule.kicks()
-        return [_Conjugation(*kicks, word[0].index, word[-1].index)] if kicks is not None else []
+        if kicks is None:
+            return []
+        if self._solver == "one-step":
+            return [*super().flows(schedule, word), OneStep(*kicks, schedule.layout.n)]
+        return [*super().flows(schedule, word), Conjugation(*kicks, word[0].index, word[-1].index)]
 
 
-class _Conjugation(Flow):
-    """Runs a word in the coordinates of an implicit kick, from positions of particles to positions of particles."""
+class HamiltonPontryagin(Kick):
+    r"""The variational Euler method on the group of rotations, for bodies with three equal moments of inertia.
 
-    def __init__(self, forces: Any, rule: Any, first: int, last: int) -> None:
-        self._forces, self._rule, self._first, self._last = forces, rule, first, last
+    .. math:: (1 + \tfrac14h^2\Omega_{k+1}^2)\,\Omega_{k+1} = (1 + \tfrac14h^2\Omega_k^2)\,\Omega_k + h\,T(R_k)/I,
+              \qquad R_{k+1} = R_k\,\mathrm{cay}(h\Omega_{k+1})
 
-    def before(self, stage: Stage) -> list[Any]:
-        return [implicit_kicks.ToCoordinates(self._forces, self._rule)] if stage.index == self._first else []
+    with the angular velocity Ω and the torque T in the frame of the body. It is the benchmark of the paper, of order 1:
+    rotations stay rotations, and the momenta of symmetries are kept. Under the word ``"BA"`` (``symmetric=False``)
+    alone; beads without orientation move by the explicit variational Euler method there.
 
-    def after(self, stage: Stage) -> list[Any]:
-        return [implicit_kicks.ToPlaces(self._forces, self._rule)] if stage.index == self._last else []
+    Raises
+    ------
+    ParameterError
+        Another word, or ``order=4``. By a Context: bodies whose moments of inertia differ, and rods.
+
+    References
+    ----------
+    N. Bou-Rabee, J. E. Marsden, Found. Comput. Math. 9, 197 (2009). Tao & Owhadi (2016): (34), (35).
+    """
+
+    def __repr__(self) -> str:
+        return "HamiltonPontryagin()"
+
+    def _beyond_positions(self) -> tuple[str, str, str] | None:
+        return "angular velocities", "BA", "letters A and B with explicit kicks"
+
+    def check_context(self, schedule: "Schedule") -> None:
+        for handle in schedule.layout.handles:
+            inertia = getattr(handle, "inertia", None)
+            if inertia is None:
+                continue
+            unequal = np.ptp(inertia, axis=1) > 1e-12 * np.max(inertia, axis=1)
+            if unequal.any():
+                i = int(np.argmax(unequal))
+                raise ParameterError(
+                    f"HamiltonPontryagin: bead {handle.beads[i]} ({handle.name!r}): its moments of inertia are "
+                    f"{', '.join(f'{value:g}' for value in inertia[i])}, but must be equal: leave kick= out"
+                )
+
+    def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
+        return [OnTheGroup(schedule.integrator.timestep, len(schedule.store.orientation))]
 
 
 def _plain(schedule: "Schedule") -> list[bool]:

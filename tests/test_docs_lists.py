@@ -10,11 +10,11 @@ import pytest
 
 import medyanpy
 from medyanpy import cli, presets, reporters, surfaces
+from medyanpy.core.words import parse_word
 from medyanpy.demo import DEMOS
 from medyanpy.demo.report import OUTPUTS
 from medyanpy.errors import ParameterError
 from medyanpy.files.exports import exporting
-from medyanpy.integrators import parse_word
 from medyanpy.reporters.state_data import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]

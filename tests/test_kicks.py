@@ -953,7 +953,7 @@ def test_refusals():
     with pytest.raises(mp.ParameterError, match="must kick by all forces: B, not B0, B1 or D"):
         mp.SplittingIntegrator("B1 B0 A B0 B1", 1.0, kick=ZhangSkeel())
     refuses(mp.ParameterError, "must be equally far apart", mp.SplittingIntegrator, "BABAABAB", 1.0, kick=ZhangSkeel())
-    refuses(mp.ParameterError, "order = 3 but must be 2 or 4", mp.SplittingIntegrator, "BAB", 1.0, order=3)
+    refuses(mp.ParameterError, "order = 3 but must be 2, 4, 6 or 8", mp.SplittingIntegrator, "BAB", 1.0, order=3)
     with pytest.raises(mp.ParameterError, match=r"has O inside. Put it outside, 'O B A A B O'"):
         mp.SplittingIntegrator("BAOAB", 1.0, kT=1.0, order=4)
     with pytest.raises(mp.ParameterError, match="is not a palindrome without D"):

@@ -10,6 +10,7 @@ from medyanpy.beads.adding import chains_of, joined
 from medyanpy.beads.chains import Chains, ChainsKind
 from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, filament_rows
 from medyanpy.beads.free import Beads, BeadsKind
+from medyanpy.beads.joint import solved
 from medyanpy.core.flows import Flow
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
@@ -72,7 +73,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
         return filament_rows(self.handle) if self.handle.constrained else []
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
-        # With directors there are more constraints than those of links.
+        # With directors there are more constraints than those of links, and other beads take part.
         if not self.handle.constrained or self.handle.directors is not None:
             return None
         from scipy import sparse
@@ -104,6 +105,13 @@ class FilamentsKind(ChainsKind, BeadsKind):
             f"{self.handle!r}: the multipliers of its links are not determined: a filament is taut between fixed nodes",
             object=self.handle.name,
         )
+
+    def multipliers_among(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
+        rows = self.constraint_rows()
+        if len(rows) < 2:
+            return super().multipliers_among(positions, velocities, forces)
+        parts = [(one, np.arange(len(one.beads))) for one in rows]
+        return np.stack(solved(self.handle, parts, positions, velocities, forces), axis=-1)
 
     def bind(self, layout: "Layout") -> Flow | None:
         if not len(self.handle):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.topology import Topology
 
-__all__ = ["Joint", "JointFlow", "Rows"]
+__all__ = ["Joint", "JointFlow", "Rows", "solved"]
 
 #: Rows of unit length with a least singular value below this depend on each other.
 INDEPENDENT = 1e-6
@@ -55,6 +55,54 @@ class Rows(NamedTuple):
     group: np.ndarray
     label: Callable[[int], str]
     share: float = 1.0
+
+
+def solved(
+    handle: "Handle", parts: list[tuple[Rows, np.ndarray]], x: np.ndarray, v: np.ndarray, forces: np.ndarray
+) -> list[np.ndarray]:
+    """Return the multipliers, as handles give them, of the numbers (m,) in each part of constraints: those with which
+    the second derivatives of all are 0. Positions, velocities and forces are (n, 3), in topology order.
+
+    Raises
+    ------
+    SimulationError
+        Multipliers that are not determined; it names the handle.
+    """
+    from scipy import sparse
+    from scipy.sparse import linalg
+
+    weight = np.zeros(len(x))
+    for other in handle.topology.handles:
+        if len(other):
+            weight[other.beads] = np.where(other.kind.fixed_beads, 0.0, 1.0 / other.mass)
+    ends = np.cumsum([len(number) for _, number in parts])
+    at, columns, values, bends = [], [], [], []
+    for end, (rows, number) in zip(ends, parts, strict=True):
+        beads, own = rows.beads[number], rows.own[number]
+        bends.append(rows.form.bends(x[beads], own, v[beads]))
+        at.append(np.repeat(np.arange(end - len(number), end), 3 * rows.form.beads))
+        columns.append((3 * beads[:, :, None] + np.arange(3)).ravel())
+        values.append(rows.form.at(x[beads], own)[1].ravel())
+    entries = np.concatenate(values), (np.concatenate(at), np.concatenate(columns))
+    gradient = sparse.coo_array(entries, shape=(int(ends[-1]), x.size)).tocsr()
+    w = np.repeat(weight, 3)
+    right = gradient @ (w * forces.ravel()) + np.concatenate(bends)
+    # Rows of unit length, so that pivots can be compared.
+    size = np.sqrt(gradient.multiply(gradient) @ w)
+    unit = sparse.diags_array(1.0 / np.where(size > 0.0, size, 1.0)) @ gradient
+    try:
+        factors = linalg.splu((unit @ sparse.diags_array(w) @ unit.T).tocsc())
+        determined = np.abs(factors.U.diagonal()).min() > INDEPENDENT**2
+    except RuntimeError:
+        # Exactly singular.
+        determined = False
+    if not determined:
+        raise SimulationError(
+            f"{handle!r}: the multipliers of its constraints are not determined: they depend on others here",
+            object=handle.name,
+        )
+    found = np.split(factors.solve(right / size) / size, ends[:-1])
+    return [rows.share * own for (rows, _), own in zip(parts, found, strict=True)]
 
 
 class Joint:
@@ -293,50 +341,12 @@ class Joint:
         SimulationError
             Multipliers that are not determined.
         """
-        from scipy import sparse
-        from scipy.sparse import linalg
-
-        n = self.topology.n_beads
-        weight = np.zeros(n)
-        for handle in self.handles:
-            if len(handle):
-                weight[handle.beads] = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
-        at, columns, values, bends = [], [], [], np.empty(len(self))
-        found: dict[Handle, list[tuple[np.ndarray, np.ndarray, float]]] = {}
-        for p in np.unique(self._part).tolist():
-            handle, rows = self.parts[p]
-            mine = np.flatnonzero(self._part == p)
-            number = self._number[mine]
-            beads, own = rows.beads[number], rows.own[number]
-            _, slope = rows.form.at(x[beads], own)
-            bends[mine] = rows.form.bends(x[beads], own, v[beads])
-            at.append(np.repeat(mine, 3 * rows.form.beads))
-            columns.append((3 * beads[:, :, None] + np.arange(3)).ravel())
-            values.append(slope.ravel())
-            found.setdefault(handle, []).append((number, mine, rows.share))
-        entries = np.concatenate(values), (np.concatenate(at), np.concatenate(columns))
-        gradient = sparse.coo_array(entries, shape=(len(self), 3 * n)).tocsr()
-        w = np.repeat(weight, 3)
-        right = gradient @ (w * forces.ravel()) + bends
-        # Rows of unit length, so that pivots can be compared.
-        size = np.sqrt(gradient.multiply(gradient) @ w)
-        unit = sparse.diags_array(1.0 / size) @ gradient
-        try:
-            factors = linalg.splu((unit @ sparse.diags_array(w) @ unit.T).tocsc())
-            determined = np.abs(factors.U.diagonal()).min() > INDEPENDENT**2
-        except RuntimeError:
-            # Exactly singular.
-            determined = False
-        if not determined:
-            raise SimulationError(
-                f"{self.first!r}: the multipliers of its constraints are not determined: they depend on others here",
-                object=self.first.name,
-            )
-        solved = factors.solve(right / size) / size
-        return {
-            handle: [(number, share * solved[mine]) for number, mine, share in parts]
-            for handle, parts in found.items()
-        }
+        which = np.unique(self._part).tolist()
+        chosen = [(self.parts[p][1], self._number[self._part == p]) for p in which]
+        found: dict[Handle, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for p, (_, number), values in zip(which, chosen, solved(self.first, chosen, x, v, forces), strict=True):
+            found.setdefault(self.parts[p][0], []).append((number, values))
+        return found
 
     # Tables of the kernel ---------------------------------------------------------------------------------------
 

@@ -197,14 +197,20 @@ class Kind(Guarded):
         None where there are none or none are offered. SimulationError where they are not determined."""
         return None
 
+    def multipliers_among(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
+        """Return the same from (n, 3) arrays of all beads, in topology order: the constraints may hold others too."""
+        beads = self.handle.beads
+        return self.multipliers(positions[beads], velocities[beads], forces[beads])
+
     def with_joint_multipliers(
         self, own: np.ndarray | None, parts: "list[tuple[np.ndarray, np.ndarray]]"
     ) -> np.ndarray | None:
         """Return its multipliers, `own`, with those of the constraints that are solved jointly with others in their
         places; `parts` are numbers and values for each of its forms (see `constraint_rows`)."""
         if own is not None:
-            (number, values), *_ = parts
-            own[number] = values
+            # A column for each form.
+            for column, (number, values) in zip(own.reshape(len(own), -1).T, parts, strict=True):
+                column[number] = values
         return own
 
     # Creation and removal ------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from medyanpy.errors import ParameterError
 
 if TYPE_CHECKING:
     from medyanpy.core.flows import Stage
+    from medyanpy.core.words import Letter
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.integrators import Letter
 
 __all__ = ["LETTERS", "LetterKind", "add_letter"]
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from medyanpy.core.flows import Stage
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
+    from medyanpy.core.words import Letter
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Remark
     from medyanpy.forces.links import LinkEnds
-    from medyanpy.integrators import Letter, SplittingIntegrator
+    from medyanpy.integrators import SplittingIntegrator
     from medyanpy.system import System
 
 __all__ = ["Event", "Jumping", "Listener"]

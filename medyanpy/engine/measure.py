@@ -103,7 +103,7 @@ class Measure:
         """Return the Lagrange multipliers of every handle that has any; `forces` in topology order."""
         x, v = self.store.x[self.store.layout.rank], self.store.v[self.store.layout.rank]
         topology = self.store.layout.topology
-        found = {h.name: h.kind.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in topology.handles}
+        found = {h.name: h.kind.multipliers_among(x, v, forces) for h in topology.handles}
         joint = topology.joint
         if joint is not None:
             # Parts that are solved jointly have the multipliers of the joint solve in place of their own.

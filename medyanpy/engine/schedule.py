@@ -17,6 +17,7 @@ from medyanpy._kernels.letters.kick import ForceSum, Kick
 from medyanpy._kernels.selected import drift, kinetic_watch, rotation
 from medyanpy.core.flows import Flow, Stage
 from medyanpy.core.letters import LETTERS
+from medyanpy.core.words import Letter
 from medyanpy.engine.flipping import Flipping
 from medyanpy.engine.jumping import Jumping
 from medyanpy.engine.kinetic_watch import SLOW, Account
@@ -24,7 +25,7 @@ from medyanpy.engine.metropolis import Proposing
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import TALLIES, WorkMeter
 from medyanpy.errors import ParameterError
-from medyanpy.integrators import Letter, SplittingIntegrator
+from medyanpy.integrators import SplittingIntegrator
 from medyanpy.system import System
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class Schedule:
         if integrator.overdamped:
             self.check_displacement()
         self.meter: WorkMeter | None = None
+        #: What kicks remember from step to step, by name.
+        self.remembered: dict[str, np.ndarray] = {}
         integrator.kick.check_context(self)
         self.account: Account = Account()
         #: The step at which the run resumed after the last change from outside.
@@ -432,7 +435,7 @@ class Schedule:
     def moving_arrays(self) -> dict[str, np.ndarray]:
         """Return what steps change: with the step number, the state."""
         arrays = self.store.moving() | self.jumping.arrays() | self.proposing.arrays()
-        arrays |= {"runaway": self.account.array}
+        arrays |= {"runaway": self.account.array} | self.remembered
         if self.integrator.steps is not None:
             arrays["pacing"] = self.store.pacing
         for flow in [*self._all_flows(), *self._instruments()]:

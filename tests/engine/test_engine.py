@@ -93,7 +93,8 @@ def test_a_store_needs_a_topology_alone(simulation):
 MAY_KNOW = {
     "store": {"_tools", "beads", "core.columns", "core.handles", "core.kinds", "core.layout", "errors", "topology"},
     "flipping": {"_tools", "core.kinds", "engine", "errors"},
-    "schedule": {"engine", "errors", "core.flows", "integrators", "core.layout", "core.letters", "system"},
+    "schedule": {"engine", "errors", "core.flows", "integrators", "core.layout", "core.letters", "core.words",
+                 "system"},
     "measure": {"_tools", "core.columns", "engine", "errors", "kicks", "core.letters", "state", "units"},
     "faults": {"_tools", "engine", "errors", "mesh"},
 }

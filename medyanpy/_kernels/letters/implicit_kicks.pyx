@@ -7,13 +7,20 @@ kicks,
     the same, kick by M a - beta^2 h^4/2 a.V'''(x).a        Zhang-Skeel (3): the gradient of a function of x
     M a = f(x + beta h^2 a), by Newton's method             push-forward Newmark (14)
 
-All depend on x alone: words around them keep their symmetry, and with the second and third they are symplectic. a is
+These depend on x alone: words around them keep their symmetry, and with the second and third they are symplectic. a is
 found for plain beads that move; others are kicked by f. In the first two a stiffness K(x), without negative
 eigenvalues, may stand for H. Then
 
     f - beta h^2 H a - beta^2 h^4/2 a.K'(x).a
 
 is the gradient: of beta h^2/2 f.a - V, as (3) is.
+
+Two things remember more, in words BAB alone. Newmark's gamma other than 1/2 adds (gamma - 1/2) h (a_(k+1) - a_k) to the
+second kick. Newmark's method with one step of Newton's carries its a from step to step:
+
+    (M + beta h^2 H(q)) d = M (h v - beta h^2 a) + beta h^2 f(q),    q <- q + d,    a <- a + (d - h v)/(beta h^2)
+
+with v after the first kick; both kicks are by M a.
 
 Equations are taken bead by bead in an order in which coupled beads are near each other, molecule by molecule: the
 matrix of each has a band, and is factored as L D L^T in it. A molecule whose band would be too wide is solved by
@@ -28,7 +35,7 @@ import numpy as np
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.letters.kick cimport ForceSum, KickForce, KickRule
@@ -39,6 +46,7 @@ cpdef enum Scheme:
     SIMPLIFIED = 0
     SYMPLECTIC = 1
     NEWTON = 2
+    CARRIED = 3
 
 cdef enum:
     # Newton's method converges within a few steps; with stiffnesses in place of Hessians it may take many.
@@ -358,6 +366,7 @@ cdef class CoarseForces(KickRule):
     cdef double[:, ::1] a          # (n, 3) by place, 0 of beads that are not solved for
     cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
     cdef double[:, ::1] g          # (n, 3) the force to kick by
+    cdef double[:, ::1] at         # (n, 3) where beads are whose a is carried from step to step
     cdef long long solved_at       # the value of world.positions that g and a are of
 
     def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
@@ -406,6 +415,11 @@ cdef class CoarseForces(KickRule):
 
     def __dealloc__(self):
         _free_rows(&self.band.rows)
+
+    def carry(self, double[:, ::1] at, double[:, ::1] a):
+        """Keep in these arrays, (n, 3) each, accelerations that steps hand on, and where beads are that have them."""
+        self.at = at
+        self.a = a
 
     @property
     def products(self):
@@ -500,6 +514,8 @@ cdef class CoarseForces(KickRule):
         cdef int fault, c
         if self.scheme == NEWTON:
             fault = self.newton(world, forces)
+        elif self.scheme == CARRIED:
+            fault = self.carried(world, f)
         else:
             fault = self.first(world, f)
         if fault != 0:
@@ -558,6 +574,44 @@ cdef class CoarseForces(KickRule):
         for p in range(self.band.n):
             for c in range(3):
                 self.a[self.band.place[p], c] = self.right[p, c]
+        return 0
+
+    cdef int carried(self, World* world, const double* f) noexcept nogil:
+        """a as the last step has left it, or that of the forces where beads are not where it left them."""
+        cdef Py_ssize_t p, i
+        cdef int c
+        if memcmp(&self.at[0, 0], world.x, 3 * world.n * sizeof(double)) == 0:
+            return 0
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                self.a[i, c] = f[3 * i + c] * world.inverse_mass[i]
+        memcpy(&self.at[0, 0], world.x, 3 * world.n * sizeof(double))
+        return 0
+
+    cdef int one_newton_step(self, World* world, ForceSum forces, double h, double* v) noexcept nogil:
+        """The velocities that lead to the next places in a time h, from v, which are those after the first kick; and a
+        there."""
+        cdef const double* f
+        cdef Py_ssize_t p, i
+        cdef int c, fault = self.replace(world, forces, &f)
+        if fault != 0:
+            return fault
+        f = &forces.f[0, 0]
+        memcpy(v, world.v, 3 * world.n * sizeof(double))
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                self.right[p, c] = world.mass[i] * (h * v[3 * i + c] - self.scale * self.a[i, c])
+                self.right[p, c] += self.scale * f[3 * i + c]
+        fault = self.solve(world, False)
+        if fault != 0:
+            return fault
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                self.a[i, c] += (self.right[p, c] - h * v[3 * i + c]) / self.scale
+                world.v[3 * i + c] = self.right[p, c] / h
         return 0
 
     cdef int newton(self, World* world, ForceSum forces) noexcept nogil:
@@ -669,4 +723,79 @@ cdef class ToPlaces(KickForce):
         cdef int fault = KickForce.run(self, world)
         if fault == 0:
             (<CoarseForces> self.rule).move(world)
+        return fault
+
+
+cdef class OneNewtonStep(Operation):
+    """One step of Newton's method for the places after a flight for a time h, which velocities then lead to; they are
+    kept as they were in v (n, 3). a is that of the linear equations from now on."""
+    cdef ForceSum forces
+    cdef CoarseForces rule
+    cdef double h
+    cdef double[:, ::1] v
+
+    def __init__(self, ForceSum forces, CoarseForces rule, double h, double[:, ::1] v):
+        self.forces = forces
+        self.rule = rule
+        self.h = h
+        self.v = v
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = self.forces.run(world)
+        return fault if fault != 0 else self.rule.one_newton_step(world, self.forces, self.h, &self.v[0, 0])
+
+
+cdef class AfterOneNewtonStep(Operation):
+    """Velocities as they were before; here beads have the a that has been found."""
+    cdef CoarseForces rule
+    cdef double[:, ::1] v
+
+    def __init__(self, CoarseForces rule, double[:, ::1] v):
+        self.rule = rule
+        self.v = v
+
+    cdef int run(self, World* world) noexcept nogil:
+        memcpy(world.v, &self.v[0, 0], 3 * world.n * sizeof(double))
+        memcpy(&self.rule.at[0, 0], world.x, 3 * world.n * sizeof(double))
+        return 0
+
+
+cdef class KeepForce(KickForce):
+    """Remember the force of a kick in kept (n, 3)."""
+    cdef double[:, ::1] kept
+
+    def __init__(self, ForceSum forces, KickRule rule, double[:, ::1] kept):
+        KickForce.__init__(self, forces, rule)
+        self.kept = kept
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef const double* f
+        cdef int fault = self.forces.run(world)
+        if fault == 0:
+            fault = self.rule.replace(world, self.forces, &f)
+        if fault == 0:
+            memcpy(&self.kept[0, 0], f, 3 * world.n * sizeof(double))
+        return fault
+
+
+cdef class KickByChange(KeepForce):
+    """Kick for a time h by the change of the force since it was kept."""
+    cdef double h
+
+    def __init__(self, ForceSum forces, KickRule rule, double[:, ::1] kept, double h):
+        KeepForce.__init__(self, forces, rule, kept)
+        self.h = h
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef const double* f
+        cdef const double* before = &self.kept[0, 0]
+        cdef double s
+        cdef Py_ssize_t i, k
+        cdef int fault = self.forces.run(world)
+        if fault == 0:
+            fault = self.rule.replace(world, self.forces, &f)
+        for i in range(world.n if fault == 0 else 0):
+            s = self.h * world.inverse_mass[i]
+            for k in range(3 * i, 3 * i + 3):
+                world.v[k] += s * (f[k] - before[k])
         return fault

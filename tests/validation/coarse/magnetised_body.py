@@ -80,10 +80,11 @@ def package(kick: Any, n: int, every: int = 1, **options: Any) -> Any:
     return x, r, v, time.perf_counter() - began
 
 
-def rigid_body(h: float, n: int, every: int = 1, field: Any = FIELD) -> Any:
+def rigid_body(h: float, n: int, every: int = 1, field: Any = FIELD, word: str = "BAB", kick: Any = None) -> Any:
     """The same body as one that turns, by the package: R (k, 3, 3) and its rates of every `every`-th step.
 
-    Its orientation is a unit quaternion at every step: a method on the group, though not the paper's.
+    Its orientation is a unit quaternion at every step: a method on the group. With the word "BA" and the kick
+    `HamiltonPontryagin` it is the paper's, (34).
     """
     topology = Topology()
     one = topology.add_rigid_bodies([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0, 0.0]], 1.0, [1.0, 1.0, 1.0])
@@ -91,7 +92,7 @@ def rigid_body(h: float, n: int, every: int = 1, field: Any = FIELD) -> Any:
     # A dipole of the moment 1 along its third axis.
     poles = one.sites([[0.0, 0.0, 0.5], [0.0, 0.0, -0.5]])
     system.add_force(forces.UniformField(poles, [[0.0, 0.0, -field], [0.0, 0.0, field]]))
-    context = Context(system, SplittingIntegrator("BAB", h), threads=1)
+    context = Context(system, SplittingIntegrator(word, h, kick=kick, symmetric=word != "BA"), threads=1)
     context.set_angular_momenta([OMEGA_0])
     found, spins = [], []
     for k in range(n // every + 1):

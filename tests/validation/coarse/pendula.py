@@ -19,6 +19,7 @@ BOBS = np.array([[0.0, -1.0], [1.0, -2.0]])
 OMEGA = 20.0
 # Methods of the paper that are kicks of the package.
 KICKS: dict[Any, Any] = {"Newmark": kicks.Newmark, "push-forward Newmark": kicks.PushForwardNewmark,
+                         "one-step Newmark": lambda beta: kicks.Newmark(beta, solver="one-step"),
                          "Zhang-Skeel": kicks.ZhangSkeel, "simplified": kicks.ZhangSkeelSimplified}  # fmt: skip
 
 

@@ -71,6 +71,15 @@ def test_the_penalised_body_is_near_the_body():
     assert fine < 0.25 * coarse
 
 
+def test_the_package_has_the_method_on_the_group():
+    """(34) with (35) as a kick: the path of the independent program, and of its angular velocities, to rounding."""
+    for h in (script.H, 0.02):
+        r, w, _ = script.lie_group(h, 200)
+        ours, rates = script.rigid_body(h, 200, word="BA", kick=mp.kicks.HamiltonPontryagin())
+        np.testing.assert_allclose(ours, r, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(rates, r @ np.array([script.hat(one) for one in w]), rtol=0, atol=1e-12)
+
+
 def test_stiffness_limit_of_kicks():
     """Zhang and Skeel's third derivatives grow with the stiffness, and with them the kick; others stay bounded."""
     with pytest.raises(mp.SimulationError):
