@@ -167,8 +167,9 @@ class State(Displayed, Snapshot):
         Sum of `virials`.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
         Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
-        forces of constraints. One for each bead on a surface, for each link of filaments without directors (g = r² -
-        ℓ²; its tension is 2 λ ℓ), and (m, t) for each row and text of constraints of a user's own.
+        forces of constraints. One for each bead on a surface, for each link of filaments (g = r² - ℓ²; its tension is
+        2 λ ℓ), and (m, t) for each row and text of constraints of a user's own. Of filaments with directors d (l, 3):
+        of the links e, of e·d and of (d² - 1)/2, which act on directors too.
     counts : dict of str to (int, int)
         Numbers of tries and of events of every jump, by its name.
     blocks : tuple of BlockCounts

@@ -97,7 +97,7 @@ def test_weights_are_those_of_the_conditions_to_the_last_bit(order, parts):
                     J[i, k] = column[i]
             found -= mpmath.lu_solve(J, residual)
         assert max(abs(v) for v in conditions(found)) < mpmath.mpf(10) ** -30
-        assert [float(w) for w in found] == pytest.approx(list(half[free:]), rel=2.3e-16)
+        assert [float(w) for w in found] == pytest.approx(list(half[free:]), rel=2.3e-16, abs=0.0)
 
 
 def orbit(n, integrator, kepler=0.3):

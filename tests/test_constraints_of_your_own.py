@@ -374,16 +374,17 @@ def test_multipliers_are_the_forces_that_keep_constraints(build):
                 np.add.at(total, rows.beads, -found[:, t, None, None] * slope)
         elif handle.name in state.multipliers and handle.kind.name == "filament nodes":
             d = np.diff(x[handle.beads], axis=0)
-            pull = 2.0 * state.multipliers[handle.name][:, None] * d
+            found = state.multipliers[handle.name].reshape(len(d), -1)
+            pull = 2.0 * found[:, :1] * d
+            if handle.directors is not None:
+                turn = handle.directors.beads
+                total[turn] -= found[:, 1:2] * d + found[:, 2:] * x[turn]
+                pull += found[:, 1:2] * x[turn]
             np.add.at(total, handle.beads[1:], -pull)
             np.add.at(total, handle.beads[:-1], pull)
         elif handle.name in state.multipliers:
             n = handle.surface.gradient(x[handle.beads])
             total[handle.beads] -= state.multipliers[handle.name][:, None] * n
-    if "twistable" in build.__name__:
-        # Those of links and directors are not offered: that of the sphere takes part in what is.
-        assert list(state.multipliers) == ["constraints"]
-        return
     w = np.where(np.isin(np.arange(len(x)), made(build)[3]), 0.0, 1.0 / masses(context))
     a = total * w[:, None]
     # Along x + v t + a t²/2: the second derivative of g at t = 0, by differences.

@@ -72,7 +72,7 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
     ------
     ParameterError
         Neither a simulation nor a context. No volume. An integrator without velocities (for n free beads at kT add -n
-        kT/V to the diagonal). Beads held by constraints with unknown forces: twistable filaments, and surfaces that are
+        kT/V to the diagonal). Beads held by constraints with unknown forces: surfaces that are
         Python functions.
 
     Notes
@@ -278,10 +278,14 @@ def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | Non
             "is no stress"
         )
     virial = np.zeros((3, 3))
+    in_space = np.ones(len(state.positions), bool)
+    for other in handle.topology.handles:
+        in_space[other.beads] = other.kind.in_space
     for one, values in zip(rows, multipliers.reshape(-1, len(rows)).T, strict=True):
         x = state.positions[one.beads]
         _, slope = one.form.at(x, one.own)
-        force = -(values / one.share)[:, None, None] * slope
+        # Directors have no place: what a constraint does to them moves no momentum.
+        force = -(values / one.share)[:, None, None] * slope * in_space[one.beads][:, :, None]
         # About a bead of each, so that places far from the origin keep their digits.
         virial += np.einsum("mka,mkb->ab", x - x[:, :1], force)
         virial += np.einsum("ma,mkb->ab", x[:, 0], force)

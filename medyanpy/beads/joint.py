@@ -89,7 +89,7 @@ def solved(
     right = gradient @ (w * forces.ravel()) + np.concatenate(bends)
     # Rows of unit length, so that pivots can be compared.
     size = np.sqrt(gradient.multiply(gradient) @ w)
-    unit = sparse.diags_array(1.0 / np.where(size > 0.0, size, 1.0)) @ gradient
+    unit = sparse.diags_array(1.0 / size) @ gradient
     try:
         factors = linalg.splu((unit @ sparse.diags_array(w) @ unit.T).tocsc())
         determined = np.abs(factors.U.diagonal()).min() > INDEPENDENT**2

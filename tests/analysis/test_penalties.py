@@ -59,7 +59,6 @@ def test_multipliers_that_are_not_there():
         held.kind.multipliers(taut, 0.0 * taut, 0.0 * taut + 1.0)
     assert caught.value.object == held.name
     topology = mp.Topology()
-    topology.add_filament(NODES, node_mass=1.0, directors="parallel", director_mass=1.0)
     soft = topology.add_filament(NODES + 9.0, node_mass=1.0, constrained=False)
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(0.1))
     assert soft.name not in context.get_state(multipliers=True).multipliers

@@ -236,12 +236,6 @@ def test_refused(rng):
     topology.add_beads(x, mass=1.0, friction=1.0)
     brownian = mp.Context(mp.System(topology), mp.BrownianIntegrator(1e-3, kT=1.0))
     refuses(mp.ParameterError, "move without velocities", analysis.virial_stress, brownian, 1.0)
-    topology = mp.Topology()
-    topology.add_filament([[0.0, 0, 0], [5.0, 0, 0], [10.0, 0, 0]], node_mass=1.0, directors="parallel",
-                          director_mass=1.0, name="twisted")  # fmt: skip
-    context = mp.Context(mp.System(topology), mp.VerletIntegrator(1e-3))
-    with pytest.raises(mp.ParameterError, match=r"the forces that hold the .* of 'twisted' are not known"):
-        analysis.virial_stress(context, 1.0)
 
 
 def test_beads_that_come_and_go():
