@@ -27,6 +27,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 DIFFER = {
     "001_2: power of ω in the largest ‖g(x)‖",
     "001_6: change of the angular momentum: partly solved Newmark over Z&Ss",
+    "001_regions: Z&S, ω = 20: the same",
     "001_8: limit of velocity Verlet, h",
     "003_energy: rms deviation: δt over δt/2",
     "003_interacting: the same to t = 20",

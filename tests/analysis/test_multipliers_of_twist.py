@@ -15,8 +15,8 @@ def twisted(closed=False, fixed=(), seed=4, joined=False):
     topology = mp.Topology()
     n = len(NODES) if closed else len(NODES) - 1
     one = topology.add_filament(
-        NODES, node_mass=rng.uniform(0.5, 2.0, len(NODES)), directors="parallel", director_mass=rng.uniform(0.2, 0.6, n),
-        closed=closed, fixed_nodes=list(fixed),
+        NODES, node_mass=rng.uniform(0.5, 2.0, len(NODES)), directors="parallel",
+        director_mass=rng.uniform(0.2, 0.6, n), closed=closed, fixed_nodes=list(fixed),
     )  # fmt: skip
     if joined:
         topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - L^2", [[one.beads[0], one.beads[2]]],
@@ -64,7 +64,7 @@ def test_forces_of_constraints_are_what_accelerations_show(closed, fixed):
 
 
 def test_second_derivatives_of_all_constraints_are_nothing():
-    """Along x + v t + a t²/2, with the a that multipliers give; g by its definition, to round-off of the differences."""
+    """Along x + v t + a t²/2, with the a that multipliers give; g by its definition, to rounding of differences."""
     one, context = twisted()
     context.step(100)
     state = context.get_state(positions=True, velocities=True, forces=True, multipliers=True)

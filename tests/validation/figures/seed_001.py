@@ -1,7 +1,7 @@
 """M. Tao, H. Owhadi, Variational and linearly-implicit integrators, with applications (2016): figures 1 to 10.
 
-The folder `coarse` beside this one has what they run, and the methods that the package does not have. Figure 11 is a
-drawing without data.
+The folder `coarse` beside this one has what they run, and the methods that the package does not have. The paper tells
+of regular and chaotic regions without a figure. Figure 11 is a drawing without data.
 """
 
 import warnings
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coarse import dna, pendula, water
+from coarse import dna, pendula, poincare, water
 from coarse import magnetised_body as magnet
 
 from medyanpy import kicks
@@ -122,6 +122,58 @@ def multipliers(work: Work) -> Made:
         Row(above_line("ω²g itself against SHAKE, rms, relative", off(each), 0.25), "no strong convergence"),
     ]  # fmt: skip
     return Made(figure, rows, f"Zhang-Skeel, h = 0.01, β = {pendula.BETA:g}, T = {end:g} (paper: 50), window 0.2")
+
+
+# Regular and chaotic regions, section 4.1 ---------------------------------------------------------------------
+
+
+def regions(work: Work) -> Made:
+    """Poincaré sections of the double pendulum: curves stay curves, or dissolve."""
+    end, apart, soon = work.of(120.0, 1000.0), 0.05, work.of(120.0, 300.0)
+    looks = round(end / apart)
+    stiff, soft = 200.0, pendula.OMEGA
+    sections = {
+        "benchmark": poincare.section(poincare.reference(poincare.ORBITS, apart, looks)),
+        f"SHAKE, $h$ = {2.0 * apart:g}": poincare.section(poincare.package(poincare.ORBITS, 2.0 * apart, looks // 2)),
+        f"Z&S, ω = {stiff:g}, $h$ = 0.005":
+            poincare.section(poincare.package(poincare.ORBITS, 0.005, looks, 10, stiff)),
+        f"Z&S, ω = {soft:g}, $h$ = 0.025":
+            poincare.section(poincare.package(poincare.ORBITS, 0.025, looks, 2, soft)),
+        f"Z&S, ω = {soft:g}, $h$ = 0.005":
+            poincare.section(poincare.package(poincare.ORBITS, 0.005, looks, 10, soft)),
+        f"Euler, $h$ = 0.005, to $t$ = {soon:g}":
+            poincare.section(poincare.euler(poincare.ORBITS, 0.005, round(soon / 0.005), 10)),
+    }  # fmt: skip
+    figure, axes = panels(2, 3, (8.6, 6.0), sharex=True, sharey=True)
+    regular = len(poincare.REGULAR)
+    for axis, points in zip(axes, sections.values(), strict=False):
+        for k, own in enumerate(points):
+            axis.plot(*own.T, ".", markersize=1.5, color=f"C{k}" if k < regular else "0.65")
+    axes[0].set(xlim=(-2.6, 2.6), ylim=(-3.4, 3.4))
+    for axis in (axes[0], axes[3]):
+        axis.set_ylabel("$p_2$")
+    for axis in axes[3:]:
+        axis.set_xlabel("$\\theta_2$")
+    letters(axes, list(sections))
+    true, shaken, stiffly, softly, finely, lost = sections.values()
+    off = [
+        max(poincare.farthest(own, curve) for own, curve in zip(found[:regular], true, strict=False))
+        for found in (shaken, stiffly, softly, finely, lost)
+    ]
+    entered = [sum(poincare.inside(own, true[0]) for own in found[regular:]) for found in (true, shaken, stiffly)]
+    says = "none of our symplectic simulations led to numerical leakage"
+    rows = [
+        Row(bound_line("SHAKE: farthest point of a regular pendulum from its curve", off[0], 0.15), says),
+        Row(bound_line(f"Z&S, ω = {stiff:g}: the same", off[1], 0.15), says),
+        Row(bound_line(f"Z&S, ω = {soft:g}: the same", off[2], 0.15), says).but(
+            "links are soft and swing; with h = 0.005 too: it is the penalised pendulum that leaves the curves"),
+        Row(above_line(f"Z&S, ω = {soft:g}, h = 0.005: the same", off[3], 0.15), "not said: of the penalty, not of h"),
+        Row(above_line("Euler: the same", off[4], 1.0), "variational integrators are desired"),
+        Row(bound_line("points of chaotic pendula on an island: benchmark, SHAKE and stiff Z&S", float(sum(entered)),
+                       0.5), says),
+    ]  # fmt: skip
+    sample = f"energy -1, {regular} regular (coloured) and {len(poincare.CHAOTIC)} chaotic (grey) pendula"
+    return Made(figure, rows, f"{sample}, to t = {end:g} (paper: no figure)")
 
 
 # Figure 3 ---------------------------------------------------------------------------------------------------
@@ -477,6 +529,7 @@ def body_errors(work: Work) -> Made:
 FIGURES: tuple[Plate, ...] = (
     Plate("001_1.png", "figure 1", "errors of five methods, double pendulum", double_pendulum, (3.0, 6.0)),
     Plate("001_2.png", "figure 2", "constraints and multipliers", multipliers, (2.0, 10.0)),
+    Plate("001_regions.png", "section 4.1", "regular and chaotic regions", regions, (8.0, 70.0)),
     Plate("001_3.png", "figure 3", "a chain of ten pendula", chain, (1.0, 5.0)),
     Plate("001_4.png", "figure 4", "distances of oxygens, 7 molecules", water_7, (3.0, 90.0)),
     Plate("001_5.png", "figure 5", "multipliers of water", water_multipliers, (1.0, 2.0)),
