@@ -21,8 +21,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 # And tutorials that take long are shorter here than what is stored in them.
 os.environ.setdefault("MEDYANPY_QUICK", "1")
 
-from thorough import listed  # noqa: E402
-
 import medyanpy as mp  # noqa: E402
 
 # What a test is warned of without failing, by the marker that says that this is meant. The texts are part of it: other
@@ -38,6 +36,9 @@ MEANT = {
     ),
 }
 
+
+# Node ids of the tests that plain pytest leaves out for their time; thorough.py writes them.
+THOROUGH = Path(__file__).with_name("thorough.txt")
 
 # Scripts that checkers of types look at and that are not run: see test_types.py.
 collect_ignore = ["types_right.py", "types_wrong.py"]
@@ -56,7 +57,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    thorough = listed()
+    thorough = set(THOROUGH.read_text(encoding="utf-8").splitlines() if THOROUGH.exists() else ())
     for item in items:
         if item.nodeid in thorough:
             item.add_marker(pytest.mark.thorough)

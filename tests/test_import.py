@@ -127,4 +127,4 @@ def test_pytest_starts_either_way():
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--collect-only", "tests/test_import.py"]
     done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "test_pytest_starts_either_way" in done.stdout
+    assert "test_the_source_folder_says_what_to_do" in done.stdout

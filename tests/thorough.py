@@ -12,11 +12,6 @@ from xml.etree import ElementTree
 LIST = Path(__file__).with_suffix(".txt")
 
 
-def listed() -> frozenset[str]:
-    """Node ids of the tests that are marked `thorough`."""
-    return frozenset(LIST.read_text(encoding="utf-8").splitlines())
-
-
 def times(report: Path) -> dict[str, float]:
     """Seconds of each test of a report in the form of JUnit, by node id."""
     out = {}

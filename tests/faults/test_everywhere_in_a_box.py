@@ -389,6 +389,8 @@ NOT_ASKED = {
                     _STEPS),
     "mobility_matrix": "hydrodynamic interactions in a box are refused",
     "Kind.multipliers": "of links of filaments, whose nodes are next to each other in a Context",
+    "Kind.multipliers_among": "likewise, of filaments with directors",
+    "AdaptiveSteps.around": "its state is the density of steps, and no positions",
     "OrthonormalFramePenalty.multipliers": "columns are positions from the origin, whatever the box",
     "ConstraintPenalty.multipliers": "texts are functions of positions as they are, whatever the box",
     "export": "by test_files_show_the_same",
