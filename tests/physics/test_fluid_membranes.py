@@ -110,14 +110,14 @@ def test_averages_do_not_depend_on_how_often_edges_flip():
         assert flows.value - still.value > 5.0 * np.hypot(still.error, flows.error), k
 
 
-def least_cosine_and_energy(folds, steps, seed, projected=True):
-    """A vesicle of 42 vertices without bias of the timestep, at one attempt for each edge and step: means of the last
-    tenth."""
-    context = vesicle(1, 1.0, 10.0, 20.0, 5.0, seed=seed, folds=folds, word="J M(BAGAB) O J", projected=projected)
-    context.step(9 * steps // 10)
+def least_cosine_and_energy(seed, folds=False, projected=True):
+    """A vesicle of 162 vertices without bias of the timestep, at one attempt for each edge and step: means of the last
+    half of 2·10⁵ steps."""
+    context = vesicle(2, 1.0, 10.0, 20.0, 5.0, seed=seed, folds=folds, word="J M(BAGAB) O J", projected=projected)
+    context.step(100_000)
     found = []
-    for _ in range(50):
-        context.step(steps // 500)
+    for _ in range(200):
+        context.step(500)
         state = context.get_state(positions=True, energy=True)
         mesh = mp.TriangleMesh(state.positions, state.faces["vesicle"])
         across = mesh.opposite_corners.ravel()
@@ -131,21 +131,17 @@ def least_cosine_and_energy(folds, steps, seed, projected=True):
 @pytest.mark.filterwarnings("ignore:.*nothing keeps triangles:medyanpy.errors.MeshQualityWarning")
 def test_pockets_of_folded_triangles_are_kept_out():
     """In the projected form of bending they have less energy than the vesicle, by more than 10 kT, and are not left
-    again. In the vertex form none is found. One vesicle in ten or more folds: a hundred of which fewer than two fold
-    would be seen once in 3 000 seeds, and bits are the same everywhere."""
+    again: half of all vesicles have one. In the vertex form none is found."""
     folded = []
-    for seed in range(2, 102):
-        cosine, energy = least_cosine_and_energy(False, 100_000, seed)
-        print(f"seed {seed}: without {cosine:.2f}, {energy:.1f} kT", flush=True)
-        if seed < 12 or cosine < -0.7:
-            kept, smooth = least_cosine_and_energy(True, 100_000, seed)
-            bare, _ = least_cosine_and_energy(False, 100_000, seed, projected=False)
-            print(f"    with {kept:.2f}, {smooth:.1f} kT; vertex form {bare:.2f}", flush=True)
-            assert kept > 0.5
-            assert bare > 0.0
+    for seed in range(2, 12):
+        cosine, energy = least_cosine_and_energy(seed)
+        kept, smooth = least_cosine_and_energy(seed, folds=True)
+        bare, _ = least_cosine_and_energy(seed, projected=False)
+        print(f"seed {seed}: without {cosine:.2f}, {energy:.1f} kT; with {kept:.2f}, {smooth:.1f} kT; "
+              f"vertex form {bare:.2f}", flush=True)  # fmt: skip
+        assert kept > 0.5
+        assert bare > 0.0
         if cosine < -0.7:
             folded.append(smooth - energy)
-        if seed >= 12 and len(folded) >= 2:
-            break
     assert len(folded) >= 2
     assert min(folded) > 10.0
