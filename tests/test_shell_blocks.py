@@ -74,7 +74,7 @@ elif name in ("pytest", "python", "python3"):
         real(sys.executable, "-m", "venv", "--without-pip", *args[2:])
     if args[:1] == ["tests/validation/figures"]:
         real(sys.executable, "-P", root / args[0], *args[1:], "--list")
-    known([a for a in args if a != "--quick"], "-n", "-q")
+    known([a for a in args if a != "--quick"], "-n", "-q", "-m")
     files = [a for a in args if "/" in a]
     assert all((root / f).exists() for f in files), files
     if name != "pytest":

@@ -346,8 +346,10 @@ def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
     out = _difference(words[0], words[1], "word")
     for name in ("timestep", "kT", "seed", "order", "parts"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)
-    out += _difference(describe(theirs.kick), describe(mine.kick), "kick")
-    known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "parts", "kick")
+    for name in ("kick", "steps"):
+        pair = (getattr(i, name) for i in (theirs, mine))
+        out += _difference(*(None if one is None else describe(one) for one in pair), name)
+    known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "parts", "kick", "steps")
     other = [{k: v for k, v in describe(i)["arguments"].items() if k not in known} for i in (theirs, mine)]
     return out + _difference(other[0], other[1], "integrator")
 

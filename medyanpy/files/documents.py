@@ -83,7 +83,10 @@ def serialize(what: Any, path: PathLike | None = None) -> str:
       "format": "medyanpy document",
       "version": 2,
       "medyanpy": "...",
-      "content": {"type": "VerletIntegrator", "arguments": {"timestep": 0.01, "kick": null, "order": 2}}
+      "content": {
+        "type": "VerletIntegrator",
+        "arguments": {"timestep": 0.01, "kick": null, "order": 2, "parts": null, "steps": null}
+      }
     }
     """
     place = None if path is None else file_path("serialize: path", path)
