@@ -110,38 +110,33 @@ def test_averages_do_not_depend_on_how_often_edges_flip():
         assert flows.value - still.value > 5.0 * np.hypot(still.error, flows.error), k
 
 
-def least_cosine_and_energy(seed, folds=False, projected=True):
-    """A vesicle of 162 vertices without bias of the timestep, at one attempt for each edge and step: means of the last
-    half of 2·10⁵ steps."""
+def least_cosine(seed, folds=False, projected=True):
+    """Of the normals of neighbouring triangles in a vesicle of 162 vertices without bias of the timestep, at one
+    attempt for each edge and step: mean of the last half of 2·10⁵ steps."""
     context = vesicle(2, 1.0, 10.0, 20.0, 5.0, seed=seed, folds=folds, word="J M(BAGAB) O J", projected=projected)
     context.step(100_000)
     found = []
     for _ in range(200):
         context.step(500)
-        state = context.get_state(positions=True, energy=True)
+        state = context.get_state(positions=True)
         mesh = mp.TriangleMesh(state.positions, state.faces["vesicle"])
         across = mesh.opposite_corners.ravel()
         normals = mesh.face_normals
-        cosines = (normals[np.arange(len(across)) // 3] * normals[across // 3]).sum(axis=1)
-        found.append([cosines.min(), state.potential_energy])
-    return np.mean(found, axis=0)
+        found.append((normals[np.arange(len(across)) // 3] * normals[across // 3]).sum(axis=1).min())
+    return np.mean(found)
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*nothing keeps triangles:medyanpy.errors.MeshQualityWarning")
 def test_pockets_of_folded_triangles_are_kept_out():
-    """In the projected form of bending they have less energy than the vesicle, by more than 10 kT, and are not left
-    again: half of all vesicles have one. In the vertex form none is found."""
-    folded = []
-    for seed in range(2, 12):
-        cosine, energy = least_cosine_and_energy(seed)
-        kept, smooth = least_cosine_and_energy(seed, folds=True)
-        bare, _ = least_cosine_and_energy(seed, projected=False)
-        print(f"seed {seed}: without {cosine:.2f}, {energy:.1f} kT; with {kept:.2f}, {smooth:.1f} kT; "
-              f"vertex form {bare:.2f}", flush=True)  # fmt: skip
+    """In the projected form of bending two of three vesicles have triangles that lie on each other most of the time. In
+    the vertex form, and with `MembraneFoldRepulsion`, none has."""
+    folded = 0
+    for seed in range(2, 5):
+        free, kept = least_cosine(seed), least_cosine(seed, folds=True)
+        bare = least_cosine(seed, projected=False)
+        print(f"seed {seed}: without {free:.2f}; with {kept:.2f}; vertex form {bare:.2f}", flush=True)
         assert kept > 0.5
-        assert bare > 0.0
-        if cosine < -0.7:
-            folded.append(smooth - energy)
-    assert len(folded) >= 2
-    assert min(folded) > 10.0
+        assert bare > 0.5
+        folded += free < -0.5
+    assert folded >= 2
