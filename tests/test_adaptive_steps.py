@@ -193,6 +193,17 @@ def test_a_checkpoint_keeps_the_bits(tmp_path):
     assert a.time == b.time
 
 
+@pytest.mark.parametrize(("there", "here"), [(0.5, 0.25), (0.5, None), (None, 0.5)])
+def test_a_checkpoint_of_other_steps_is_refused(there, here, tmp_path):
+    def build(power):
+        own = None if power is None else steps(power)
+        return mp.Simulation(kepler(0.05).system, mp.VerletIntegrator(0.05, steps=own))
+
+    build(there).save_checkpoint(tmp_path / "other")
+    refuses(mp.errors.ParameterError, "belongs to another simulation:\n  steps", build(here).load_checkpoint,
+            tmp_path / "other")  # fmt: skip
+
+
 def test_bits_do_not_depend_on_how_steps_are_cut():
     one, two = kepler(0.05), kepler(0.05)
     one.step(200)
