@@ -347,8 +347,8 @@ def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
     for name in ("timestep", "kT", "seed", "order", "parts"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)
     for name in ("kick", "steps"):
-        pair = (getattr(i, name) for i in (theirs, mine))
-        out += _difference(*(None if one is None else describe(one) for one in pair), name)
+        there, here = (None if getattr(i, name) is None else describe(getattr(i, name)) for i in (theirs, mine))
+        out += _difference(there, here, name)
     known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "parts", "kick", "steps")
     other = [{k: v for k, v in describe(i)["arguments"].items() if k not in known} for i in (theirs, mine)]
     return out + _difference(other[0], other[1], "integrator")
