@@ -385,39 +385,30 @@ cdef class DihedralBending(Bending):
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         cdef const Membrane* m = self.membrane
         cdef const int32_t* beads
-        cdef double e[3]
         cdef double n1[3]
         cdef double n2[3]
-        cdef double u[3]
-        cdef double length, other, edge, area, turn, h
-        cdef Py_ssize_t i, v, s, corner, face
+        cdef double length, other, area, turn
+        cdef int32_t bead
+        cdef Py_ssize_t i, s, corner, face
         out[0] = 0.0
         for i in range(self.geometry.n_touched):
-            v = self.geometry.vertices[i]
-            if self.kappa[v] == 0.0:
+            bead = <int32_t> (m.first_bead + self.geometry.vertices[i])
+            if self.kappa[bead - m.first_bead] == 0.0:
                 continue
             turn = area = 0.0
-            for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
+            for s in range(m.rings.starts[bead], m.rings.ends[bead]):
                 # That of the edge that leaves the vertex in this face, which has another one beyond it.
                 corner = corner_before(m.rings.corners[s])
                 face = corner // 3 - m.first_face
                 beads = corners_of(m, world, face)
-                displacement(
-                    &world.box, world.x + 3 * (m.first_bead + v),
-                    world.x + 3 * <Py_ssize_t> beads[corner_before(corner) % 3], e,
-                )
                 length = area_vector_of(m, world, face, n1)
                 other = area_vector_of(m, world, world.opposite[corner] // 3 - m.first_face, n2)
                 if length == 0.0 or other == 0.0:
                     out[0] = INFINITY
                     return 0
                 area += length
-                cross(n1, n2, u)
-                edge = sqrt(dot(e, e))
-                turn += edge * atan2_(dot(e, u), edge * dot(n1, n2))
-            area *= 1.0 / 6.0
-            h = 0.25 * turn / area
-            out[0] += 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
+                turn += _turn_of(world, bead, beads[corner_before(corner) % 3], n1, n2)
+            out[0] += self.of_vertex(bead, turn, area)
         return 0
 
     # Flips one after another, while beads stay -----------------------------------------------------------------
@@ -497,12 +488,14 @@ cdef class DihedralBending(Bending):
             area[0] += m.area_vectors[4 * (corner // 3) + 3]
 
     cdef double of_vertex(self, int32_t bead, double turn, double area) noexcept nogil:
+        """The energy of a vertex, from the sums of l phi and of |N| over its ring."""
         cdef Py_ssize_t v = bead - self.membrane.first_bead
         cdef double h
         if self.kappa[v] == 0.0:
             return 0.0
-        h = 1.5 * turn / area - self.c0[v]
-        return self.kappa[v] * h * h * area * (1.0 / 3.0)
+        area *= 1.0 / 6.0
+        h = 0.25 * turn / area
+        return 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         """Angles of one flip are mended, to the bit."""
@@ -541,7 +534,7 @@ cdef class DihedralBending(Bending):
 
 
 cdef double _turn_of(World* world, int32_t i, int32_t j, const double* n1, const double* n2) noexcept nogil:
-    """l phi of an edge from i to j, anticlockwise in the face of normal n1."""
+    """l phi of an edge from i to j, anticlockwise in the face of normal n1; normals of any length."""
     cdef double e[3]
     cdef double u[3]
     cdef double length

@@ -770,9 +770,7 @@ cdef class KeepForce(KickForce):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef const double* f
-        cdef int fault = self.forces.run(world)
-        if fault == 0:
-            fault = self.rule.replace(world, self.forces, &f)
+        cdef int fault = self.find(world, &f)
         if fault == 0:
             memcpy(&self.kept[0, 0], f, 3 * world.n * sizeof(double))
         return fault
@@ -791,9 +789,7 @@ cdef class KickByChange(KeepForce):
         cdef const double* before = &self.kept[0, 0]
         cdef double s
         cdef Py_ssize_t i, k
-        cdef int fault = self.forces.run(world)
-        if fault == 0:
-            fault = self.rule.replace(world, self.forces, &f)
+        cdef int fault = self.find(world, &f)
         for i in range(world.n if fault == 0 else 0):
             s = self.h * world.inverse_mass[i]
             for k in range(3 * i, 3 * i + 3):

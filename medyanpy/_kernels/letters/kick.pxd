@@ -33,6 +33,9 @@ cdef class KickForce(Operation):
     cdef ForceSum forces
     cdef KickRule rule
 
+    # The force (n, 3) to kick by; `error` has what Python code has raised.
+    cdef int find(self, World* world, const double** f) noexcept nogil
+
 
 cdef class Kick(Operation):
     cdef ForceSum forces

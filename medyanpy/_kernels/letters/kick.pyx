@@ -339,9 +339,12 @@ cdef class KickForce(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef const double* f
+        return self.find(world, &f)
+
+    cdef int find(self, World* world, const double** f) noexcept nogil:
         cdef int fault = self.forces.run(world)
         if fault == 0:
-            fault = self.rule.replace(world, self.forces, &f)
+            fault = self.rule.replace(world, self.forces, f)
         if fault == PYTHON_EXCEPTION:
             with gil:
                 self.error = self.rule.error
