@@ -430,33 +430,6 @@ def test_smaller_beta_is_stable_up_to_the_limit_that_the_warning_tells(rule):
     refuses(mp.ParameterError, r"beta = 0.0 but must be finite and > 0", RULES[rule], 0.0)
 
 
-def test_classical_newmark():
-    """(12), by NumPy: q_(k+1) from Newton's method with the Hessian of a plain Context."""
-    topology, system = network(9, 40.0, relaxed=True)
-    beta, dt, steps = 0.3, 0.4, 5
-    # Only looked at.
-    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
-    mass = topology.handles[0].mass[:, None]
-
-    def acceleration(q):
-        plain.set_positions(q)
-        return plain.get_state(forces=True).forces / mass
-
-    q = topology.handles[0].positions
-    v = np.random.default_rng(1).normal(0.0, 0.1, q.shape)
-    ours = run(system, Newmark(beta), dt, steps, v)
-    a = acceleration(q)
-    for _ in range(steps):
-        start = q + dt * v + 0.5 * dt**2 * (1.0 - 2.0 * beta) * a
-        for _ in range(20):
-            wrong = start + beta * dt**2 * acceleration(q) - q
-            jacobian = np.eye(q.size) + beta * dt**2 * plain.hessian().toarray() / np.repeat(mass, 3)[:, None]
-            q = q + np.linalg.solve(jacobian, wrong.ravel()).reshape(q.shape)
-        old, a = a, acceleration(q)
-        v = v + 0.5 * dt * (old + a)
-    np.testing.assert_allclose(ours, (q, v), rtol=1e-10, atol=1e-11)
-
-
 @pytest.mark.parametrize("word", ["BAB", "ABA", "BAOAB", "OBABO"])
 def test_classical_newmark_is_the_push_forward_one_seen_in_places(word):
     """(13): x = q - βh² a(q) before, q = x + βh² a(x) afterwards; and a state tells q."""

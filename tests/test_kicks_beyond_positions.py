@@ -55,11 +55,11 @@ def test_a_mode_decays_by_the_law_of_damping(name):
     assert size[0] / size[1] < 0.02
 
 
-@pytest.mark.parametrize("gamma", [0.5, 0.6, 0.9])
-def test_newmark_of_any_gamma(gamma):
+@pytest.mark.parametrize(("beta", "gamma"), [(0.3, 0.5), (0.5, 0.5), (0.5, 0.6), (0.5, 0.9)])
+def test_newmark_of_any_gamma(beta, gamma):
     """(12), by NumPy: q_(k+1) from Newton's method with the Hessian of a plain Context."""
     topology, system = network(9, 40.0, relaxed=True)
-    beta, dt, steps = 0.5, 0.4, 5
+    dt, steps = 0.4, 5
     # Only looked at.
     plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
     mass = topology.handles[0].mass[:, None]

@@ -30,6 +30,20 @@ def twisted(closed=False, fixed=(), seed=4, joined=False):
     return one, context
 
 
+def whole(context):
+    return context.get_state(positions=True, velocities=True, forces=True, multipliers=True)
+
+
+def with_accelerations(context, steps, look=whole):
+    """What is seen after some steps, and the accelerations (n, 3) there: central differences of velocities."""
+    context.step(steps)
+    before = context.get_state(velocities=True).velocities
+    context.step(1)
+    found = look(context)
+    context.step(1)
+    return found, (context.get_state(velocities=True).velocities - before) / (2.0 * context.integrator.timestep)
+
+
 def held(one, state):
     """Forces and constraint forces (n, 3) of all beads, by gradients that are written out here."""
     x, d = state.positions, state.positions[one.directors.beads]
@@ -49,12 +63,7 @@ def held(one, state):
 def test_forces_of_constraints_are_what_accelerations_show(closed, fixed):
     """M x'' = F - J^T λ of nodes and directors, accelerations by central differences of velocities over a step."""
     one, context = twisted(closed, fixed)
-    context.step(500)
-    before = context.get_state(velocities=True).velocities
-    context.step(1)
-    state = context.get_state(positions=True, velocities=True, forces=True, multipliers=True)
-    context.step(1)
-    acceleration = (context.get_state(velocities=True).velocities - before) / 2e-4
+    state, acceleration = with_accelerations(context, 500)
     mass = np.concatenate([one.mass, one.directors.mass])
     moves = np.ones(len(mass), bool)
     moves[one.beads[list(fixed)]] = False
@@ -67,7 +76,7 @@ def test_second_derivatives_of_all_constraints_are_nothing():
     """Along x + v t + a t²/2, with the a that multipliers give; g by its definition, to rounding of differences."""
     one, context = twisted()
     context.step(100)
-    state = context.get_state(positions=True, velocities=True, forces=True, multipliers=True)
+    state = whole(context)
     mass = np.concatenate([one.mass, one.directors.mass])
     x, v, a = state.positions, state.velocities, (state.forces + held(one, state)) / mass[:, None]
     first, second = one.beads[one.links].T
@@ -84,12 +93,7 @@ def test_second_derivatives_of_all_constraints_are_nothing():
 def test_multipliers_of_what_is_solved_together_with_others():
     """A filament that a constraint of one's own joins: its links have the multipliers of the joint solve."""
     one, context = twisted(joined=True)
-    context.step(200)
-    before = context.get_state(velocities=True).velocities
-    context.step(1)
-    state = context.get_state(positions=True, velocities=True, forces=True, multipliers=True)
-    context.step(1)
-    acceleration = (context.get_state(velocities=True).velocities - before) / 2e-4
+    state, acceleration = with_accelerations(context, 200)
     force, x = state.forces + held(one, state), state.positions
     pull = 2.0 * state.multipliers["constraints"][0, 0] * (x[0] - x[2])
     force[0] -= pull
@@ -115,13 +119,9 @@ def test_without_twist_multipliers_of_links_are_those_of_a_plain_filament():
 def test_stress_knows_what_holds_twistable_filaments():
     """The virial of constraints is that of the forces on nodes that accelerations show: Σ x ⊗ (m a - F)."""
     one, context = twisted()
-    context.step(500)
-    before = context.get_state(velocities=True).velocities
-    context.step(1)
-    state = context.get_state(positions=True, forces=True)
-    stress = mp.analysis.virial_stress(context, 2.0)
-    context.step(1)
-    acceleration = (context.get_state(velocities=True).velocities - before) / 2e-4
+    (state, stress), acceleration = with_accelerations(
+        context, 500, lambda context: (whole(context), mp.analysis.virial_stress(context, 2.0))
+    )  # fmt: skip
     rest = one.mass[:, None] * acceleration[one.beads] - state.forces[one.beads]
     expected = -state.positions[one.beads].T @ rest / 2.0
     np.testing.assert_allclose(stress.constraints[one.name], expected, atol=1e-4)
