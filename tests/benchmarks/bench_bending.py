@@ -13,7 +13,7 @@ import statistics
 import sys
 import time
 
-from common import machine, row
+from common import machine, row, status
 
 NANOSECONDS = 200.0
 REPEATS = 15
@@ -66,7 +66,7 @@ def main(threads: int, quick: bool) -> int:
         bound = NANOSECONDS if threads == 1 and not shuffled else None
         what = form + ", area, volume" * others + "; energy" * energy + "; at random" * shuffled
         met &= row(f"{n} vertices, {what}" + f"; {threads} threads" * (threads > 1), t, bound, "ns")
-    return int(not quick and not met)
+    return status(met, quick)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import time
 from functools import partial
 
 import numpy as np
+from common import status
 
 NANOSECONDS = 300
 FORCES = 4.0
@@ -121,7 +122,7 @@ def main(quick: bool) -> int:
         limit = f"   (bound {NANOSECONDS} ns)" if name.startswith("bending") else ""
         print(f"{name:26s}  Hessian {hessian:6.0f} ns a term{limit:18s}  third derivative {third:6.0f} ns a term")
     missed |= membranes(quick)
-    return int(missed and not quick)
+    return status(not missed, quick)
 
 
 if __name__ == "__main__":

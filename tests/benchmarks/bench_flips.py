@@ -17,7 +17,7 @@ import warnings
 
 import flip_scenes
 import numpy as np
-from common import machine, row
+from common import machine, row, status
 
 import medyanpy as mp
 
@@ -170,7 +170,7 @@ def main() -> int:
         met &= row(f"{word} with flips over without, 5 000 points", ratio, most, "times")
     # A letter with few attempts still measures the membrane once.
     told("0.01 attempts an edge", *measure(middle, 0.01))
-    return int(not met)
+    return status(met, given.quick)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import machine, row
+from common import machine, row, status
 
 import medyanpy as mp
 
@@ -88,7 +88,7 @@ def main() -> int:
     met = row("a step of the melt, beside LAMMPS' lj/cut", min(ours), target, "ns")
     if periodic:
         met &= row("a listed pair in a box, beside open space", in_a_box_and_without(side, steps // 2), DEARER, "times")
-    return 0 if met or chosen.quick else 1
+    return status(met, chosen.quick)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ SECONDS = 10.0
 GIBIBYTES = 2.0
 
 
-def main(subdivisions: int) -> int:
+def main(subdivisions: int, quick: bool) -> int:
     """Prepare an icosphere of 20 * 4**subdivisions faces and print what each step costs."""
     import numpy as np
+    from common import status
 
     from medyanpy.mesh import TriangleMesh, shapes
 
@@ -36,7 +37,7 @@ def main(subdivisions: int) -> int:
         print(f"{name:32s} {seconds:8.3f} s")
     print(f"{'all':32s} {total:8.3f} s   (bound {SECONDS:g} s)")
     print(f"{'peak resident memory':32s} {peak:8.3f} GiB (bound {GIBIBYTES:g} GiB)")
-    return int(total > SECONDS or peak > GIBIBYTES)
+    return status(total <= SECONDS and peak <= GIBIBYTES, quick)
 
 
 if __name__ == "__main__":
@@ -44,4 +45,4 @@ if __name__ == "__main__":
     parser.add_argument("subdivisions", nargs="?", type=int, default=8)
     parser.add_argument("--quick", action="store_true", help="a small mesh")
     given = parser.parse_args()
-    sys.exit(main(5 if given.quick else given.subdivisions))
+    sys.exit(main(5 if given.quick else given.subdivisions, given.quick))

@@ -15,7 +15,7 @@ import sys
 import time
 
 import numpy as np
-from common import machine, row
+from common import machine, row, status
 
 import medyanpy as mp
 
@@ -91,7 +91,7 @@ def measure(n: int, threads: int, target: float | None, box: str = "") -> tuple[
     return 1e9 * step, met
 
 
-def cost_of_a_box(n: int, target: float | None) -> bool:
+def cost_of_a_box(n: int) -> bool:
     """The same motion with a box and without, by turns, in time of the processor."""
     contexts = [fluid(n, 1, box=box) for box in ("", "wide")]
     steps = max(10, 2_000_000 // n)
@@ -102,7 +102,7 @@ def cost_of_a_box(n: int, target: float | None) -> bool:
             context.step(steps)
             times[i, j] = time.process_time() - start
     without, within = np.median(times, axis=0)
-    return row(f"{n} beads in a drop, time with a wide box over without", within / without, target, "")
+    return row(f"{n} beads in a drop, time with a wide box over without", within / without, BOX, "")
 
 
 def main(sizes: list[int], quick: bool) -> int:
@@ -110,15 +110,15 @@ def main(sizes: list[int], quick: bool) -> int:
     print(machine())
     met = True
     for n in sizes:
-        target = None if quick else TARGETS.get(n)
+        target = TARGETS.get(n)
         one, kept = measure(n, 1, target)
         two, _ = measure(n, 2, None)
         print(f"    two threads {one / two:.2f} times as fast as one")
         met &= kept
     for n in (sizes[-1],) if quick else (100_000,):
-        met &= measure(n, 1, None if quick else TARGETS[n], box="full")[1]
-        met &= cost_of_a_box(n, None if quick else BOX)
-    return int(not met)
+        met &= measure(n, 1, TARGETS.get(n), box="full")[1]
+        met &= cost_of_a_box(n)
+    return status(met, quick)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from common import machine, median_ns, row
+from common import machine, median_ns, row, status
 
 import medyanpy as mp
 from medyanpy.testing import thermal
@@ -64,7 +64,7 @@ def main():
     for kind in (water.Shake, water.ZhangSkeelStiff):
         target = 1e6 * water.PAPER_SECONDS["Z&S, stiff", 100] / 20_000 / 500
         met &= row(f"100 molecules, {kind.name}", 1e6 * water.speed(kind, x, steps), target, "µs")
-    return 0 if met or quick else 1
+    return status(met, quick)
 
 
 if __name__ == "__main__":
