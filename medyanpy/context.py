@@ -295,7 +295,8 @@ class Context(Displayed, Settable):
         Raises
         ------
         ParameterError
-            A force that offers no second derivatives (it is named), or a name that is not that of a force.
+            A force that offers no second derivatives (it is named), or that couples all of more than 1500 vertices
+            (`MembraneArea`, `MembraneVolume`); or a name that is not that of a force.
         SimulationError
             A force that cannot be computed at the present positions.
         """

@@ -657,6 +657,82 @@ def test_positive_definite_gradient_of_a_membrane(form):
     kick_is_a_gradient(system, x, sheet.mass, 0.35, 0.4)
 
 
+def vesicle(friction=0.0, subdivisions=1):
+    """A crooked vesicle with bending, total area, volume, an osmotic pressure and a tension; and its places."""
+    rng = np.random.default_rng(23)
+    mesh = mp.TriangleMesh.icosphere(3.0, subdivisions)
+    mesh = mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.1, mesh.vertices.shape))
+    topology, forces = mp.Topology(), mp.forces
+    masses = rng.uniform(0.5, 2.0, len(mesh.vertices))
+    membrane = topology.add_membrane(mesh, vertex_mass=masses, vertex_friction=friction)
+    system = system_with(topology, forces.MembraneBending(membrane, 20.0),
+                         forces.MembraneArea(membrane, 300.0, 0.95 * mesh.area),
+                         forces.MembraneVolume(membrane, 200.0, 1.03 * mesh.volume),
+                         forces.MembraneOsmoticPressure(membrane, 40.0, 0.4, kT=1.0),
+                         forces.MembraneTension(membrane, 0.5))  # fmt: skip
+    return system, mesh.vertices
+
+
+@heats
+def test_positive_definite_gradient_of_a_vesicle():
+    """With parts of the stiffness that couple all vertices."""
+    system, x = vesicle()
+    kick_is_a_gradient(system, x, system.topology.membranes[0].mass, 0.35, 0.1)
+
+
+@heats
+@pytest.mark.parametrize("positive", [False, True])
+def test_kicks_of_a_vesicle_solve_with_its_whole_hessian(positive):
+    """Against the full matrix, to their tolerance; that of bending and tension alone is off by more than 5 %."""
+    system, _ = vesicle(subdivisions=2)
+    dt = 0.1 if positive else 0.03
+    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
+    force = plain.get_state(forces=True).forces.ravel()
+    mass = np.repeat(system.topology.membranes[0].mass, 3)
+    scale = 0.3 * dt**2
+    kick = ZhangSkeelSimplified(0.3, positive_definite=positive, tolerance=1e-9)
+    _, _, acceleration = one_kick(system, kick, dt)
+
+    def missed(matrix):
+        expected = np.linalg.solve(np.diag(mass) + scale * matrix.toarray(), force).reshape(-1, 3)
+        return np.abs(acceleration - expected).max() / np.abs(expected).max()
+
+    assert missed(plain.hessian(positive=positive)) < 1e-8
+    local = [name for name in system.force_names if name.startswith(("MembraneBending", "MembraneTension"))]
+    assert missed(plain.hessian(local, positive=positive)) > 0.05
+
+
+@pytest.mark.unstable
+@heats
+@pytest.mark.parametrize("kick", [ZhangSkeel(0.3, positive_definite=True), PushForwardNewmark(0.3)], ids=str)
+def test_a_vesicle_with_area_and_volume_runs_back_where_explicit_kicks_lose_it(kick):
+    """Timestep 0.1; 100 steps and back to 1e-11. The error of the energy is of second order."""
+    def context_of(dt, kick):
+        context = mp.Context(vesicle()[0], mp.SplittingIntegrator("BAB", dt, kick=kick), threads=1)
+        context.set_velocities_to_temperature(kT=0.3, seed=2)
+        return context
+
+    def energy(context):
+        state = context.get_state(energy=True)
+        return state.kinetic_energy + state.potential_energy
+
+    with pytest.raises(mp.SimulationError):
+        context_of(0.1, None).step(100)
+    context = context_of(0.1, kick)
+    x = context.get_state(positions=True).positions
+    context.step(100)
+    context.set_velocities(-context.get_state(velocities=True).velocities)
+    context.step(100)
+    assert np.abs(context.get_state(positions=True).positions - x).max() < 1e-11
+    errors = []
+    for dt in (0.01, 0.02):
+        context = context_of(dt, kick)
+        before = energy(context)
+        context.step(round(1.0 / dt))
+        errors.append(energy(context) - before)
+    assert 3.0 < errors[1] / errors[0] < 5.0
+
+
 def coil(n, friction=0.0, stiffness=1e4, seed=1):
     """Beads of mass 1 whose links of length 1 point anywhere; explicit kicks are stable up to a timestep of 0.01."""
     steps = np.random.default_rng(seed).normal(size=(n, 3))

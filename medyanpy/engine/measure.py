@@ -27,6 +27,8 @@ __all__ = ["Measure"]
 # Rounding is 1e-10 of the energies at this strain, what the sixth-order formula leaves out far less. At larger ones,
 # more pairs would pass a cutoff where the force jumps.
 _STRAIN = 1e-6
+# Beads of one force that all feel each other, of which a Hessian is made: 1 GB.
+_MOST_DENSE = 1500
 
 
 class Measure:
@@ -306,6 +308,11 @@ class Measure:
         n = self.store.layout.n
         parts = [(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))]
         for operation in self._differentiable(forces, 2):
+            if operation.dense > _MOST_DENSE:
+                raise ParameterError(
+                    f"{operation.name}: its Hessian couples all {operation.dense} vertices with each other, and full "
+                    f"ones are made of up to {_MOST_DENSE}: give forces= without it"
+                )
             collected = HessianBlocks(operation, positive)
             self.schedule.perform(collected, changes_state=False)
             i, j, h = collected.blocks()

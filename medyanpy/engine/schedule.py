@@ -421,7 +421,7 @@ class Schedule:
             self.store.program.changed()
             pairs = [np.empty((2, 0), np.int64)]
             for operation in operations:
-                collected = HessianBlocks(operation)
+                collected = HessianBlocks(operation, sparse=self.layout.n)
                 self.perform(collected, changes_state=False)
                 pairs.append(np.array(collected.blocks()[:2]))
         finally:

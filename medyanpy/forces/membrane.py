@@ -348,8 +348,9 @@ class MembraneArea(_MembraneForce):
     -----
     A triangle without area contributes no force, the mean over all directions in which it could grow. Cost: O(F). Per
     triangle, second and third derivatives are offered, and as stiffness :math:`k_f\,\nabla A_f\nabla A_f^{\mathsf
-    T}/A_{0f}`. The total area couples every vertex to every other: apply it explicitly, by `kicks.ZhangSkeelStiff` with
-    the forces that are stiff.
+    T}/A_{0f}`. The total area has them too; its stiffness is that of the present tension across triangles and
+    :math:`K\,\nabla A\nabla A^{\mathsf T}/A_0`, which couples all vertices: `kicks` solve with it in O(V),
+    `Context.hessian` refuses it beyond 1500 vertices.
 
     References
     ----------
@@ -443,7 +444,9 @@ class MembraneVolume(_OfVolume):
     Notes
     -----
     V is summed from tetrahedra between each face and the membrane's first vertex, so that it is as exact far from the
-    origin as near it. Cost: O(F); smooth everywhere, triangles without area included.
+    origin as near it. Cost: O(F); smooth everywhere, triangles without area included. Second and third derivatives are
+    offered; they couple all vertices, as those of `MembraneArea` do. As stiffness they are :math:`U''(V)\,\nabla
+    V\nabla V^{\mathsf T}`.
 
     References
     ----------

@@ -67,22 +67,27 @@ cdef int _append(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) no
 
 cdef class HessianBlocks(Operation):
     """Collects the blocks d2U/dx_i dx_j of a force, or of its stiffness, in which nothing is negative; those of one
-    pair may be several entries that add up."""
+    pair may be several entries that add up. With `sparse` without the part by which all beads feel each other."""
     cdef readonly Operation force
     cdef bint positive
+    cdef double[:, ::1] w     # None: all blocks
     cdef List list
 
-    def __init__(self, Operation force, bint positive=False):
+    def __init__(self, Operation force, bint positive=False, *, Py_ssize_t sparse=0):
         if force.derivatives < 2:
             raise TypeError(f"{force.name} offers no second derivatives")
         self.force = force
         self.positive = positive
+        self.w = np.zeros((sparse, 3)) if sparse else None
 
     def __dealloc__(self):
         free(self.list.blocks)
 
     cdef int run(self, World* world) noexcept nogil:
+        cdef double strength
         self.list.n = 0
+        if self.w is not None:
+            return self.force.apart(world, self.positive, _append, &self.list, &self.w[0, 0], &strength)
         if self.positive:
             return self.force.stiffness(world, _append, &self.list)
         return self.force.hessian(world, _append, &self.list)

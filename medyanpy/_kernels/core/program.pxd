@@ -178,6 +178,8 @@ cdef class Operation:
     cdef public bint acts_on_points
     # How many derivatives of its energy a force offers: 2 with `hessian`, 3 with `contract` as well.
     cdef readonly int derivatives
+    # How many beads its Hessian couples all with each other, by a part strength w w^T; 0: there is no such part.
+    cdef readonly Py_ssize_t dense
     # Whether running again from the same state gives the same bits. Only Python code can be otherwise.
     cdef readonly bint repeatable
     # The exception that Python code called by this operation raised.
@@ -193,6 +195,9 @@ cdef class Operation:
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil
     # The same of what comes near it without negative eigenvalues; where none is offered, the Hessian.
     cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil
+    # The Hessian, or the stiffness, in two parts: blocks, and w (n, 3), which is added to, with its strength.
+    cdef int apart(
+        self, World* world, bint positive, AddBlock add, void* sink, double* w, double* strength) noexcept nogil
     # out += sum_ij d3U/dx_i dx_j dx_k a_i a_j, with a and out (n, 3).
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
     # The same with derivatives of the stiffness in place of the Hessian's.
@@ -262,3 +267,7 @@ cdef class Program:
     cdef double kinetic_energy(self, Py_ssize_t bead) noexcept
     cdef bint is_finite(self) noexcept nogil
     cdef void free_copy(self) noexcept
+
+
+# A sink that adds the blocks of beads with themselves to an array (n, 3, 3).
+cdef int keep_diagonal(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil

@@ -97,7 +97,7 @@ cdef int _multiply(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) 
     return 0
 
 
-cdef int _keep_diagonal(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
+cdef int keep_diagonal(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
     cdef double* out = <double*> sink
     cdef int c
     if i == j:
@@ -130,6 +130,12 @@ cdef class Operation:
     cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
         return self.hessian(world, add, sink)
 
+    cdef int apart(
+        self, World* world, bint positive, AddBlock add, void* sink, double* w, double* strength,
+    ) noexcept nogil:
+        strength[0] = 0.0
+        return self.stiffness(world, add, sink) if positive else self.hessian(world, add, sink)
+
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
         return NO_FAULT
 
@@ -143,7 +149,7 @@ cdef class Operation:
         return self.hessian(world, _multiply, &product)
 
     cdef int diagonal(self, World* world, double* out) noexcept nogil:
-        return self.stiffness(world, _keep_diagonal, out)
+        return self.stiffness(world, keep_diagonal, out)
 
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
         cdef int wanted = world.want_energy

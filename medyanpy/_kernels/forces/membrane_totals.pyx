@@ -11,15 +11,25 @@ point they start from does not matter, nor does that it moves (dV along it is -s
 surface keeps the terms as small as the surface, so that V loses no digits far from the origin; the gradient,
 a sum of normals, never sees the point at all.
 
-Second and third derivatives are offered where faces do not feel each other: per triangle, and of a tension alone. With
-t = dE/dA_f and dA_f/dx_i = (n x e_i)/2 in series along a line they are coefficients of their product. As stiffness, K,
+Second and third derivatives of areas: with t = dE/dA_f and dA_f/dx_i = (n x e_i)/2 in series along a line they are
+coefficients of their product. As stiffness, K,
 
     k_f dA_f dA_f^T / A0_f                     what is left of the second derivative where A_f = A0_f
-    z.K z = max(sigma, 0) |N| |n_1|^2/2        what a tension does across the face: n_1 is Dn along z
-    (K z)_i = max(sigma, 0) (n_1 x e_i)/2
-    (z.K'.z)_i = max(sigma, 0) [2 n_1 x Dz_i - (2 L n_1/|N| + |n_1|^2 n) x e_i]/2,   L = D|N|,   Dz_i: e_i of z
+    z.K z = max(t, 0) |N| |n_1|^2/2            what a tension t does across the face: n_1 is Dn along z
+    (K z)_i = max(t, 0) (n_1 x e_i)/2
+    (z.K'.z)_i = max(t, 0) [2 n_1 x Dz_i - (2 L n_1/|N| + |n_1|^2 n) x e_i]/2,   L = D|N|,   Dz_i: e_i of z
 
 where of a tension the part is left out by which edges give way to each other in the plane.
+
+Of the volume, with z_0, z_1, z_2 at the corners of a face, (V'' z)_0 = sum_f (z_1 x x_2 + x_1 x z_2)/6 and
+(z.V'''.z)_0 = sum_f (z_1 x z_2)/3. It has no definite sign: none of it is in a stiffness.
+
+An energy E of the whole area or volume Q, with w = dQ/dx, has
+
+    E''  z = E_Q Q'' z + E_QQ (w.z) w
+    z.E'''.z = E_Q z.Q'''.z + 2 E_QQ (w.z) Q'' z + [E_QQ z.Q'' z + E_QQQ (w.z)^2] w
+
+The part w w^T couples all vertices with each other: it is offered apart from the blocks.
 """
 import numpy as np
 
@@ -33,7 +43,7 @@ from medyanpy._kernels.beads.membrane cimport (
     HESSIAN, KINDS, Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VOLUME,
 )
 from medyanpy._kernels.core.parallel cimport BlockFunction, n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport AddBlock, Change, NOT_FINITE, World
+from medyanpy._kernels.core.program cimport AddBlock, Change, NOT_FINITE, World, keep_diagonal
 from medyanpy._kernels.core.series cimport add_scaled_at, crosses
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
 
@@ -42,7 +52,8 @@ cdef struct AreaTask:
     const Membrane* membrane
     const double* modulus     # (F,) k, and A0: of forces per triangle, else NULL
     const double* area
-    double tension
+    double tension            # dE/dA, or dE/dV
+    const double* origin      # of volumes
     const double* a           # (V, 3)
     double* rows              # (F, 3, 3)
 
@@ -122,13 +133,54 @@ cdef int _third_of_stiffness(void* task, World* world, Py_ssize_t first, Py_ssiz
     return 0
 
 
+cdef inline void _volumes_along(
+    const int kind, const AreaTask* t, World* world, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """The same of the volume."""
+    cdef const Membrane* m = t.membrane
+    cdef const int32_t* beads
+    cdef const double* z[3]
+    cdef double x[9]
+    cdef double part[3]
+    cdef double* row
+    cdef Py_ssize_t f
+    cdef int i, j, k
+    for f in range(first, last):
+        row = t.rows + 9 * f
+        beads = corners_of(m, world, f)
+        for i in range(3):
+            z[i] = t.a + 3 * (beads[i] - m.first_bead)
+            displacement(&world.box, t.origin, world.x + 3 * <Py_ssize_t> beads[i], x + 3 * i)
+            row[3 * i] = row[3 * i + 1] = row[3 * i + 2] = 0.0
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            if kind == THIRD:
+                cross(z[j], z[k], part)
+                add_scaled(t.tension / 3.0, part, row + 3 * i)
+            else:
+                cross(z[j], x + 3 * k, part)
+                add_scaled(t.tension / 6.0, part, row + 3 * i)
+                cross(x + 3 * j, z[k], part)
+                add_scaled(t.tension / 6.0, part, row + 3 * i)
+
+
+cdef int _hessian_of_volume(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _volumes_along(HESSIAN, <AreaTask*> task, world, first, last)
+    return 0
+
+
+cdef int _third_of_volume(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _volumes_along(THIRD, <AreaTask*> task, world, first, last)
+    return 0
+
+
 cdef class FaceForce(MembraneForce):
-    """A force on each face by its area alone, if it offers higher derivatives."""
-    cdef BlockFunction loops[KINDS]
+    """A force that adds up what faces feel by themselves, with higher derivatives."""
+    cdef BlockFunction loops[KINDS]   # NULL: nothing
     cdef double[:, :, ::1] rows
     cdef double[:, ::1] seed
 
-    cdef void task_of(self, AreaTask* task) noexcept nogil:
+    cdef void task_of(self, World* world, AreaTask* task) noexcept nogil:
         pass
 
     def offer(self):
@@ -142,19 +194,23 @@ cdef class FaceForce(MembraneForce):
         self.loops[THIRD_OF_STIFFNESS] = _third_of_stiffness
 
     cdef void prepare(self, World* world, AreaTask* task) noexcept nogil:
-        self.geometry.measure(world, AREAS)
         task.membrane = self.membrane
         task.rows = &self.rows[0, 0, 0]
         task.a = &self.seed[0, 0]
-        task.modulus = task.area = NULL
+        task.modulus = task.area = task.origin = NULL
         task.tension = 0.0
-        self.task_of(task)
+        self.task_of(world, task)
 
     cdef int along(self, World* world, int kind, const double* a, double* out) noexcept nogil:
         cdef AreaTask task
         self.prepare(world, &task)
+        return self.add_along(world, &task, kind, a, out)
+
+    cdef int add_along(self, World* world, AreaTask* task, int kind, const double* a, double* out) noexcept nogil:
+        if self.loops[kind] == NULL:
+            return 0
         task.a = a + 3 * self.membrane.first_bead
-        over_blocks(self.loops[kind], &task, world, self.membrane.n_faces, FACE_BLOCK)
+        over_blocks(self.loops[kind], task, world, self.membrane.n_faces, FACE_BLOCK)
         self.gather(world, task.rows, NULL, 1.0, out)
         return 0
 
@@ -184,7 +240,7 @@ cdef class FaceForce(MembraneForce):
         cdef Py_ssize_t f
         cdef int c, d, i, j, fault
         self.prepare(world, &task)
-        for f in range(m.n_faces):
+        for f in range(m.n_faces if self.loops[kind] != NULL else 0):
             beads = corners_of(m, world, f)
             for j in range(9):
                 seed = &self.seed[0, 0] + 3 * (beads[j // 3] - m.first_bead) + j % 3
@@ -205,7 +261,149 @@ cdef class FaceForce(MembraneForce):
         return 0
 
 
-cdef class TotalArea(FaceForce):
+cdef class TotalForce(FaceForce):
+    """An energy E of the whole area or the volume, Q."""
+    cdef double[:, ::1] w         # (places, 3) dQ/dx of the vertices
+    cdef double[:, ::1] bent      # (places, 3) Q'' a, or what a stiffness has of it
+
+    def offer(self):
+        FaceForce.offer(self)
+        self.w = np.zeros((self.membrane.first_bead + self.membrane.n_vertices, 3))
+        self.bent = np.zeros_like(self.w)
+
+    cdef void slopes(self, World* world, double* e) noexcept nogil:
+        """The first three derivatives of E by Q."""
+        e[0] = e[1] = e[2] = 0.0
+
+    cdef void add_gradient(self, World* world, double* w) noexcept nogil:
+        """w (n, 3) += dQ/dx."""
+        pass
+
+    cdef void task_of(self, World* world, AreaTask* task) noexcept nogil:
+        cdef double e[3]
+        self.slopes(world, e)
+        task.tension = e[0]
+
+    cdef double* vertices_of(self, double[:, ::1] array) noexcept nogil:
+        return &array[0, 0] + 3 * self.membrane.first_bead
+
+    cdef double share(self, World* world, const double* a) noexcept nogil:
+        """w.a, with w."""
+        cdef double* w = self.vertices_of(self.w)
+        cdef double total = 0.0
+        cdef Py_ssize_t i
+        a += 3 * self.membrane.first_bead
+        for i in range(3 * self.membrane.n_vertices):
+            w[i] = 0.0
+        self.add_gradient(world, &self.w[0, 0])
+        for i in range(3 * self.membrane.n_vertices):
+            total += w[i] * a[i]
+        return total
+
+    cdef double curvature(self, World* world, int kind, const double* a) noexcept nogil:
+        """a.Q'' a, with Q'' a; or that of the stiffness."""
+        cdef AreaTask task
+        cdef double* bent = self.vertices_of(self.bent)
+        cdef double total = 0.0
+        cdef Py_ssize_t i
+        for i in range(3 * self.membrane.n_vertices):
+            bent[i] = 0.0
+        self.prepare(world, &task)
+        task.tension = 1.0
+        self.add_along(world, &task, kind, a, &self.bent[0, 0])
+        a += 3 * self.membrane.first_bead
+        for i in range(3 * self.membrane.n_vertices):
+            total += bent[i] * a[i]
+        return total
+
+    cdef void add(self, double[:, ::1] array, double factor, double* out) noexcept nogil:
+        cdef const double* a = self.vertices_of(array)
+        cdef Py_ssize_t i
+        out += 3 * self.membrane.first_bead
+        for i in range(3 * self.membrane.n_vertices):
+            out[i] += factor * a[i]
+
+    cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil:
+        cdef double e[3]
+        cdef int fault = self.along(world, STIFFNESS if positive else HESSIAN, a, out)
+        if fault == 0 and self.dense > 0:
+            self.slopes(world, e)
+            self.add(self.w, e[1] * self.share(world, a), out)
+        return fault
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        return self.third(world, HESSIAN, THIRD, a, out)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        return self.third(world, STIFFNESS, THIRD_OF_STIFFNESS, a, out)
+
+    cdef int third(self, World* world, int second, int kind, const double* a, double* out) noexcept nogil:
+        cdef double e[3]
+        cdef double share, along
+        cdef int fault = self.along(world, kind, a, out)
+        if fault != 0 or self.dense == 0:
+            return fault
+        self.slopes(world, e)
+        # A tension below 0 is not in a stiffness.
+        along = self.curvature(world, second, a) if second == HESSIAN or e[0] > 0.0 else 0.0
+        if second != HESSIAN:
+            self.curvature(world, HESSIAN, a)
+        share = self.share(world, a)
+        self.add(self.bent, 2.0 * e[1] * share, out)
+        self.add(self.w, e[1] * along + e[2] * share * share, out)
+        return 0
+
+    cdef int apart(
+        self, World* world, bint positive, AddBlock add, void* sink, double* w, double* strength,
+    ) noexcept nogil:
+        cdef double e[3]
+        self.slopes(world, e)
+        strength[0] = e[1]
+        self.add_gradient(world, w)
+        return self.blocks(world, STIFFNESS if positive else HESSIAN, add, sink)
+
+    cdef int all_blocks(self, World* world, int kind, AddBlock add, void* sink) noexcept nogil:
+        cdef const double* w = self.vertices_of(self.w)
+        cdef double e[3]
+        cdef double block[9]
+        cdef Py_ssize_t first = self.membrane.first_bead, i, j
+        cdef int c, fault = self.blocks(world, kind, add, sink)
+        if fault != 0 or self.dense == 0:
+            return fault
+        self.slopes(world, e)
+        self.share(world, &self.w[0, 0])
+        for i in range(self.membrane.n_vertices):
+            for j in range(i + 1):
+                for c in range(9):
+                    block[c] = e[1] * w[3 * i + c // 3] * w[3 * j + c % 3]
+                fault = add(sink, first + i, first + j, block)
+                if fault != 0:
+                    return fault
+        return 0
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.all_blocks(world, HESSIAN, add, sink)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.all_blocks(world, STIFFNESS, add, sink)
+
+    cdef int diagonal(self, World* world, double* out) noexcept nogil:
+        cdef const double* w = self.vertices_of(self.w)
+        cdef double e[3]
+        cdef Py_ssize_t i
+        cdef int c, fault = self.blocks(world, STIFFNESS, keep_diagonal, out)
+        if fault != 0 or self.dense == 0:
+            return fault
+        self.slopes(world, e)
+        self.share(world, &self.w[0, 0])
+        out += 9 * self.membrane.first_bead
+        for i in range(self.membrane.n_vertices):
+            for c in range(9):
+                out[9 * i + c] += e[1] * w[3 * i + c // 3] * w[3 * i + c % 3]
+        return 0
+
+
+cdef class TotalArea(TotalForce):
     """modulus k and tension sigma: pN/nm; area A0: nm^2, > 0."""
     cdef double modulus
     cdef double area
@@ -216,13 +414,21 @@ cdef class TotalArea(FaceForce):
         self.modulus = modulus
         self.area = area
         self.tension = tension
-        # With a modulus every vertex feels every other: of tension alone there are blocks.
-        if modulus == 0.0:
-            self.offer()
+        self.offer()
+        # Of tension alone there are blocks.
+        self.dense = self.membrane.n_vertices if modulus > 0.0 else 0
         self.sees_flips = True
 
-    cdef void task_of(self, AreaTask* task) noexcept nogil:
-        task.tension = self.tension
+    cdef void slopes(self, World* world, double* e) noexcept nogil:
+        self.geometry.measure(world, AREAS)
+        e[0] = self.tension + self.modulus * ((self.geometry.total_area() - self.area) / self.area)
+        e[1] = self.modulus / self.area
+        e[2] = 0.0
+
+    cdef void add_gradient(self, World* world, double* w) noexcept nogil:
+        cdef World there = world[0]
+        there.f = w
+        self.geometry.pull(&there, AREA_SUMS, -1.0)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef double total, strain
@@ -295,7 +501,8 @@ cdef class TriangleAreas(FaceForce):
         self.offer()
         self.sees_flips = True
 
-    cdef void task_of(self, AreaTask* task) noexcept nogil:
+    cdef void task_of(self, World* world, AreaTask* task) noexcept nogil:
+        self.geometry.measure(world, AREAS)
         task.modulus = &self.modulus[0]
         task.area = &self.area[0]
 
@@ -338,17 +545,42 @@ cdef class TriangleAreas(FaceForce):
             out[0] += 0.5 * self.modulus[f] * (after - before) * (after + before) / self.area[f]
 
 
-cdef class OfVolume(MembraneForce):
+cdef class OfVolume(TotalForce):
     """An energy of the volume alone. The membrane is closed."""
     cdef double origin[3]
 
     def __init__(self, str name, Geometry geometry):
         MembraneForce.__init__(self, name, geometry, VOLUME | VECTOR_SUMS)
+        self.offer()
+        self.loops[HESSIAN] = _hessian_of_volume
+        self.loops[THIRD] = _third_of_volume
+        self.loops[STIFFNESS] = self.loops[THIRD_OF_STIFFNESS] = NULL
+        self.dense = self.membrane.n_vertices
         self.sees_flips = True
 
     cdef double slope(self, double volume) noexcept nogil:
         """dE/dV."""
         return 0.0
+
+    cdef void curve(self, double volume, double* e) noexcept nogil:
+        """The second and third derivatives of E."""
+        e[0] = e[1] = 0.0
+
+    cdef void slopes(self, World* world, double* e) noexcept nogil:
+        cdef double volume
+        self.geometry.measure(world, VOLUME)
+        volume = self.geometry.total_volume()
+        e[0] = self.slope(volume)
+        self.curve(volume, e + 1)
+
+    cdef void task_of(self, World* world, AreaTask* task) noexcept nogil:
+        TotalForce.task_of(self, world, task)
+        task.origin = world.x + 3 * self.membrane.first_bead
+
+    cdef void add_gradient(self, World* world, double* w) noexcept nogil:
+        cdef World there = world[0]
+        there.f = w
+        self.geometry.pull(&there, VECTOR_SUMS, -1.0 / 6.0)
 
     cdef double energy_of(self, double volume) noexcept nogil:
         return 0.0
@@ -417,6 +649,10 @@ cdef class Volume(OfVolume):
     cdef double gained(self, double volume, double more) noexcept nogil:
         return self.modulus * (volume + 0.5 * more - self.volume) / self.volume * more
 
+    cdef void curve(self, double volume, double* e) noexcept nogil:
+        e[0] = self.modulus / self.volume
+        e[1] = 0.0
+
 
 cdef class Pressure(OfVolume):
     """pressure p of the inside above the outside: pN/nm^2."""
@@ -425,6 +661,7 @@ cdef class Pressure(OfVolume):
     def __init__(self, str name, Geometry geometry, double pressure):
         OfVolume.__init__(self, name, geometry)
         self.pressure = pressure
+        self.dense = 0
 
     cdef double slope(self, double volume) noexcept nogil:
         return -self.pressure
@@ -457,6 +694,10 @@ cdef class OsmoticPressure(OfVolume):
 
     cdef double slope(self, double volume) noexcept nogil:
         return self.kt * (self.c - self.n / volume)
+
+    cdef void curve(self, double volume, double* e) noexcept nogil:
+        e[0] = self.kt * self.n / (volume * volume)
+        e[1] = -2.0 * e[0] / volume
 
     cdef double energy_of(self, double volume) noexcept nogil:
         cdef double ratio = self.c * volume / self.n

@@ -72,10 +72,13 @@ cdef extern from * nogil:
     #define MEDYANPY_NARROW 1e-12
     /* A point that is nearer to a corner than this share of an edge is there. */
     #define MEDYANPY_AT_CORNER 1e-12
+    /* The length of a path is known to this share of it: a search finds the path itself again. */
+    #define MEDYANPY_KNOWN 1e-9
     """
     const double SLACK "MEDYANPY_SLACK"
     const double NARROW "MEDYANPY_NARROW"
     const double AT_CORNER "MEDYANPY_AT_CORNER"
+    const double KNOWN "MEDYANPY_KNOWN"
 
 
 # A triangle that straight lines from a source enter, through the edge between its second and third corner.
@@ -162,6 +165,7 @@ cdef struct Search:
     Py_ssize_t point          # whose search it is
     double weight[3]          # of the point, in its triangle
     double range              # beyond which nothing is looked for
+    bint directed             # whether only sectors are followed that may lead to a target sooner than is known
 
 
 cdef struct MeshTask:
@@ -223,6 +227,13 @@ cdef inline double nearest(const double* a, const double* b, const double* right
         return sqrt(ff)
     s = along(side, foot)
     return ff / s if s > 0.0 else 0.0
+
+
+cdef inline double by(double s, double h, double t, double k, double low, double high) noexcept nogil:
+    """The shortest way between two places at s and t along a line, h and k away from it, by its piece low to high."""
+    cdef double at = s + (t - s) * h / (h + k) if h + k > 0.0 else s
+    at = min(max(at, low), high)
+    return sqrt((s - at) * (s - at) + h * h) + sqrt((t - at) * (t - at) + k * k)
 
 
 # Room ---------------------------------------------------------------------------------------------------------------
@@ -324,6 +335,43 @@ cdef inline int _lay(Search* s, World* world, int32_t corner, double* at) noexce
     return 0 if at[5] > 0.0 else _no_area(world, s.point, corner)
 
 
+cdef bint _leads_on(
+    const Search* s, const World* world, double come, int32_t corner, const double* a, const double* b,
+    const double* right, const double* left,
+) noexcept nogil:
+    """Whether a path in a sector, across the edge from a clockwise to b, may lead to a target sooner than is known; the
+    corner at a is given. Behind the edge no path is shorter than the straight line in space."""
+    cdef const double* origin = world.x + 3 * <Py_ssize_t> world.faces[corner]
+    cdef double E[3]
+    cdef double e[3]
+    cdef double d[2]
+    cdef double length, low, high, own, height, t, square
+    cdef Py_ssize_t k
+    d[0] = b[0] - a[0]
+    d[1] = b[1] - a[1]
+    length = sqrt(along(d, d))
+    # The piece of the edge in the sector.
+    low, high = 0.0, length
+    t = turn(left, a)
+    if t > 0.0:
+        low = length * t / (t - turn(left, b))
+    t = turn(right, b)
+    if t < 0.0:
+        high = length * turn(right, a) / (turn(right, a) - t)
+    low -= SLACK * length
+    high += SLACK * length
+    own = -along(a, d) / length
+    height = turn(b, a) / length
+    displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> world.faces[corner_at(corner, 1)], E)
+    for k in range(s.n_targets):
+        displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> s.targets[k].row, e)
+        t = dot(e, E) / length
+        square = dot(e, e) - t * t
+        if come + by(own, height, t, sqrt(square) if square > 0.0 else 0.0, low, high) < s.targets[k].distance:
+            return True
+    return False
+
+
 cdef int _enter(
     Search* s, World* world, int32_t parent, int32_t corner, int32_t source, const double* a, const double* b,
     const double* right, const double* left,
@@ -339,6 +387,8 @@ cdef int _enter(
     if corner < 0 or s.sources[source].distance + nearest(a, b, right, left) >= s.range:
         return 0
     second = corner_at(corner, 1)
+    if s.directed and not _leads_on(s, world, s.sources[source].distance, second, a, b, right, left):
+        return 0
     displacement(
         &world.box, world.x + 3 * <Py_ssize_t> world.faces[second],
         world.x + 3 * <Py_ssize_t> world.faces[corner_at(corner, 2)], E)
@@ -470,6 +520,7 @@ cdef int _bend(Search* s, World* world, int32_t number, int c) noexcept nogil:
     cdef int32_t corner = corner_at(node.corner, c)
     cdef int32_t vertex = world.faces[corner]
     cdef double distance = s.sources[node.source].distance + sqrt(along(place, place))
+    cdef double r[3]
     cdef double back[2]
     cdef double e[2]
     cdef double d[2]
@@ -481,6 +532,15 @@ cdef int _bend(Search* s, World* world, int32_t number, int c) noexcept nogil:
     cdef Py_ssize_t k
     if not (distance < s.range):
         return 0
+    if s.directed:
+        k = 0
+        while k < s.n_targets:
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> vertex, world.x + 3 * <Py_ssize_t> s.targets[k].row, r)
+            if distance + sqrt(dot(r, r)) < s.targets[k].distance:
+                break
+            k += 1
+        if k == s.n_targets:
+            return 0
     for k in range(s.n_sources):
         # A shortest path leads to it by a shortest path.
         if s.sources[k].vertex == vertex and s.sources[k].distance <= distance * (1.0 + NARROW):
@@ -905,6 +965,7 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
     s.point = near.row[own]
     p = s.point - world.n_cartesian
     s.range = t.range
+    s.directed = False
     s.n_targets = 0
     for k in range(near.count[own]):
         slot = near.row_of[member][k]
@@ -984,11 +1045,77 @@ cdef inline void _see(const Box* box, const Rim* rim, const double* x, double* s
     h[0] = sqrt(dot(d, d))
 
 
-cdef inline double _by(double s, double h, double t, double k, double length) noexcept nogil:
-    """The shortest way between two places at s and t along a line, h and k away from it, by an edge on it."""
-    cdef double at = s + (t - s) * h / (h + k) if h + k > 0.0 else s
-    at = min(max(at, 0.0), length)
-    return sqrt((s - at) * (s - at) + h * h) + sqrt((t - at) * (t - at) + k * k)
+cdef double _section(
+    const World* world, Py_ssize_t p, Py_ssize_t q, double most, const int32_t* avoided, Py_ssize_t n_avoided,
+) noexcept nogil:
+    """The length of a path from one in-triangle point to another, where a plane through both cuts the triangles: no
+    less than the shortest. INFINITY where it is longer than `most`, meets a border or one of the faces to avoid."""
+    cdef const double* x = world.x + 3 * (world.n_cartesian + p)
+    cdef Py_ssize_t face = world.triangle[p], goal = world.triangle[q]
+    cdef double d[3]
+    cdef double e[3]
+    cdef double n[3]
+    cdef double r[9]
+    cdef double side[3]       # of the plane: positive to the right
+    cdef double last[3]
+    cdef double length = 0.0, u, step, square
+    cdef int32_t across
+    cdef Py_ssize_t _k
+    cdef int i, j, c, right, left, new, out
+    displacement(&world.box, x, world.x + 3 * (world.n_cartesian + q), d)
+    if face == goal:
+        return sqrt(dot(d, d))
+    for i in range(3):
+        displacement(&world.box, x, world.x + 3 * <Py_ssize_t> world.faces[3 * face + i], r + 3 * i)
+    for c in range(3):
+        e[c] = r[3 + c] - r[c]
+        last[c] = r[6 + c] - r[c]
+    cross(e, last, n)
+    cross(d, n, e)
+    memcpy(n, e, sizeof(n))
+    for i in range(3):
+        side[i] = dot(n, r + 3 * i)
+    # Out through the edge whose first end is to the right and whose second is to the left.
+    out = -1
+    for i in range(3):
+        if side[(i + 1) % 3] >= 0.0 and side[(i + 2) % 3] < 0.0:
+            out = i
+    if out < 0:
+        return INFINITY
+    right, left = (out + 1) % 3, (out + 2) % 3
+    last[0] = last[1] = last[2] = 0.0
+    for _k in range(world.n_faces):
+        across = world.opposite[3 * face + out]
+        u = side[right] / (side[right] - side[left])
+        square = 0.0
+        for c in range(3):
+            step = r[3 * right + c] + u * (r[3 * left + c] - r[3 * right + c]) - last[c]
+            last[c] += step
+            square += step * step
+        length += sqrt(square)
+        if across < 0 or not (length < most):
+            return INFINITY
+        face = across // 3
+        for i in range(n_avoided):
+            if avoided[i] == face:
+                return INFINITY
+        if face == goal:
+            square = 0.0
+            for c in range(3):
+                square += (d[c] - last[c]) * (d[c] - last[c])
+            return length + sqrt(square)
+        # The far corner takes the place of the end on its side.
+        new = 3 - right - left
+        displacement(&world.box, x, world.x + 3 * <Py_ssize_t> world.faces[across], r + 3 * new)
+        side[new] = dot(n, r + 3 * new)
+        j = across % 3
+        if side[new] < 0.0:
+            left = new
+            out = (j + 1) % 3
+        else:
+            right = new
+            out = (j + 2) % 3
+    return INFINITY
 
 
 cdef class MeshPairs(Operation):
@@ -1308,28 +1435,6 @@ cdef class MeshPairs(Operation):
             least = min(least, close.h[k] * close.h[k] + beyond * beyond)
         close.away = max(close.away, sqrt(least))
 
-    cdef double way(self, World* world, const Close* one, const Close* other) noexcept nogil:
-        """No less than the shortest path between two points that do not move: in one triangle, or two at an edge."""
-        cdef const double* x = world.x + 3 * (world.n_cartesian + one.point)
-        cdef const double* y = world.x + 3 * (world.n_cartesian + other.point)
-        cdef Py_ssize_t face = world.triangle[one.point], across = world.triangle[other.point]
-        cdef double d[3]
-        cdef double s[2]
-        cdef double h[2]
-        cdef Rim edge
-        cdef int i
-        if face == across:
-            displacement(&world.box, x, y, d)
-            return sqrt(dot(d, d))
-        for i in range(3):
-            if world.opposite[3 * face + i] >= 0 and world.opposite[3 * face + i] // 3 == across:
-                self.lay_rim(
-                    world, &edge, world.faces[3 * face + (i + 1) % 3], world.faces[3 * face + (i + 2) % 3])
-                _see(&world.box, &edge, x, s, h)
-                _see(&world.box, &edge, y, s + 1, h + 1)
-                return _by(s[0], h[0], s[1], h[1], edge.length)
-        return INFINITY
-
     cdef bint join(self, World* world) noexcept nogil:
         """Pairs whose path may change; False where there is no memory."""
         cdef double end = self.task.range * (1.0 + SLACK)
@@ -1354,13 +1459,15 @@ cdef class MeshPairs(Operation):
                                  world.x + 3 * (world.n_cartesian + other.point), d)
                     if dot(d, d) > end * end:
                         continue
+                    least = one.away + other.away
                     if self.has_rim:
                         least = INFINITY
                         for k in range(4):
-                            least = min(least, _by(one.s[k], one.h[k], other.s[k], other.h[k], self.rim[k].length))
-                        # Longer than their way is, or than counts: they do not notice.
-                        if least > end or least >= self.way(world, one, other):
-                            continue
+                            least = min(least, by(one.s[k], one.h[k], other.s[k], other.h[k], 0.0, self.rim[k].length))
+                    # Longer than a way that stays, or than counts: they do not notice.
+                    if least > end or least >= _section(
+                            world, one.point, other.point, least, &self.near_faces.items[0], self.n_changing):
+                        continue
                 if self.task.groups.of_point != NULL and (
                         self.task.groups.of_point[other.point] != self.task.groups.of_point[one.point]):
                     continue
@@ -1432,6 +1539,7 @@ cdef class MeshPairs(Operation):
         cdef Search* s = t.searches
         cdef double u[4]
         cdef double d[3]
+        cdef double known
         cdef Py_ssize_t i = 0, k, p, other
         cdef int32_t one
         cdef int fault = 0
@@ -1441,15 +1549,22 @@ cdef class MeshPairs(Operation):
             p = self.close[one].point
             s.point = world.n_cartesian + p
             s.range = t.range
+            s.directed = True
             s.n_targets = 0
             while i < self.n_joined and self.joined[i].one == one:
                 other = self.close[self.joined[i].other].point
                 i += 1
                 displacement(&world.box, world.x + 3 * s.point, world.x + 3 * (world.n_cartesian + other), d)
-                if dot(d, d) <= t.range * t.range * (1.0 + SLACK) and not _aim(s, world, other):
-                    return world.fault.code
+                if dot(d, d) <= t.range * t.range * (1.0 + SLACK):
+                    if not _aim(s, world, other):
+                        return world.fault.code
+                    known = _section(world, p, other, t.range, NULL, 0)
+                    s.targets[s.n_targets - 1].distance = min(t.range, known * (1.0 + KNOWN))
             if s.n_targets == 0:
                 continue
+            s.range = 0.0
+            for k in range(s.n_targets):
+                s.range = max(s.range, s.targets[k].distance)
             self.examined += s.n_targets
             fault = _find(s, world, p)
             if fault != 0:

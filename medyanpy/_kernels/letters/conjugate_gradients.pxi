@@ -15,6 +15,9 @@
 # down to: S is not positive definite, and that is a fault. So is a residual that, computed from a, is not what it was
 # thought to be, after a few starts from there.
 #
+# Where forces couple all beads by strength w w^T (areas, volumes), products have strength (w.a) w more, and the blocks
+# stay as few. Each such part is one more direction to go down along.
+#
 # Source: Hestenes and Stiefel, J. Res. NBS 49, 409 (1952).
 
 cdef enum:
@@ -58,6 +61,10 @@ cdef struct BlockRows:
     double* s                 # S p
     double* partial           # (n, 3)
     int32_t* products         # (n,) of the last solution that starts at a row
+    int dense                 # parts strength w w^T of S that are not in the blocks; then all rows are one molecule
+    double* w                 # (dense, n, 3)
+    double* strength          # (dense,)
+    double* share             # (dense,) strength w.x of the vector x that S is to be taken times
 
 
 cdef bint _make_room(void** array, Py_ssize_t bytes) noexcept nogil:
@@ -272,7 +279,26 @@ cdef inline void _row_times(const BlockRows* t, Py_ssize_t p, const double* x, d
         s0 += v[0] * y[0] + v[1] * y[1] + v[2] * y[2]
         s1 += v[3] * y[0] + v[4] * y[1] + v[5] * y[2]
         s2 += v[6] * y[0] + v[7] * y[1] + v[8] * y[2]
+    for k in range(t.dense):
+        v = t.w + 3 * (t.n * k + p)
+        s0 += t.share[k] * v[0]
+        s1 += t.share[k] * v[1]
+        s2 += t.share[k] * v[2]
     out[0], out[1], out[2] = s0, s1, s2
+
+
+cdef void _take_shares(BlockRows* t, const double* x) noexcept nogil:
+    """Of x (n, 3), before rows are taken times it."""
+    cdef Py_ssize_t i
+    cdef const double* w
+    cdef double total
+    cdef int k
+    for k in range(t.dense):
+        w = t.w + 3 * t.n * k
+        total = 0.0
+        for i in range(3 * t.n):
+            total += w[i] * x[i]
+        t.share[k] = t.strength[k] * total
 
 
 cdef inline void _row_sums(const Descent* t, Py_ssize_t p, double* sums) noexcept nogil:
@@ -392,6 +418,7 @@ cdef int _go_down(
     tolerance = max(t.tolerance, ROUNDING * largest)
     memset(a + 3 * first, 0, 3 * n * sizeof(double))
     for start in range(MOST_STARTS + 1):
+        _take_shares(t, a)
         _in_blocks(&s, world, _residual, n, 3, sums)
         if sums[1] <= 4.0 * tolerance * tolerance * sums[2]:
             t.products[first] = products
@@ -401,6 +428,7 @@ cdef int _go_down(
             break
         while products < MOST_PRODUCTS:
             products += 1
+            _take_shares(t, t.p)
             _in_blocks(&s, world, _times, n, 1, &curvature)
             # Of a number that is none, too.
             if not curvature > 0.0:

@@ -25,7 +25,7 @@ with v after the first kick; both kicks are by M a.
 Equations are taken bead by bead in an order in which coupled beads are near each other, molecule by molecule: the
 matrix of each has a band, and is factored as L D L^T in it. A molecule whose band would be too wide is solved by
 conjugate gradients, and so is the whole where a block of the Hessian couples beads of two molecules, or others than it
-did at first.
+did at first, or where a force couples all its beads (areas, volumes).
 
 Source: Tao & Owhadi, "Variational and linearly-implicit integrators, with applications" (2016); Zhang & Skeel, Appl.
 Numer. Math. 25, 297 (1997).
@@ -367,6 +367,7 @@ cdef class CoarseForces(KickRule):
     cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
     cdef double[:, ::1] g          # (n, 3) the force to kick by
     cdef double[:, ::1] at         # (n, 3) where beads are whose a is carried from step to step
+    cdef double[:, ::1] w          # (n, 3) of a force that couples all its beads; None: no force does
     cdef long long solved_at       # the value of world.positions that g and a are of
 
     def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
@@ -400,6 +401,12 @@ cdef class CoarseForces(KickRule):
         self.band.rows.n = m
         self.band.rows.place = self.band.place
         self.band.rows.tolerance = tolerance
+        dense = sum(force.dense > 0 for force in stiff)
+        self.w = np.zeros((n, 3)) if dense else None
+        self.band.rows.dense = dense
+        self.band.rows.w = zeros(self.arrays, dense * 3 * m)
+        self.band.rows.strength = zeros(self.arrays, dense)
+        self.band.rows.share = zeros(self.arrays, dense)
         self.right = np.empty((m, 3))
         self.found = np.empty((m, 3))
         self.molecules = start.shape[0] - 1
@@ -450,7 +457,7 @@ cdef class CoarseForces(KickRule):
         cdef BlockRows* rows = &self.band.rows
         cdef bint any_rows = self.some_wide or self.band.whole
         cdef Py_ssize_t p, k
-        cdef int fault = 0, c
+        cdef int fault = 0, dense = 0, c
         cdef double m
         cdef double* row
         self.band.outside = False
@@ -466,7 +473,10 @@ cdef class CoarseForces(KickRule):
                 for c in range(3 if self.band.width[p] >= 0 else 0):
                     row[c * (_across(&self.band, p) + 1)] = m
         for k in range(self.stiff.count):
-            if positive:
+            if (<Operation> self.stiff.items[k]).dense > 0:
+                fault = self.part(world, positive, <Operation> self.stiff.items[k], dense)
+                dense += 1
+            elif positive:
                 fault = (<Operation> self.stiff.items[k]).stiffness(world, _into_band, &self.band)
             else:
                 fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
@@ -478,6 +488,20 @@ cdef class CoarseForces(KickRule):
         fault = _arrange(rows)
         return fault if fault != 0 else self.assemble(world, positive)
 
+    cdef int part(self, World* world, bint positive, Operation force, int number) noexcept nogil:
+        """Blocks of a force that couples all its beads, and the rest apart."""
+        cdef BlockRows* rows = &self.band.rows
+        cdef double* w = rows.w + 3 * rows.n * number
+        cdef Py_ssize_t p
+        cdef int c, fault
+        memset(&self.w[0, 0], 0, 3 * world.n * sizeof(double))
+        fault = force.apart(world, positive, _into_band, &self.band, &self.w[0, 0], rows.strength + number)
+        rows.strength[number] *= self.scale
+        for p in range(rows.n):
+            for c in range(3):
+                w[3 * p + c] = self.w[rows.place[p], c]
+        return fault
+
     cdef Py_ssize_t size(self) noexcept nogil:
         cdef Py_ssize_t p = self.band.n - 1
         return self.band.row[p] + 3 * _across(&self.band, p)
@@ -486,9 +510,9 @@ cdef class CoarseForces(KickRule):
         """right <- (M + beta h^2 H)^-1 right, or with stiffnesses in place of H."""
         cdef Py_ssize_t molecule, start, n
         cdef int fault
-        self.band.whole = False
+        self.band.whole = self.band.rows.dense > 0
         fault = self.assemble(world, positive)
-        if fault == 0 and self.band.outside:
+        if fault == 0 and self.band.outside and not self.band.whole:
             self.band.whole = True
             fault = self.assemble(world, positive)
         if fault != 0:
