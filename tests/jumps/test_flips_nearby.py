@@ -25,6 +25,11 @@ def rough(mesh, seed=1, by=0.06):
 def surface(shape, subdivisions):
     if shape == "with borders":
         return rough(mp.TriangleMesh.cylinder(30.0, 90.0, 14, 9))
+    if shape == "flat with peaks":
+        # Lines over flat triangles are no longer than those in space, to rounding.
+        mesh = mp.TriangleMesh.flat_sheet(9, 9, EDGE)
+        up = np.random.default_rng(1).integers(4, size=len(mesh.vertices)) == 0
+        return mesh.with_vertices(mesh.vertices + np.outer(0.4 * EDGE * up, [0.0, 0.0, 1.0]))
     return rough(mp.TriangleMesh.icosphere(RADIUS[subdivisions], subdivisions))
 
 
@@ -112,7 +117,7 @@ def make(force, shape="closed", subdivisions=2, at=(0.0, 0.0, 0.0)):
 
 
 @pytest.mark.parametrize("box", [None, BOX], ids=["open", "box"])
-@pytest.mark.parametrize("shape", ["closed", "with borders"])
+@pytest.mark.parametrize("shape", ["closed", "with borders", "flat with peaks"])
 @pytest.mark.parametrize("force", BUILDS)
 def test_contract(force, shape, box):
     at = (0.0, 0.0, 0.0) if box is None else (70.0, -60.0, 5.0)

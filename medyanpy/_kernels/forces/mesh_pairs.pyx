@@ -1045,11 +1045,9 @@ cdef inline void _see(const Box* box, const Rim* rim, const double* x, double* s
     h[0] = sqrt(dot(d, d))
 
 
-cdef double _section(
-    const World* world, Py_ssize_t p, Py_ssize_t q, double most, const int32_t* avoided, Py_ssize_t n_avoided,
-) noexcept nogil:
+cdef double _section(const World* world, Py_ssize_t p, Py_ssize_t q, double most) noexcept nogil:
     """The length of a path from one in-triangle point to another, where a plane through both cuts the triangles: no
-    less than the shortest. INFINITY where it is longer than `most`, meets a border or one of the faces to avoid."""
+    less than the shortest, by more than rounding. INFINITY where it is longer than `most`, or meets a border."""
     cdef const double* x = world.x + 3 * (world.n_cartesian + p)
     cdef Py_ssize_t face = world.triangle[p], goal = world.triangle[q]
     cdef double d[3]
@@ -1064,7 +1062,7 @@ cdef double _section(
     cdef int i, j, c, right, left, new, out
     displacement(&world.box, x, world.x + 3 * (world.n_cartesian + q), d)
     if face == goal:
-        return sqrt(dot(d, d))
+        return (1.0 + KNOWN) * sqrt(dot(d, d))
     for i in range(3):
         displacement(&world.box, x, world.x + 3 * <Py_ssize_t> world.faces[3 * face + i], r + 3 * i)
     for c in range(3):
@@ -1096,14 +1094,11 @@ cdef double _section(
         if across < 0 or not (length < most):
             return INFINITY
         face = across // 3
-        for i in range(n_avoided):
-            if avoided[i] == face:
-                return INFINITY
         if face == goal:
             square = 0.0
             for c in range(3):
                 square += (d[c] - last[c]) * (d[c] - last[c])
-            return length + sqrt(square)
+            return (1.0 + KNOWN) * (length + sqrt(square))
         # The far corner takes the place of the end on its side.
         new = 3 - right - left
         displacement(&world.box, x, world.x + 3 * <Py_ssize_t> world.faces[across], r + 3 * new)
@@ -1464,9 +1459,8 @@ cdef class MeshPairs(Operation):
                         least = INFINITY
                         for k in range(4):
                             least = min(least, by(one.s[k], one.h[k], other.s[k], other.h[k], 0.0, self.rim[k].length))
-                    # Longer than a way that stays, or than counts: they do not notice.
-                    if least > end or least >= _section(
-                            world, one.point, other.point, least, &self.near_faces.items[0], self.n_changing):
+                    # Longer than a way elsewhere, or than counts: they do not notice.
+                    if least > end or least >= _section(world, one.point, other.point, least):
                         continue
                 if self.task.groups.of_point != NULL and (
                         self.task.groups.of_point[other.point] != self.task.groups.of_point[one.point]):
@@ -1539,7 +1533,6 @@ cdef class MeshPairs(Operation):
         cdef Search* s = t.searches
         cdef double u[4]
         cdef double d[3]
-        cdef double known
         cdef Py_ssize_t i = 0, k, p, other
         cdef int32_t one
         cdef int fault = 0
@@ -1558,8 +1551,7 @@ cdef class MeshPairs(Operation):
                 if dot(d, d) <= t.range * t.range * (1.0 + SLACK):
                     if not _aim(s, world, other):
                         return world.fault.code
-                    known = _section(world, p, other, t.range, NULL, 0)
-                    s.targets[s.n_targets - 1].distance = min(t.range, known * (1.0 + KNOWN))
+                    s.targets[s.n_targets - 1].distance = min(t.range, _section(world, p, other, t.range))
             if s.n_targets == 0:
                 continue
             s.range = 0.0
