@@ -23,6 +23,7 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 
 from .plates import Made, Plate, Row, Work, above_line, letters, order_line, panels
+from .rod_drawing import drawing
 
 COLORS = {"OSDH": "C0", "OSDF": "C1", "RKDH": "C2", "RKDF": "C3", "MPDH": "C4", "TRDH": "C5"}
 PARTS = ("shear 1", "shear 2", "extension", "bending 1", "bending 2", "twist")
@@ -600,6 +601,7 @@ def helix_energy(work: Work) -> Made:
 
 
 FIGURES: tuple[Plate, ...] = (
+    Plate("004_1.png", "figure 1", "a filament, unstrained and deformed", drawing, (1.0, 1.0)),
     Plate("004_2.png", "figure 2", "shapes of a circle let go", shapes, (2.0, 2.0)),
     Plate("004_3abc.png", "figure 3, a to c", "how long methods are stable", stability, (2.0, 300.0)),
     Plate("004_3d.png", "figure 3d", "single precision", precision, (5.0, 100.0)),
