@@ -45,7 +45,7 @@ def drawing(work: Work) -> Made:
     letters(axes, ["unstrained", "extension, shear, bending and twist"])
     strain, curvature = Topology().add_rod(*shapes[1], SEGMENT, 1.0, np.ones(3)).strains()
     rows = [
-        Row(bound_line("extension and shear of the drawn rod, error", float(np.abs(strain - STRAIN).max()), 1e-3), "those drawn"),
+        Row(bound_line("extension and shear, error", float(np.abs(strain - STRAIN).max()), 1e-3), "those drawn"),
         Row(bound_line("bending and twist, error", float(np.abs(curvature - CURVATURE).max()), 1e-3), "those drawn"),
     ]
     return Made(figure, rows, f"{NODES} nodes, shear 0.25, stretch 1.15, bending 0.3, twist 0.12 per unit of length")
