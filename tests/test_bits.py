@@ -521,7 +521,7 @@ def rods(free):
     return build
 
 
-def suspension(wall=None):
+def suspension(wall=None, box=None):
     """Beads of many kinds that feel each other through the fluid, some of them overlapping, and one that does not."""
 
     def build():
@@ -538,11 +538,11 @@ def suspension(wall=None):
         tensors = (roots @ roots.transpose(0, 2, 1) / 6.0 + np.eye(6)) * 2.0
         bodies = topology.add_rigid_bodies(*some(60), 1.5, (1.0, 2.0, 2.5), tensors[rng.integers(0, 2, 60)])
         balls = topology.add_balls(some(110)[0] + 1.2, 0.5, mass=rng.uniform(0.5, 1.0, 110), friction=0.7)
-        system = mp.System(topology)
+        system = mp.System(topology, box=box)
         system.add_force(forces.HarmonicTrap(np.arange(topology.n_beads), 0.5, [0.0, 0.0, 0.0]))
         system.add_force(forces.UniformField(bodies.sites([[0.5, 0.0, 0.2]]), [0.3, 0.0, 0.1], group=1))
         flow = np.zeros((3, 3))
-        if wall is None:
+        if wall is None and box is None:
             # Not rigid: a shear would turn these bodies in ways that are not known.
             flow[0, 1], flow[1, 0] = -0.3, 0.3
         system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow,
@@ -586,6 +586,7 @@ OVERDAMPED = {
     "bodies without points": rigid_bodies(points=False),
     "rods alone": rods(free=False),
     "spheres in a fluid": suspension(),
+    "spheres in a box": suspension(box=(60.0, 56.0, 64.0)),
     "spheres above a wall": suspension(mp.boundaries.Plane((0, 0, -60.0), (0.1, -0.2, 1.0))),
 }
 
