@@ -97,17 +97,18 @@ def fluid():
     return system
 
 
-def charged_water():
-    """Rigid molecules, charges at any distance, and oxygens that attract each other."""
+def charged_water(box=None):
+    """Rigid molecules, charges at any distance, or with all of their images, and oxygens that attract each other."""
     rng, water = np.random.default_rng(17), mp.presets.tip3p()
     topology = mp.Topology()
     arguments = water.arguments(lattice(rng, 60, 0.3), seed=2)
     arguments.update(nodes=10.0 * arguments["nodes"], link_lengths=10.0 * arguments["link_lengths"], node_mass=1.0)
     molecules = topology.add_filaments(**arguments)
     oxygens, within = molecules.beads[1::3], molecules.beads[molecules.links]
-    system = mp.System(topology)
-    system.add_force(forces.Coulomb(molecules, np.tile(water.charges, 60), 0.3, exclusions=within))
-    system.add_force(forces.LennardJones(oxygens, oxygens, 0.2, 2.5, group=1))
+    system = mp.System(topology, box=box)
+    cutoff = None if box is None else 5.0
+    system.add_force(forces.Coulomb(molecules, np.tile(water.charges, 60), 0.3, exclusions=within, cutoff=cutoff))
+    system.add_force(forces.LennardJones(oxygens, oxygens, 0.2, 2.5, cutoff=cutoff, group=1))
     system.add_force(forces.LennardJones(molecules, molecules, 0.01, 0.5, cutoff=2.0, exclusions=within, skin=0.1))
     return system
 
@@ -558,6 +559,7 @@ KINDS = {
     "free beads": free_beads,
     "fluid of dimers": fluid,
     "charged water": charged_water,
+    "charged water in a box": functools.partial(charged_water, (12.5, 12.0, 13.0)),
     "soft spheres": soft_spheres,
     "points that meet along membranes": points_that_meet_along_membranes,
     "bending, vertex form": bending("vertex"),

@@ -28,7 +28,7 @@ from medyanpy._kernels.core.philox cimport NORMALS_BLOCK, ROTATION, THERMOSTAT
 from medyanpy._kernels.core.program cimport IN_WALL, NO_ROOT, NOT_FINITE, OUT_OF_MEMORY, Operation, World, mark_moved
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
 from medyanpy._kernels.core.rotations cimport Turns, turn
-from medyanpy._kernels.core.special cimport erfc_, gauss_
+from medyanpy._kernels.core.special cimport erfc_over_gauss, gauss_
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
 from medyanpy._kernels.core.waves cimport (
     WaveRow, Waves, free_waves, list_waves, row_phase, set_phases, start_waves, wave_phase, wave_vector,

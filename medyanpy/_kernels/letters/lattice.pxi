@@ -47,8 +47,10 @@ cdef inline void _mobilities(
 cdef inline void _screened(double s, double r, double* g, int stride) noexcept nogil:
     """Derivatives of r erfc(s r) - exp(-s^2 r^2)/(s sqrt(pi)): erfc(s r)/r and so on."""
     cdef double i2 = 1.0 / (r * r), w = 2.0 * s * s
-    cdef double e = gauss_(s * r) / (s * sqrt(M_PI))
-    cdef double b = erfc_(s * r) / r
+    cdef double x = s * r
+    cdef double e = gauss_(x)
+    cdef double b = e * erfc_over_gauss(x if x < 28.0 else 28.0) / r
+    e /= s * sqrt(M_PI)
     g[0] = b
     b = (b + w * e) * i2
     g[stride] = -b
