@@ -97,17 +97,18 @@ def fluid():
     return system
 
 
-def charged_water():
-    """Rigid molecules, charges at any distance, and oxygens that attract each other."""
+def charged_water(box=None):
+    """Rigid molecules, charges at any distance, or with all of their images, and oxygens that attract each other."""
     rng, water = np.random.default_rng(17), mp.presets.tip3p()
     topology = mp.Topology()
     arguments = water.arguments(lattice(rng, 60, 0.3), seed=2)
     arguments.update(nodes=10.0 * arguments["nodes"], link_lengths=10.0 * arguments["link_lengths"], node_mass=1.0)
     molecules = topology.add_filaments(**arguments)
     oxygens, within = molecules.beads[1::3], molecules.beads[molecules.links]
-    system = mp.System(topology)
-    system.add_force(forces.Coulomb(molecules, np.tile(water.charges, 60), 0.3, exclusions=within))
-    system.add_force(forces.LennardJones(oxygens, oxygens, 0.2, 2.5, group=1))
+    system = mp.System(topology, box=box)
+    cutoff = None if box is None else 5.0
+    system.add_force(forces.Coulomb(molecules, np.tile(water.charges, 60), 0.3, exclusions=within, cutoff=cutoff))
+    system.add_force(forces.LennardJones(oxygens, oxygens, 0.2, 2.5, cutoff=cutoff, group=1))
     system.add_force(forces.LennardJones(molecules, molecules, 0.01, 0.5, cutoff=2.0, exclusions=within, skin=0.1))
     return system
 
@@ -521,7 +522,7 @@ def rods(free):
     return build
 
 
-def suspension(wall=None):
+def suspension(wall=None, box=None):
     """Beads of many kinds that feel each other through the fluid, some of them overlapping, and one that does not."""
 
     def build():
@@ -538,11 +539,11 @@ def suspension(wall=None):
         tensors = (roots @ roots.transpose(0, 2, 1) / 6.0 + np.eye(6)) * 2.0
         bodies = topology.add_rigid_bodies(*some(60), 1.5, (1.0, 2.0, 2.5), tensors[rng.integers(0, 2, 60)])
         balls = topology.add_balls(some(110)[0] + 1.2, 0.5, mass=rng.uniform(0.5, 1.0, 110), friction=0.7)
-        system = mp.System(topology)
+        system = mp.System(topology, box=box)
         system.add_force(forces.HarmonicTrap(np.arange(topology.n_beads), 0.5, [0.0, 0.0, 0.0]))
         system.add_force(forces.UniformField(bodies.sites([[0.5, 0.0, 0.2]]), [0.3, 0.0, 0.1], group=1))
         flow = np.zeros((3, 3))
-        if wall is None:
+        if wall is None and box is None:
             # Not rigid: a shear would turn these bodies in ways that are not known.
             flow[0, 1], flow[1, 0] = -0.3, 0.3
         system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow,
@@ -558,6 +559,7 @@ KINDS = {
     "free beads": free_beads,
     "fluid of dimers": fluid,
     "charged water": charged_water,
+    "charged water in a box": functools.partial(charged_water, (12.5, 12.0, 13.0)),
     "soft spheres": soft_spheres,
     "points that meet along membranes": points_that_meet_along_membranes,
     "bending, vertex form": bending("vertex"),
@@ -586,6 +588,7 @@ OVERDAMPED = {
     "bodies without points": rigid_bodies(points=False),
     "rods alone": rods(free=False),
     "spheres in a fluid": suspension(),
+    "spheres in a box": suspension(box=(60.0, 56.0, 64.0)),
     "spheres above a wall": suspension(mp.boundaries.Plane((0, 0, -60.0), (0.1, -0.2, 1.0))),
 }
 

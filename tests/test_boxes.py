@@ -337,9 +337,10 @@ def test_features_undefined_in_a_box_are_refused():
     refused("more than half the box", TopologyError, lambda: mp.Context(in_box, mp.VerletIntegrator(1e-3)))
     hydro = mp.Topology()
     balls = hydro.add_balls([[0.0, 0, 0], [30.0, 0, 0]], radius=5.0, mass=1.0, friction=1.0)
-    in_fluid = mp.System(hydro, box=(100.0, 100.0, 100.0))
-    in_fluid.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1e-9, balls))
-    refused("hydrodynamic", ParameterError, lambda: mp.Context(in_fluid, mp.BrownianIntegrator(1e-9, kT=KT)))
+    in_fluid = mp.System(hydro, box=(100.0, 100.0, None))
+    in_fluid.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1e-2, balls))
+    integrator = mp.BrownianIntegrator(1e-9, kT=KT)
+    refused("all three directions periodic", ParameterError, lambda: mp.Context(in_fluid, integrator))
 
 
 def test_documents_and_trajectories_hold_the_box(tmp_path):

@@ -32,8 +32,6 @@ def check_space(system: System) -> None:
     TopologyError
         A mesh that was made for another box, or beads that are joined and given as images that are not next to each
         other.
-    ParameterError
-        Hydrodynamic interactions in a box.
     """
     lengths = box_lengths(system.box)
     for membrane in system.topology.membranes:
@@ -47,11 +45,6 @@ def check_space(system: System) -> None:
                 )
     if system.box is None:
         return
-    if system.hydrodynamics is not None:
-        raise ParameterError(
-            f"hydrodynamic interactions are those of a fluid without bounds, and the system has a box of "
-            f"{in_words(system.box)} nm: leave one of them out"
-        )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
         if handle.kind.block is Block.NONE:

@@ -277,7 +277,7 @@ class PairForce(Force):
         only_a, only_b = (members.group == 1).sum(), (members.group == 2).sum()
         first = np.where(members.group == 1, only_a, 0).astype(np.int32)
         last = np.where(members.group == 2, n - only_b, n).astype(np.int32)
-        start, ignored = _excluded(self.name, self._exclusions, members)
+        start, ignored = self._excluded(members)
         place = np.full(members.n_numbers, -1)
         place[members.number] = np.arange(n)
         # A member is not a partner of itself.
@@ -291,6 +291,10 @@ class PairForce(Force):
         operation.acts_on_points = members.on_points
         return operation
 
+    def _excluded(self, members: "_Members") -> tuple[np.ndarray, np.ndarray]:
+        """List the numbers that each member does not interact with: starts of the lists, and the sorted lists."""
+        return _excluded(self.name, self._exclusions, members)
+
     def _neighbors(self, layout: "Layout", members: "_Members", radius: np.ndarray) -> NeighborList:
         """Make the neighbour list of members, given half the range of each."""
         reach = 0.0
@@ -298,7 +302,7 @@ class PairForce(Force):
             reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
         layout.expect_width(self.name, reach)
         skin = _SKIN * reach if (given := self._numbers["skin"]) is None else given
-        excluded = _excluded(self.name, self._exclusions, members)
+        excluded = self._excluded(members)
         return NeighborList(members.row, members.group, radius, reach, skin, *excluded)
 
 

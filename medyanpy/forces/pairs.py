@@ -15,6 +15,7 @@ from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Each, argument, declared, number
+from medyanpy.forces._ewald import bind_ewald, expect_lattice
 from medyanpy.forces._pair_force import PairForce, Profile, TwoGroups
 from medyanpy.topology import Topology
 
@@ -309,18 +310,35 @@ class Coulomb(PairForce):
 
     .. math:: U = \sum_{(i, j)} \frac{k\, q_i q_j}{r}, \qquad r = |x_j - x_i|
 
-    over all pairs of beads, each pair once, however far apart.
+    over all pairs of beads, each pair once, however far apart; in a box that is periodic along all three directions
+    over all of their images, by Ewald's sum.
 
     Parameters
     ----------
     exclusions
-        As in `SoftSphere`: pairs within one molecule.
+        As in `SoftSphere`: pairs within one molecule. In a box the nearest images of a pair are excluded.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain; and (by a Context) a box that is open along some direction or smaller than twice
+        the cutoff, a box without a cutoff, a cutoff without a box.
+    TopologyError
+        As `SoftSphere`.
 
     Notes
     -----
-    There is no cutoff: a truncated 1/r is another energy, with apparent charges at the cutoff. The time of a step grows
-    as the square of the number of beads. Another force, such as `LennardJones`, has to keep charges of opposite sign
-    apart: two in one place have no finite force, and the run ends and names the bead.
+    In open space there is no cutoff: a truncated 1/r is another energy, with apparent charges at the cutoff. The time
+    of a step grows as the square of the number of beads, in a box, with the best cutoff, as the power 3/2
+    (:doc:`/forces/pairs`). Another force, such as `LennardJones`, has to keep charges of opposite sign apart: two in
+    one place have no finite force, and the run ends and names the bead.
+
+    In a box the medium beyond all images conducts, and the charge of a box that is not neutral is balanced by an even
+    background; the energy then has a part that depends on the volume alone. Second derivatives are not offered there.
+
+    References
+    ----------
+    P. P. Ewald, Ann. Phys. 369, 253 (1921). See :doc:`/theory/lattice_sums`.
     """
 
     _group_names = ("beads", "beads")
@@ -334,6 +352,19 @@ class Coulomb(PairForce):
         "pN nm²", "k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges "
         "in empty space. Divide it by the relative permittivity of a medium. With ions in water the energy falls "
         "faster than this beyond the Debye length: not offered.", default=units.coulomb_constant, above=0.0,
+    )  # fmt: skip
+    cutoff: float | None = number(
+        "nm", "In a periodic box: up to here pairs are summed one by one, the rest by waves. It decides how fast a "
+        "step is, and changes results by less than the tolerance. Not in open space.", default=None, kw_only=True,
+        above=0.0,
+    )  # fmt: skip
+    tolerance: float = number(
+        "", "In a periodic box: bound of the error of a force, root mean square over all charges, relative to that of "
+        "two typical charges at the cutoff.", default=1e-5, kw_only=True, at_least=1e-14, at_most=0.01,
+    )  # fmt: skip
+    skin: float | None = number(
+        "nm", "In a periodic box, as in `SoftSphere`; 0.4 times the cutoff where none is given.", default=None,
+        kw_only=True, at_least=0.0,
     )  # fmt: skip
 
     def _charges(self, layout: "Layout", row: np.ndarray, bead: np.ndarray) -> np.ndarray:
@@ -349,8 +380,15 @@ class Coulomb(PairForce):
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        of = functools.partial(self._charges, layout)
-        return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), of)
+        constant, cutoff, tolerance = self._named("constant", "cutoff", "tolerance")
+        expect_lattice(self.name, layout, cutoff)
+        if cutoff is None:
+            of = functools.partial(self._charges, layout)
+            return self._bind_all(layout, Radial.COULOMB, (constant,), of)
+        members = self._members(layout)
+        neighbors = self._neighbors(layout, members, np.full(len(members.row), 0.5 * cutoff))
+        charges, excluded = self._charges(layout, members.row, members.bead), self._excluded(members)
+        return bind_ewald(self.name, layout, members, charges, neighbors, excluded, constant, cutoff, tolerance)
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
         constant, charges = self._numbers["constant"], self._charges(layout, members.row, members.bead)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import hydrodynamics
+from medyanpy._tools.images import Box, box_lengths, checked_box, in_words
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item
@@ -21,8 +22,9 @@ _ROUNDING = 1e-12
 
 @plainly_called
 def mobility_matrix(
-    positions: "Numbers", radius: "Numbers", viscosity: float, *, rotation: bool = False, wall: Plane | None = None
-) -> np.ndarray:
+    positions: "Numbers", radius: "Numbers", viscosity: float, *, rotation: bool = False, wall: Plane | None = None,
+    box: "Box | None" = None,
+) -> np.ndarray:  # fmt: skip
     """Return the mobility of spheres in a viscous fluid: their velocities by forces on any of them.
 
     Pairs have Rotne and Prager's tensor, for any radii, also where they overlap, with the coupling of translation and
@@ -38,6 +40,10 @@ def mobility_matrix(
         With torques and angular velocities.
     wall : boundaries.Plane, optional
         No slip there. Spheres do not overlap it.
+    box : (3,) float, nm, optional
+        Lengths of a box, all three periodic: with all images of all spheres, by Ewald's sum to 1e-12 of the mobility of
+        a sphere. The average velocity of the box, fluid and spheres, is zero. At least four times the largest radius;
+        not with a wall.
 
     Returns
     -------
@@ -48,13 +54,15 @@ def mobility_matrix(
     Raises
     ------
     ParameterError
-        Numbers outside of their domain; a sphere that overlaps the wall.
+        Numbers outside of their domain; a sphere that overlaps the wall; a box that is open along some direction, too
+        small, or has a wall.
 
     References
     ----------
     Rotne and Prager, J. Chem. Phys. 50, 4831 (1969); Yamakawa, J. Chem. Phys. 53, 436 (1970); Wajnryb and others, J.
     Fluid Mech. 731, R3 (2013); Blake, Proc. Camb. Phil. Soc. 70, 303 (1971); Swan and Brady, Phys. Fluids 19, 113306
-    (2007). For derivations see :doc:`/theory/hydrodynamic_interactions`.
+    (2007); Hasimoto, J. Fluid Mech. 5, 317 (1959); Beenakker, J. Chem. Phys. 85, 1581 (1986). For derivations see
+    :doc:`/theory/hydrodynamic_interactions` and :doc:`/theory/lattice_sums`.
 
     Examples
     --------
@@ -71,6 +79,15 @@ def mobility_matrix(
     a = np.array(per_item(f"{what}: radius", radius, len(x), above=0.0))
     eta = number(f"{what}: viscosity", viscosity, above=0.0)
     origin, axes = wall_frame(what, wall)
+    lengths = box_lengths(checked_box(what, box))
+    if lengths.any():
+        expect_lattice(what, lengths, wall)
+        least = 4.0 * float(a.max(initial=0.0))
+        if lengths.min() < least:
+            raise ParameterError(
+                f"{what}: box is {in_words(box)} nm but must be >= {least:.6g} along each direction, four times the "
+                "largest radius: spheres would overlap two images of each other"
+            )
     if wall is not None:
         refuse_overlap(what, wall, x, a, str)
         x = (x - origin) @ axes.T
@@ -83,7 +100,7 @@ def mobility_matrix(
             pair = range(k, min(k + 2, width))
             for one, column in enumerate(pair):
                 load[one, j, column] = 1.0
-            moved = hydrodynamics.motions(np.ascontiguousarray(x), a, load, turning, eta, wall is not None)
+            moved = hydrodynamics.motions(np.ascontiguousarray(x), a, load, turning, eta, wall is not None, lengths)
             for one, column in enumerate(pair):
                 load[one, j, column] = 0.0
                 out[:, :, j, column] = moved[one, :, :width]
@@ -104,6 +121,17 @@ def wall_frame(what: str, wall: Any) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(wall, Plane):
         raise ParameterError(f"{what}: wall must be a boundaries.Plane, not {type(wall).__name__}")
     return np.array(wall.point), frame_along(f"{what}: wall", wall.normal)
+
+
+def expect_lattice(what: str, lengths: np.ndarray, wall: Any) -> None:
+    """Refuse a box, (3,) nm, in which spheres have no lattice of images."""
+    if not lengths.all():
+        raise ParameterError(
+            f"{what}: the box is open along {'xyz'[int(np.argmin(lengths))]}, but hydrodynamic interactions in a box "
+            "need all three directions periodic: give it a length there, or leave out the box"
+        )
+    if wall is not None:
+        raise ParameterError(f"{what}: hydrodynamic interactions have a wall or a periodic box: leave one of them out")
 
 
 def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of: Callable[[int], str]) -> None:

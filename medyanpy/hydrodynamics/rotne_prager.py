@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._tools.declared import Given, argument, declared, number
 from medyanpy._tools.described import Described
+from medyanpy._tools.images import in_words
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, vector
@@ -15,7 +16,7 @@ from medyanpy.boundaries import Plane
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.hydrodynamics.flow import HydrodynamicFlow
-from medyanpy.hydrodynamics.mobilities import radius_of_bodies, refuse_overlap, wall_frame
+from medyanpy.hydrodynamics.mobilities import expect_lattice, radius_of_bodies, refuse_overlap, wall_frame
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
@@ -37,6 +38,9 @@ class RotnePrager(Described, Guarded):
     own 6×6 tensor. With others they interact as the smallest sphere around their centre of mass that is not more mobile
     than they are in any of the six motions (`radius`). Lubrication is missing. Membranes, in-triangle points, beads on
     surfaces and all beads that are not named do not take part: they neither move the fluid nor are moved by it.
+
+    In a box that is periodic along all three directions the tensor is that of all images, by Ewald's sum. The average
+    velocity of the box, fluid and beads, is zero: a force on beads is balanced by a pressure. Boxes may change.
 
     Raises
     ------
@@ -114,8 +118,17 @@ class RotnePrager(Described, Guarded):
             self._check_beads(handle)
 
     def bind(self, layout: "Layout") -> HydrodynamicFlow:
-        """Return the flow that moves the beads of one Context."""
+        """Return the flow that moves the beads of one Context; ParameterError for a box that it cannot have."""
         self.check()
+        if layout.is_periodic:
+            expect_lattice("RotnePrager", layout.box, self.wall)
+            if self.velocity_gradient.any():
+                raise ParameterError(
+                    "RotnePrager: velocity_gradient has no meaning among the images of a box of "
+                    f"{in_words(layout.box)} nm: leave one of them out"
+                )
+            largest = max(float(self.radius(handle).max(initial=0.0)) for handle in self.handles)
+            layout.expect_width("RotnePrager", 2.0 * largest, "RotnePrager: its largest spheres touch at")
         return HydrodynamicFlow(self, layout, *self._frame)
 
     def _check_flow(self, what: str) -> None:

@@ -1,4 +1,5 @@
-"""Hydrodynamic interactions: time of a step of D and of BAOAB by the number of spheres, with rotation, above a wall.
+"""Hydrodynamic interactions: time of a step of D and of BAOAB by the number of spheres, with rotation, above a
+wall, in a box.
 
 Run it from an installed package on a quiet machine:
 
@@ -26,15 +27,16 @@ def places(n, spacing=6.5):
     return x + np.random.default_rng(1).uniform(-1.5, 1.5, x.shape) + [0.0, 0.0, 3.0]
 
 
-def context_of(n, word, turning, wall=None, tolerance=0.02, threads=1):
+def context_of(n, word, turning, wall=None, tolerance=0.02, threads=1, in_box=False):
     topology = mp.Topology()
     x = places(n)
+    side = 6.5 * np.ceil(n ** (1 / 3) - 1e-9)
     if turning:
         q = np.tile([1.0, 0, 0, 0], (n, 1))
         spheres = topology.add_rigid_bodies(x, q, 1.0, (0.4,) * 3, (1.0, 8 * np.pi * ETA))
     else:
         spheres = topology.add_balls(x, 1.0, mass=1.0, friction=1.0)
-    system = mp.System(topology)
+    system = mp.System(topology, box=(side,) * 3 if in_box else None)
     system.add_force(mp.forces.HarmonicTrap(spheres, 1e-6, x.mean(axis=0)))
     if wall is not None:
         system.add_force(mp.forces.WallRepulsion(wall, spheres, 1.0, 0.4, radius=1.05))
@@ -63,17 +65,18 @@ def main():
     print("one thread; times per step, and vectors of Lanczos' method")
     print(f"{'spheres':>8s} {'word':>6s} {'':>10s} {'':>6s} {'tolerance 0.02':>24s} {'tolerance 0.001':>24s}")
     for n in numbers:
-        for word, turning, wall in (
-            ("D", False, None), ("BAOAB", False, None), ("D", True, None), ("BAOAB", True, None),
-            ("D", False, mp.boundaries.Plane()),
+        for word, turning, wall, in_box in (
+            ("D", False, None, False), ("BAOAB", False, None, False), ("D", True, None, False),
+            ("BAOAB", True, None, False), ("D", False, mp.boundaries.Plane(), False), ("D", False, None, True),
+            ("BAOAB", False, None, True), ("D", True, None, True),
         ):  # fmt: skip
-            if n == 10_000 and (turning or wall is not None):
+            if n == 10_000 and (turning or wall is not None or (in_box and word != "D")):
                 continue
             cells = []
             for tolerance in (0.02, 0.001):
-                took, vectors = time_of(context_of(n, word, turning, wall, tolerance), least)
+                took, vectors = time_of(context_of(n, word, turning, wall, tolerance, in_box=in_box), least)
                 cells.append(f"{1e6 * took:14.1f} us, {vectors:4d}")
-            kind, beside = ("turning" if turning else "balls"), ("wall" if wall is not None else "open")
+            kind, beside = ("turning" if turning else "balls"), ("wall" if wall is not None else "box" if in_box else "open")
             print(f"{n:8d} {word:>6s} {kind:>10s} {beside:>6s} {cells[0]:>24s} {cells[1]:>24s}", flush=True)
     threads = available_threads()
     if threads > 1 and not quick:

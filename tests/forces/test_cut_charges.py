@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from builders import system_with
+from lattice_energies import ewald
 from scipy.special import erfc
 
 import medyanpy as mp
@@ -14,31 +15,6 @@ SHIFTED = "k*q1*q2*(1/r - 1/c + (r - c)/c^2)"
 DAMPED = "k*q1*q2*(erfc(a*r)/r - e/c + (e/c^2 + 2*a/sqrt(pi)*exp(-(a*c)^2)/c)*(r - c)); e = erfc(a*c)"
 # Of rock salt: energy of an ion with all others over k q²/(distance of neighbours).
 MADELUNG = 1.7475645946331822
-
-
-def ewald(x, q, side, splitting=None):
-    """Energy and forces (n, 3) of charges and all their images, surrounded by a conductor, to about 1e-11."""
-    a = 7.0 / side if splitting is None else splitting
-    n = np.array(np.meshgrid(*[range(-2, 3)] * 3, indexing="ij")).reshape(3, -1).T * side
-    energy, force = -a / np.sqrt(np.pi) * np.sum(q**2), np.zeros_like(x)
-    for i in range(len(x)):
-        d = (x[i] - x)[:, None, :] - n
-        r = np.sqrt((d**2).sum(axis=2))
-        r[i, ~n.any(axis=1)] = np.inf
-        u = erfc(a * r) / r
-        energy += 0.5 * q[i] * (q @ u).sum()
-        slope = (u + 2.0 * a / np.sqrt(np.pi) * np.exp(-((a * r) ** 2))) / r**2
-        force[i] += q[i] * np.einsum("j,jn,jnc->c", q, slope, np.where(np.isfinite(r)[:, :, None], d, 0.0))
-    top = int(np.ceil(a * side * 1.9))
-    m = np.array(np.meshgrid(*[range(-top, top + 1)] * 3, indexing="ij")).reshape(3, -1).T
-    g = 2.0 * np.pi / side * m[(m.any(axis=1)) & ((m**2).sum(axis=1) <= top**2)]
-    size = (g**2).sum(axis=1)
-    weight = 4.0 * np.pi / side**3 * np.exp(-size / (4.0 * a * a)) / size
-    phase = np.exp(1j * x @ g.T)
-    total = q @ phase
-    energy += 0.5 * np.sum(weight * np.abs(total) ** 2)
-    force += q[:, None] * ((np.conj(phase) * total).imag * -weight) @ g
-    return energy, force
 
 
 def rock_salt(cells, moved=0.0, seed=1):

@@ -15,6 +15,8 @@ from medyanpy.hydrodynamics import mobility_matrix
 
 ETA, KT = 0.07, 1.3
 WALL = mp.boundaries.Plane((0.3, -1.0, -7.0), (0.2, -0.3, 1.0))
+#: Open space, a wall, a periodic box.
+SPACES = {"open": {}, "wall": {"wall": WALL}, "box": {"box": (41.0, 36.0, 44.0)}}
 #: Shear and rotation.
 GRADIENT = np.array([[0.2, 1.0, 0.0], [-0.4, -0.3, 0.7], [0.1, 0.0, 0.1]])
 
@@ -29,7 +31,7 @@ def coupled(rng, size):
 class Crowd:
     """Bodies of two species, a ball, beads and a filament, some of them overlapping."""
 
-    def __init__(self, integrator, *, round_=False, tolerance=1e-12, threads=1, fluid=True, **flow):
+    def __init__(self, integrator, *, round_=False, tolerance=1e-12, threads=1, fluid=True, box=None, **flow):
         rng = np.random.default_rng(3)
         self.topology = topology = mp.Topology()
         self.n_bodies = n = 5
@@ -48,7 +50,8 @@ class Crowd:
         beads = topology.add_beads(rng.uniform(0, 6, (4, 3)), mass=0.7, friction=1.1)
         self.bystander = bystander
         self.handles = [balls, self.bodies, beads]
-        system = mp.System(topology)
+        self.box = box
+        system = mp.System(topology, box=box)
         everyone = np.arange(topology.n_beads)
         system.add_force(forces.UniformField(everyone, (0.3, -0.5, 0.2)))
         system.add_force(forces.UniformField(self.bodies.sites([[0.4, -0.2, 0.7]]), (-1.0, 0.4, 0.3)))
@@ -71,7 +74,7 @@ class Crowd:
         """Of all that take part, in space: 6 of each body, then 3 of each bead; in the frame of bodies by R."""
         order, n = self.order, self.n_bodies
         radius = np.concatenate([self.fluid.radius(h) for h in (self.bodies, self.handles[0], self.handles[2])])
-        m = mobility_matrix(state.positions[order], radius, ETA, rotation=True, wall=self.fluid.wall)
+        m = mobility_matrix(state.positions[order], radius, ETA, rotation=True, wall=self.fluid.wall, box=self.box)
         open_space = [np.repeat([1 / (6 * np.pi * ETA * a), 1 / (8 * np.pi * ETA * a**3)], 3) for a in radius]
         rotations = quaternions_to_matrices(state.orientations)
         for i in range(n):
@@ -117,20 +120,23 @@ def root(m):
     return (vectors * np.sqrt(values)) @ vectors.T
 
 
-@pytest.mark.parametrize("wall", [None, WALL], ids=["open", "wall"])
+@pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("flows", [False, True], ids=["still", "flow"])
-def test_one_step_of_d(wall, flows):
+def test_one_step_of_d(space, flows):
     """x <- x + h M F + h kT div M + noise, all of it in one matrix; R M^(1/2) of the kernel is E^-T B^(1/2)."""
     h = 1e-3
     flow = {}
-    if flows:
+    wall = SPACES[space].get("wall")
+    if flows and space == "box":
+        flow = {"velocity_gradient": np.zeros((3, 3)), "velocity": np.array([0.4, -0.1, 0.9])}
+    elif flows:
         gradient = GRADIENT - np.diag(np.diag(GRADIENT))
         if wall is not None:
             # What sticks to the wall: shear along it.
             gradient = np.outer([1.0, 0.0, -0.2 / 1.0], wall.normal)
         velocity = np.array([0.4, -0.1, 0.9]) if wall is None else -gradient @ wall.point
         flow = {"velocity_gradient": gradient, "velocity": velocity}
-    crowd = Crowd(mp.BrownianIntegrator(h, kT=KT, seed=1), round_=flows, wall=wall, **flow)
+    crowd = Crowd(mp.BrownianIntegrator(h, kT=KT, seed=1), round_=flows, **SPACES[space], **flow)
     before = crowd.look()
     crowd.context.step(1)
     after = crowd.look()
@@ -169,16 +175,19 @@ def test_one_step_of_d(wall, flows):
     assert (after.positions != before.positions)[crowd.bystander.beads].all()
 
 
-@pytest.mark.parametrize("wall", [None, WALL], ids=["open", "wall"])
+@pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("flows", [False, True], ids=["still", "flow"])
 @pytest.mark.parametrize("h", [1e-4, 0.3, 300.0])
-def test_one_step_of_o(h, flows, wall):
+def test_one_step_of_o(h, flows, space):
     """u <- c1 u + sqrt(kT (1 - c1^2)) xi with c1 = exp(-h m^-1/2 zeta m^-1/2), zeta the inverse of M."""
     flow = {}
-    if flows:
+    wall = SPACES[space].get("wall")
+    if flows and space == "box":
+        flow = {"velocity_gradient": np.zeros((3, 3)), "velocity": np.array([0.4, -0.1, 0.9])}
+    elif flows:
         gradient = GRADIENT - np.diag(np.diag(GRADIENT)) if wall is None else np.outer([1.0, 0.0, -0.2], wall.normal)
         flow = {"velocity_gradient": gradient, "velocity": np.zeros(3) if wall is None else -gradient @ wall.point}
-    crowd = Crowd(mp.SplittingIntegrator("BAOAB", 1e-3, kT=KT, seed=1), round_=flows, wall=wall, **flow)
+    crowd = Crowd(mp.SplittingIntegrator("BAOAB", 1e-3, kT=KT, seed=1), round_=flows, **SPACES[space], **flow)
     rng = np.random.default_rng(4)
     crowd.context.set_velocities(rng.normal(size=(crowd.topology.n_beads, 3)))
     crowd.context.set_angular_momenta(rng.normal(size=(crowd.n_bodies, 3)))

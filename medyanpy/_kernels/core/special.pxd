@@ -86,10 +86,8 @@ cdef inline double gauss_(double x) noexcept nogil:
     return exp_core(-p, (p - h * h) - (a - h) * (a + h), True, 0)
 
 
-cdef inline double erfc_(double x) noexcept nogil:
-    """1 - erf x, within 5 ulp for normal results, of any sign and size of x."""
-    cdef double a = size_of(x)
-    a = 28.0 if a > 28.0 else a  # the result rounds to 0 from 27.3 on
+cdef inline double erfc_over_gauss(double a) noexcept nogil:
+    """erfc(a) exp(a**2) for 0 <= a <= 28."""
     cdef double t = (a - 4.0) / (a + 4.0)
     cdef double p
     p = -1.7175958202432276e-09
@@ -115,7 +113,14 @@ cdef inline double erfc_(double x) noexcept nogil:
     p = p * t + 0.015379652102619764
     p = p * t - 0.1396211168405629
     p = p * t + 1.2329951186255526
-    p = gauss_(a) * (p / (1.0 + 2.0 * a))
+    return p / (1.0 + 2.0 * a)
+
+
+cdef inline double erfc_(double x) noexcept nogil:
+    """1 - erf x, within 5 ulp for normal results, of any sign and size of x."""
+    cdef double a = size_of(x)
+    a = 28.0 if a > 28.0 else a  # the result rounds to 0 from 27.3 on
+    cdef double p = gauss_(a) * erfc_over_gauss(a)
     return p if x >= 0.0 else 2.0 - p
 
 

@@ -12,7 +12,7 @@ loop without branches over as many numbers as vectors are good for; rows alone a
 """
 import numpy as np
 
-from libc.math cimport NAN, sqrt
+from libc.math cimport M_PI, NAN, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -30,6 +30,7 @@ from medyanpy._kernels.forces.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
 from medyanpy._kernels.core.sites cimport SiteTable
+from medyanpy._kernels.core.special cimport erfc_over_gauss, gauss_
 from medyanpy._kernels.core.simd_gather cimport TOGETHER, add_rows, fetch, keep
 from medyanpy._kernels.core.vec3 cimport dot
 
@@ -41,6 +42,8 @@ cdef enum:
     # In place of a kind: any that has no shortcut; and energies that are programs, of radial.pxd's kinds none.
     ANY = -1
     WRITTEN = -2
+    # Charges with their screens: what Ewald's sum has of pairs within range.
+    SCREENED = -3
     # Sites that move are looked at together while they are in a box of so many cells, in each direction.
     CELLS_OF_A_BOX = 4
 
@@ -54,7 +57,7 @@ cdef struct PairTask:
     double end                # what `pull` takes off the energy
     double end_squared        # square of the range; not of SOFT_SPHERE with radii that differ
     double* energy            # by member
-    # Of WRITTEN.
+    # Of WRITTEN; `of_first` of SCREENED are charges.
     const Function* function  # of r and the numbers of both ends: the energy and its derivative
     double* registers
     Py_ssize_t stride         # of the registers of a thread
@@ -70,7 +73,7 @@ cdef struct Batch:
     Py_ssize_t begun          # the first row of these
     int32_t[ROWS_PER_BLOCK] ends  # of each row from `begun` on, after its last entry
     double[4 * PLANE] d       # components of displacements, and then of forces; and squares of distances
-    double[PLANE] b           # sums of radii, where they differ
+    double[PLANE] b           # sums of radii, where they differ; of SCREENED, products of charges
     double[PLANE] c           # of WRITTEN, U'/r and U; and the slots of both ends
     double[PLANE] u
     int32_t[PLANE] slot
@@ -135,7 +138,21 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
     return fault
 
 
+cdef inline double _screened(const PairTask* t, double rr, double product, double* u) noexcept nogil:
+    """U'/r and U = k q1 q2 (erfc(a r)/r - end), p = (k, a, ..); nothing of what has no charge, wherever it is."""
+    cdef double r = sqrt(rr if product != 0.0 else 1.0)
+    cdef double x = t.b * r
+    cdef double e = gauss_(x)
+    cdef double i = 1.0 / r
+    cdef double v = e * erfc_over_gauss(x if x < 28.0 else 28.0) * i
+    cdef double factor = t.a * product
+    u[0] = factor * (v - t.end)
+    return -factor * (v + t.b * (2.0 / sqrt(M_PI)) * e) * (i * i)
+
+
 cdef inline double _slope(int kind, bint equal, const PairTask* t, const Batch* at, int k, double* u) noexcept nogil:
+    if kind == SCREENED:
+        return _screened(t, at.d[3 * PLANE + k], at.b[k], u)
     if kind == SOFT_SPHERE or kind == WCA or kind == RICKER:
         return pull(kind, t.a, t.b if equal else at.b[k], t.end, at.d[3 * PLANE + k], u)
     return slope(t.kind if kind == ANY else kind, t.p, at.d[3 * PLANE + k], u)
@@ -209,7 +226,7 @@ cdef inline int _block(
             width = (part + TOGETHER - 1) & ~(TOGETHER - 1)
             fetch(near.now, row, part, width, other)
             displacements_from(&sides[near.across[s]], me, other, d, width)
-            if equal and kind != WRITTEN:
+            if equal and kind != WRITTEN and kind != SCREENED:
                 at.n += keep(d, part, width, end_squared, at.d + at.n, PLANE)
             else:
                 n = at.n
@@ -225,6 +242,8 @@ cdef inline int _block(
                     if kind == WRITTEN:
                         at.slot[n] = <int32_t> s
                         at.partner[n] = row[k]
+                    elif kind == SCREENED:
+                        at.b[n] = t.of_first[near.member[s]] * t.of_first[near.member[row[k]]]
                     n += at.d[3 * PLANE + n] < end_squared
                 at.n = n
             row += part
@@ -246,6 +265,8 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef PairTask* t = <PairTask*> task
     if t.kind == WRITTEN:
         return _block(WRITTEN, True, t, world, first, last, thread)
+    if t.kind == SCREENED:
+        return _block(SCREENED, True, t, world, first, last, thread)
     if t.kind == SOFT_SPHERE:
         if t.list.equal:
             return _block(SOFT_SPHERE, True, t, world, first, last, thread)
@@ -584,3 +605,32 @@ cdef class WrittenPairs(Pairs):
         run_program(f, registers)
         for k in range(4):
             u[k] = registers[WIDTH * f.outputs[k]]
+
+
+cdef class ScreenedCharges(Pairs):
+    """Charges with their screens, k q1 q2 erfc(a r)/r less its value at the cutoff: pairs within range of Ewald's sum.
+    Derivatives beyond the first are not offered.
+
+    Parameters
+    ----------
+    constant, splitting, cutoff : float
+        k; a, 1/nm.
+    charge : (n_members,) float
+    """
+    def __init__(self, str name, double constant, double splitting, double cutoff, const double[:, ::1] charge,
+                 NeighborList neighbors, SiteTable sites):
+        cdef double u[2]
+        Pairs.__init__(self, name, SCREENED, [constant, splitting, cutoff, np.inf, 0.0], neighbors, sites)
+        self.derivatives = 1
+        self.task.of_first = table(self.arrays, charge)
+        self.task.n_first = 1
+        # What it would be at the end.
+        _screened(&self.task, cutoff * cutoff, 1.0, u)
+        self.task.end = u[0] / constant
+
+    cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef double u
+        _screened(
+            &self.task, rr, self.task.of_first[near.member[own]] * self.task.of_first[near.member[other]], &u)
+        return u

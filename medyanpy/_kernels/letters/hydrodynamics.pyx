@@ -4,13 +4,14 @@
     O  u <- u - (1 - exp(-h/K)) u + sqrt(kT) sqrt(1 - exp(-2h/K)) xi,     u = m^(1/2) v,   K = m^(1/2) M m^(1/2)
 
 with the mobility M of all of them at once: of pairs Rotne and Prager's (mobility.pxi), with a wall Blake's images
-(images.pxi), of each by itself the inverse of its own friction. Nothing is stored and nothing factorised: both letters
-are functions of a matrix times a vector, by Lanczos' method (krylov.pxi). In D the root is taken of B = E^T M E, where
-E E^T is the friction of each by itself, so that B is near 1, and M^(1/2) is E^-T B^(1/2): any root will do.
+(images.pxi), in a periodic box those of the lattice (lattice.pxi), of each by itself the inverse of its own friction.
+Nothing is factorised: both letters are functions of a matrix times a vector, by Lanczos' method (krylov.pxi). In D the
+root is taken of B = E^T M E, where E E^T is the friction of each by itself, so that B is near 1, and M^(1/2) is
+E^-T B^(1/2): any root will do.
 
 Numbers of a body are in its own frame. Derived in docs/theory/hydrodynamic_interactions.md.
 """
-from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, sqrt
+from libc.math cimport INFINITY, M_PI, NAN, fabs, floor, fmax, fmin, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -18,7 +19,8 @@ from libc.string cimport memset
 import numpy as np
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
-from medyanpy._kernels.core.elementary cimport exp_, inverse_root
+from medyanpy._kernels.core.box cimport Box, nearest_whole, set_lengths
+from medyanpy._kernels.core.elementary cimport exp_, inverse_root, log_
 from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.core.noise cimport normals_at
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
@@ -26,10 +28,15 @@ from medyanpy._kernels.core.philox cimport NORMALS_BLOCK, ROTATION, THERMOSTAT
 from medyanpy._kernels.core.program cimport IN_WALL, NO_ROOT, NOT_FINITE, OUT_OF_MEMORY, Operation, World, mark_moved
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
 from medyanpy._kernels.core.rotations cimport Turns, turn
+from medyanpy._kernels.core.special cimport erfc_over_gauss, gauss_
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
+from medyanpy._kernels.core.waves cimport (
+    WaveRow, Waves, free_waves, list_waves, row_phase, set_phases, start_waves, wave_phase, wave_vector,
+)
 
 include "mean_distances.pxi"
 include "mobility.pxi"
+include "lattice.pxi"
 include "krylov.pxi"
 
 
@@ -50,11 +57,15 @@ cdef Py_ssize_t _padded(Py_ssize_t n) noexcept:
 
 
 cdef int _make_spheres(Spheres* c, list arrays, Py_ssize_t n, Py_ssize_t n_turning, double viscosity,
-                       bint walled) except -1:
+                       bint walled, double accuracy, double splitting) except -1:
     c.n = n
     c.n_turning = n_turning
     c.stride = _padded(c.n)
     c.walled = walled
+    c.lattice = False
+    c.accuracy = accuracy
+    c.chosen = splitting
+    start_waves(&c.waves, n, c.stride, 24 if n_turning > 0 else 12)
     c.scale = 1.0 / (8.0 * np.pi * viscosity)
     c.radius = zeros(arrays, c.stride)
     c.x = zeros(arrays, 3 * c.stride)
@@ -84,29 +95,34 @@ cdef inline void _put(Spheres* c, Py_ssize_t i, const double* x, double radius) 
 
 
 def motions(const double[:, ::1] x, const double[::1] radius, const double[:, :, ::1] load, Py_ssize_t n_turning,
-            double viscosity, bint walled, int threads=1):
+            double viscosity, bint walled, const double[::1] lengths, double accuracy=1e-15, double splitting=0.0,
+            int threads=1):
     """(2, n, 6) velocities and angular velocities of spheres at x (n, 3) by two loads (2, n, 6), forces and torques on
     all of them, but for those of each by its own in open space. The first n_turning also turn: of the others torques
-    do nothing, and angular velocities are 0. Above a wall, the plane x[:, 2] = 0, with its images."""
+    do nothing, and angular velocities are 0. Above a wall, the plane x[:, 2] = 0, with its images; in a box of these
+    lengths (3,), 0 in open space, with all images, the own ones too. splitting, 1/nm: of the sum over these, where it
+    is not to be chosen."""
     cdef Spheres c
     cdef World world
     cdef list arrays = []
     cdef Py_ssize_t i
     cdef int k, which, fault
     cdef double[:, :, ::1] out = np.zeros((2, x.shape[0], 6))
-    _make_spheres(&c, arrays, radius.shape[0], n_turning, viscosity, walled)
+    _make_spheres(&c, arrays, radius.shape[0], n_turning, viscosity, walled, accuracy, splitting)
     memset(&world, 0, sizeof(World))
     world.threads = threads
+    set_lengths(&world.box, &lengths[0])
     with nogil:
         for i in range(c.n):
             _put(&c, i, &x[i, 0], radius[i])
             for which in range(2):
                 for k in range(6 if i < n_turning else 3):
                     c.f[(6 * which + k) * c.stride + i] = load[which, i, k]
-        fault = find_near(&c)
+        fault = place_spheres(&world, &c)
         if not fault:
             add_up_pairs(&world, &c, 2)
         free(c.near)
+        free_waves(&c.waves)
         for i in range(c.n):
             for which in range(2):
                 for k in range(6 if i < n_turning else 3):
@@ -186,7 +202,7 @@ cdef int _take_places(Task* t, World* world) noexcept nogil:
                 for m in range(3):
                     frame[3 * k + m] = (
                         t.axes[3 * k] * R[m] + t.axes[3 * k + 1] * R[3 + m] + t.axes[3 * k + 2] * R[6 + m])
-    return find_near(c)
+    return place_spheres(world, c)
 
 
 cdef inline void _times(const double* a, const double* v, double* out) noexcept nogil:
@@ -309,7 +325,9 @@ cdef class _Interacting(Operation):
         t.letter = letter
         t.h = h
         t.kT = kT
-        _make_spheres(&t.spheres, self.arrays, radius.shape[0], row.shape[0], viscosity, walled)
+        # Sums over images are to be right also of motions much slower than those of one sphere.
+        _make_spheres(&t.spheres, self.arrays, radius.shape[0], row.shape[0], viscosity, walled,
+                      fmax(1e-4 * tolerance, 1e-15), 0.0)
         t.place = vector(self.arrays, place)
         t.radius = vector(self.arrays, radius)
         t.row = vector(self.arrays, row)
@@ -343,6 +361,7 @@ cdef class _Interacting(Operation):
 
     def __dealloc__(self):
         free(self.task.spheres.near)
+        free_waves(&self.task.spheres.waves)
 
     cdef int vectors(self):
         """How many times Lanczos' method runs in a letter."""

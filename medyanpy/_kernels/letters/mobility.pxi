@@ -5,7 +5,8 @@
 # mean_distances.pxi:
 #     v_i = (1/r + c/r^3) F + (1/r^3 - 3c/r^5) d (d . F) + T x d / r^3,     c = (a_i^2 + a_j^2) / 3
 #     w_i = F x d / r^3 + (3 d (d . T) / r^5 - T / r^3) / 2
-# Above a wall (images.pxi) everything is in its frame: the third axis points into the fluid, places are heights.
+# Above a wall (images.pxi) everything is in its frame: the third axis points into the fluid, places are heights. In a
+# periodic box (lattice.pxi) pairs of images within range take the place of all pairs, and waves do the rest.
 
 cdef enum:
     # Spheres whose velocities are summed together, one in each lane: vectors as wide as any instruction set has.
@@ -15,7 +16,8 @@ cdef enum:
     TORQUE = 3
 
 
-# What one sphere does to another that overlaps it: v = tt F + (tt_d) d (d . F) + tr T x d, w = rt F x d + rr T + ...
+# What one sphere does to another that overlaps it, or is within range of it:
+# v = tt F + (tt_d) d (d . F) + tr T x d, w = rt F x d + rr T + ...
 cdef struct Near:
     Py_ssize_t other
     double d[3]
@@ -27,12 +29,17 @@ cdef struct Spheres:
     Py_ssize_t n_turning
     Py_ssize_t stride         # n, up to whole blocks of TARGETS
     int walled
+    int lattice               # whether they are in a periodic box
+    double accuracy           # of the sums over their images, relative to the mobility of a sphere
+    double chosen             # the splitting, 1/nm; 0: that of `_split`
+    double splitting, range, cutoff
+    Waves waves
     double scale              # 1 / 8 pi eta
     double* radius            # (stride,)
     double* x                 # (3, stride)
     double* f                 # (2, 6, stride): of two loads
     double* u                 # (2, 6, stride): the motions of each
-    Near* near                # pairs that overlap, by the first; made by find_near for where spheres are
+    Near* near                # pairs that overlap or are in range, by the first; made for where spheres are
     Py_ssize_t n_near, room
     Py_ssize_t* begin         # (n + 1,) where those of a sphere begin
 
@@ -70,16 +77,29 @@ cdef void _set_near(Spheres* c, Py_ssize_t i, Py_ssize_t j, const double* d, Nea
     p.rr = -0.5 * (5.0 * h[1] + r2 * h[2]) - p.rr_d * r2
 
 
-cdef int find_near(Spheres* c) noexcept nogil:
+cdef bint _add_room(Spheres* c) noexcept nogil:
+    """Room for one more pair. False: there is no memory."""
+    cdef Py_ssize_t room
+    cdef void* more
+    if c.n_near == c.room:
+        room = 64 + 2 * c.room
+        more = realloc(c.near, room * sizeof(Near))
+        if more == NULL:
+            return False
+        c.near = <Near*> more
+        c.room = room
+    return True
+
+
+cdef int _find_near(Spheres* c) noexcept nogil:
     """Which spheres overlap, and what they do to each other. 0, or OUT_OF_MEMORY."""
     cdef double a[TARGETS]
     cdef double x[3][TARGETS]
     cdef double d[3]
     cdef double dx, dy, dz, s
-    cdef Py_ssize_t first, i, j, room
+    cdef Py_ssize_t first, i, j
     cdef long long any_near
     cdef int lane, k
-    cdef void* more
     c.n_near = 0
     for i in range(c.n):
         c.begin[i] = c.n_near
@@ -103,13 +123,8 @@ cdef int find_near(Spheres* c) noexcept nogil:
                     s = c.radius[i] + c.radius[j]
                     if j == i or not dot(d, d) < s * s:
                         continue
-                    if c.n_near == c.room:
-                        room = 64 + 2 * c.room
-                        more = realloc(c.near, room * sizeof(Near))
-                        if more == NULL:
-                            return OUT_OF_MEMORY
-                        c.near = <Near*> more
-                        c.room = room
+                    if not _add_room(c):
+                        return OUT_OF_MEMORY
                     _set_near(c, i, j, d, c.near + c.n_near)
                     c.n_near += 1
             first += TARGETS
@@ -117,14 +132,14 @@ cdef int find_near(Spheres* c) noexcept nogil:
     return 0
 
 
-cdef void _add_near(Spheres* c, Targets* b, Py_ssize_t first, int loads) noexcept nogil:
-    """Of spheres that overlap those of a block from `first` on."""
+cdef inline void _add_near(Spheres* c, Targets* b, Py_ssize_t first, int loads, bint turn) noexcept nogil:
+    """Of spheres near those of a block from `first` on."""
     cdef double f[3]
     cdef double t[3]
     cdef double fd[3]
     cdef double td[3]
     cdef const Near* p
-    cdef double along, turn
+    cdef double along, around
     cdef Py_ssize_t i, m, j
     cdef int k, load
     for i in range(first, min(first + TARGETS, c.n)):
@@ -134,14 +149,19 @@ cdef void _add_near(Spheres* c, Targets* b, Py_ssize_t first, int loads) noexcep
             for load in range(loads):
                 for k in range(3):
                     f[k] = c.f[(6 * load + k) * c.stride + j]
+                along = p.tt_d * dot(p.d, f)
+                if not turn:
+                    for k in range(3):
+                        b.u[load][k][i - first] += p.tt * f[k] + along * p.d[k]
+                    continue
+                for k in range(3):
                     t[k] = c.f[(6 * load + TORQUE + k) * c.stride + j]
                 cross(f, p.d, fd)
                 cross(t, p.d, td)
-                along = p.tt_d * dot(p.d, f)
-                turn = p.rr_d * dot(p.d, t)
+                around = p.rr_d * dot(p.d, t)
                 for k in range(3):
                     b.u[load][k][i - first] += p.tt * f[k] + along * p.d[k] + p.tr * td[k]
-                    b.u[load][TORQUE + k][i - first] += p.rt * fd[k] + p.rr * t[k] + turn * p.d[k]
+                    b.u[load][TORQUE + k][i - first] += p.rt * fd[k] + p.rr * t[k] + around * p.d[k]
 
 
 cdef inline void _add_pairs(
@@ -194,13 +214,19 @@ cdef inline void _add_pairs(
                     b.u[load][5][lane] += turn * dz - 0.5 * i3 * f[load][5]
 
 
-cdef struct PairTask:
+cdef struct SumTask:
     Spheres* spheres
     int loads
 
 
+cdef int place_spheres(World* world, Spheres* c) noexcept nogil:
+    """Find which spheres are near each other: they are elsewhere than before. 0, or a fault."""
+    c.lattice = world.box.periodic
+    return find_images(world, c) if c.lattice else _find_near(c)
+
+
 cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef PairTask* t = <PairTask*> task
+    cdef SumTask* t = <SumTask*> task
     cdef Spheres* c = t.spheres
     cdef Targets b
     cdef Py_ssize_t start, i
@@ -216,7 +242,9 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
                 for k in range(6):
                     b.u[load][k][lane] = 0.0
         # One function for each case: the compiler writes out the short loops, and leaves out what is not there.
-        if start < c.n_turning:
+        if c.lattice:
+            _add_waves(c, &b, start, t.loads)
+        elif start < c.n_turning:
             if t.loads == 2:
                 _add_pairs(c, &b, 0, c.n_turning, 2, True, True)
                 _add_pairs(c, &b, c.n_turning, c.n, 2, False, True)
@@ -229,8 +257,10 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         else:
             _add_pairs(c, &b, 0, c.n_turning, 1, True, False)
             _add_pairs(c, &b, c.n_turning, c.n, 1, False, False)
-        if c.n_near > 0:
-            _add_near(c, &b, start, t.loads)
+        if c.n_near > 0 and c.n_turning > 0:
+            _add_near(c, &b, start, t.loads, True)
+        elif c.n_near > 0:
+            _add_near(c, &b, start, t.loads, False)
         if c.walled:
             _add_images(c, &b, t.loads)
         for load in range(t.loads):
@@ -244,9 +274,11 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 cdef int add_up_pairs(World* world, Spheres* c, int loads) noexcept nogil:
     """The motions u by the forces and torques f of `loads` loads, 1 or 2, but for those of each sphere by its own;
     which spheres are near each other has been found."""
-    cdef PairTask task
+    cdef SumTask task
     # About ten microseconds of work.
     cdef Py_ssize_t blocks = 1 + 4096 // (TARGETS * (c.n + 1))
     task.spheres = c
     task.loads = loads
+    if c.lattice:
+        over_blocks(_wave_rows, &task, world, c.waves.n_rows, 1 + 1024 // (c.n + 1))
     return over_blocks(_pairs, &task, world, c.stride, TARGETS * blocks)
