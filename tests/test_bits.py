@@ -644,13 +644,19 @@ def membranes():
     return system
 
 
-# Kicks that solve equations, which words with groups refuse.
-COARSE = {"molecules, implicit kick": molecules, "a net, implicit kick": net, "membranes, implicit kick": membranes}
+# Options of words: kicks that solve equations, which words with groups refuse, and rotation at once.
+COARSE = {
+    "molecules, implicit kick": molecules,
+    "a net, implicit kick": net,
+    "membranes, implicit kick": membranes,
+    "bodies that turn at once": rigid_bodies(points=False),
+}
 COARSE_WORDS = ["BAGOGAB", "OBABO"]
-KICKS = {
-    "molecules, implicit kick": mp.kicks.ZhangSkeel(0.3),
-    "a net, implicit kick": mp.kicks.Newmark(),
-    "membranes, implicit kick": mp.kicks.ZhangSkeel(0.35, positive_definite=True),
+OPTIONS = {
+    "molecules, implicit kick": {"kick": mp.kicks.ZhangSkeel(0.3)},
+    "a net, implicit kick": {"kick": mp.kicks.Newmark()},
+    "membranes, implicit kick": {"kick": mp.kicks.ZhangSkeel(0.35, positive_definite=True)},
+    "bodies that turn at once": {"rotation": "exact"},
 }
 
 # What is accepted or rejected together: of these, blocks of both fates are in a run.
@@ -721,7 +727,7 @@ def change_system(change, simulation):
 
 
 def simulate(kind, system, word, threads):
-    integrator = mp.SplittingIntegrator(word, 0.01, kT=thermal(word, 1.0), seed=9, kick=KICKS.get(kind))
+    integrator = mp.SplittingIntegrator(word, 0.01, kT=thermal(word, 1.0), seed=9, **OPTIONS.get(kind, {}))
     return mp.Simulation(system, integrator, threads=threads)
 
 

@@ -275,7 +275,8 @@ class OrientedFlow(Flow):
         self._kinds: np.ndarray = np.empty(0, np.int32)
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
-        return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.kind.rotation_parts),)
+        parts = 0 if stage.rotation == "exact" else self._beads.kind.rotation_parts
+        return (rotation.Rotation(self._first, len(self._beads), stage.h, parts),)
 
     def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
         return (self._stir(stage),) if self._beads.kind.has_friction else ()

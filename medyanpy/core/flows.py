@@ -28,12 +28,15 @@ class Stage:
     h : float, s
         For how long the letter runs.
     kT : float or None, pN nm
+    rotation : str
+        How A turns beads with an orientation: "split" or "exact".
     """
 
     index: int
     kind: str
     h: float
     kT: float | None  # noqa: N815 - the symbol of the papers
+    rotation: str = "split"
 
 
 def ornstein_uhlenbeck(

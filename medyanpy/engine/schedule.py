@@ -270,7 +270,8 @@ class Schedule:
         numbers = {True: count(), False: count()}
         for letter in self.integrator.letters:
             number = next(numbers[LETTERS[letter.kind].apart])
-            stage = Stage(number, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
+            h = letter.fraction * self.integrator.timestep
+            stage = Stage(number, letter.kind, h, self.integrator.kT, self.integrator.rotation)
             if not LETTERS[letter.kind].operations(self, letter, stage) and not self.operations(stage, letter):
                 continue
             meets = word and word[-1][0].kind == letter.kind and word[-1][1].substep == letter.substep
@@ -526,6 +527,7 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
         )
     _check_jumps(system, integrator)
     _check_fluid(system)
+    _check_rotation(system, integrator)
     groups = {letter.group for letter in integrator.letters if LETTERS[letter.kind].forces}
     if groups != {None}:
         for name, force in zip(system.force_names, system.forces, strict=True):
@@ -546,6 +548,23 @@ def _check_jumps(system: System, integrator: SplittingIntegrator) -> None:
         if jump.needs_temperature and integrator.kT is None:
             raise ParameterError(
                 f"{name} needs a temperature, which the word {integrator.word!r} does not keep: add O, as in 'JBAOABJ'"
+            )
+
+
+def _check_rotation(system: System, integrator: SplittingIntegrator) -> None:
+    if integrator.rotation == "split":
+        return
+    turning = system.topology.oriented_handles
+    if not turning:
+        raise ParameterError(
+            f"rotation={integrator.rotation!r} is for rigid bodies and nodes of rods, of which there are none: leave "
+            "it out"
+        )
+    for handle in turning:
+        if handle.kind.rotation_parts > 1:
+            raise ParameterError(
+                f"{handle!r} has rotation_parts = {handle.kind.rotation_parts}, into which rotation='exact' need not "
+                "be cut: leave one of them out"
             )
 
 

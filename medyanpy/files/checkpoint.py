@@ -344,12 +344,14 @@ def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
         for i in (theirs, mine)
     ]
     out = _difference(words[0], words[1], "word")
-    for name in ("timestep", "kT", "seed", "order", "parts"):
+    for name in ("timestep", "kT", "seed", "order", "parts", "rotation"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)
     for name in ("kick", "steps"):
         there, here = (None if getattr(i, name) is None else describe(getattr(i, name)) for i in (theirs, mine))
         out += _difference(there, here, name)
-    known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "parts", "kick", "steps")
+    known = (
+        "word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "parts", "kick", "steps", "rotation",
+    )  # fmt: skip
     other = [{k: v for k, v in describe(i)["arguments"].items() if k not in known} for i in (theirs, mine)]
     return out + _difference(other[0], other[1], "integrator")
 

@@ -85,7 +85,7 @@ def serialize(what: Any, path: PathLike | None = None) -> str:
       "medyanpy": "...",
       "content": {
         "type": "VerletIntegrator",
-        "arguments": {"timestep": 0.01, "kick": null, "order": 2, "parts": null, "steps": null}
+        "arguments": {"timestep": 0.01, "kick": null, "order": 2, "parts": null, "steps": null, "rotation": "split"}
       }
     }
     """

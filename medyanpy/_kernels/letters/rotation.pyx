@@ -4,13 +4,17 @@
        for h / parts. About axis k by the angle phi = h L_k / I_k,
            q <- q (cos phi/2, e_k sin phi/2),    L <- R_k(-phi) L
        which leaves the angular momentum R(q) L in space as it is, and each part of the energy.
+       Or all of it at once, to rounding: seen from a frame that turns with cL about the momentum, which is fixed in
+       space, L' = L x J L and q' = 1/2 q J L with J = 1/I - c, whose power series are summed.
     O  exact Ornstein-Uhlenbeck step of the six momenta p = (m R^T v, L) with a friction tensor G in the body frame:
            p <- C1 p + C2 xi,    C1 = exp(-h G M^-1),   C2 C2^T = kT (M - C1 M C1^T)
 
 q turns vectors of the body frame into space, L is in the body frame, whose axes are the principal axes of inertia.
 Source: Miller et al., J. Chem. Phys. 116, 8649 (2002), the splitting (there on the conjugates of quaternions; with L
-it is the same map); Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142, 144114 (2015), O.
+it is the same map); van Zon & Schofield, J. Comput. Phys. 225, 145 (2007), the exact flow, there by elliptic functions;
+Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142, 144114 (2015), O.
 """
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport vector
@@ -26,6 +30,9 @@ cdef enum:
     LANES = 16
     # Columns of the matrices of O: rows of 6, padded to whole vectors.
     PADDED = 8
+    # Highest order of the series of free rotation: enough for steps of 1/PIECES, in the unit of `_plan`.
+    ORDER = 17
+    PIECES = 8
 
 # Up to here sincos_small serves.
 cdef double SMALL = 0.78
@@ -92,10 +99,185 @@ cdef inline double _fastest(Bodies* b) noexcept nogil:
     return largest
 
 
+cdef struct Series:
+    double h[LANES]                     # of a piece
+    double turn[LANES]                  # half the rate about the momentum, over its size
+    double spin[ORDER + 1][3][LANES]
+    double q[ORDER + 1][4][LANES]
+    int pieces[LANES]
+    int order[LANES]
+
+
+cdef void _plan(Bodies* b, Series* s, double h) noexcept nogil:
+    """Cut the flight of each body into pieces, each of which a series of its own order gives to 2^-53.
+
+    With D the range of its inverse inertia, c the middle of it and u = h D |L| / 2 the coefficients of t^n in a piece
+    of time 1 are at most |L| u^n and (-1/2 over n) u^n: |L x J L| <= D/2 |L|^2.
+    """
+    cdef double largest, least, size, u, power
+    cdef int lane, order
+    for lane in range(LANES):
+        largest = b.rate[0][lane] if b.rate[0][lane] > b.rate[1][lane] else b.rate[1][lane]
+        largest = largest if largest > b.rate[2][lane] else b.rate[2][lane]
+        least = b.rate[0][lane] if b.rate[0][lane] < b.rate[1][lane] else b.rate[1][lane]
+        least = least if least < b.rate[2][lane] else b.rate[2][lane]
+        size = b.spin[0][lane] * b.spin[0][lane] + b.spin[1][lane] * b.spin[1][lane]
+        size = sqrt(size + b.spin[2][lane] * b.spin[2][lane])
+        s.turn[lane] = 0.25 * (largest + least)
+        u = 0.5 * (largest - least) * size * (h if h >= 0.0 else -h)
+        # Of more than 2^20, or no number, the turn about the momentum is no number either.
+        s.pieces[lane] = 1 + (<int> (PIECES * u) if u <= 1048576.0 else 0)
+        s.h[lane] = h / s.pieces[lane]
+        u /= s.pieces[lane]
+        order = 1
+        power = u * u
+        while order < ORDER and not power < 4e-16:
+            power *= u
+            order += 1
+        s.order[lane] = order
+
+
+cdef inline void _multiply(Bodies* b, double* w, double* x, double* y, double* z) noexcept nogil:
+    """q <- q (w, x, y, z), of all of them."""
+    cdef double q0, q1, q2, q3
+    cdef int lane
+    for lane in range(LANES):
+        q0 = b.q[0][lane]
+        q1 = b.q[1][lane]
+        q2 = b.q[2][lane]
+        q3 = b.q[3][lane]
+        b.q[0][lane] = q0 * w[lane] - (q1 * x[lane] + q2 * y[lane] + q3 * z[lane])
+        b.q[1][lane] = q0 * x[lane] + q1 * w[lane] + (q2 * z[lane] - q3 * y[lane])
+        b.q[2][lane] = q0 * y[lane] + q2 * w[lane] + (q3 * x[lane] - q1 * z[lane])
+        b.q[3][lane] = q0 * z[lane] + q3 * w[lane] + (q1 * y[lane] - q2 * x[lane])
+
+
+cdef void _turn_about_momentum(Bodies* b, Series* s, double h) noexcept nogil:
+    """By c h about L, which stays."""
+    cdef double q[4][LANES]
+    cdef double size, sine, cosine
+    cdef int lane
+    for lane in range(LANES):
+        size = b.spin[0][lane] * b.spin[0][lane] + b.spin[1][lane] * b.spin[1][lane]
+        size = sqrt(size + b.spin[2][lane] * b.spin[2][lane])
+        sincos_(h * s.turn[lane] * size, &sine, &cosine)
+        q[0][lane] = cosine
+        sine = sine / (size if size > 0.0 else 1.0)
+        q[1][lane] = sine * b.spin[0][lane]
+        q[2][lane] = sine * b.spin[1][lane]
+        q[3][lane] = sine * b.spin[2][lane]
+    _multiply(b, q[0], q[1], q[2], q[3])
+
+
+cdef void _fly(Bodies* b, Series* s, int highest) noexcept nogil:
+    """One piece of the flight of all of them, seen from their turning frames: series up to the order `highest`, of
+    which each takes its own."""
+    cdef double x[LANES]
+    cdef double y[LANES]
+    cdef double z[LANES]
+    cdef double w[4][LANES]
+    cdef double q[4][LANES]
+    cdef double c[3][LANES]
+    cdef double d[3][LANES]
+    cdef double i, j, k, scale, a0, a1, a2
+    cdef int lane, n, m
+    for lane in range(LANES):
+        i = b.rate[0][lane] - 2.0 * s.turn[lane]
+        j = b.rate[1][lane] - 2.0 * s.turn[lane]
+        k = b.rate[2][lane] - 2.0 * s.turn[lane]
+        c[0][lane] = 0.5 * s.h[lane] * i
+        c[1][lane] = 0.5 * s.h[lane] * j
+        c[2][lane] = 0.5 * s.h[lane] * k
+        d[0][lane] = s.h[lane] * (b.rate[2][lane] - b.rate[1][lane])
+        d[1][lane] = s.h[lane] * (b.rate[0][lane] - b.rate[2][lane])
+        d[2][lane] = s.h[lane] * (b.rate[1][lane] - b.rate[0][lane])
+        s.q[0][0][lane] = 1.0
+        s.q[0][1][lane] = 0.0
+        s.q[0][2][lane] = 0.0
+        s.q[0][3][lane] = 0.0
+    for m in range(3):
+        for lane in range(LANES):
+            s.spin[0][m][lane] = b.spin[m][lane]
+    for n in range(highest):
+        for lane in range(LANES):
+            x[lane] = 0.0
+            y[lane] = 0.0
+            z[lane] = 0.0
+            w[0][lane] = 0.0
+            w[1][lane] = 0.0
+            w[2][lane] = 0.0
+            w[3][lane] = 0.0
+        for m in range(n + 1):
+            for lane in range(LANES):
+                a0 = s.spin[n - m][0][lane]
+                a1 = s.spin[n - m][1][lane]
+                a2 = s.spin[n - m][2][lane]
+                x[lane] += s.spin[m][1][lane] * a2
+                y[lane] += s.spin[m][2][lane] * a0
+                z[lane] += s.spin[m][0][lane] * a1
+                a0 = c[0][lane] * a0
+                a1 = c[1][lane] * a1
+                a2 = c[2][lane] * a2
+                w[0][lane] -= s.q[m][1][lane] * a0 + s.q[m][2][lane] * a1 + s.q[m][3][lane] * a2
+                w[1][lane] += s.q[m][0][lane] * a0 + s.q[m][2][lane] * a2 - s.q[m][3][lane] * a1
+                w[2][lane] += s.q[m][0][lane] * a1 + s.q[m][3][lane] * a0 - s.q[m][1][lane] * a2
+                w[3][lane] += s.q[m][0][lane] * a2 + s.q[m][1][lane] * a1 - s.q[m][2][lane] * a0
+        scale = 1.0 / (n + 1)
+        for lane in range(LANES):
+            s.spin[n + 1][0][lane] = scale * d[0][lane] * x[lane]
+            s.spin[n + 1][1][lane] = scale * d[1][lane] * y[lane]
+            s.spin[n + 1][2][lane] = scale * d[2][lane] * z[lane]
+        for m in range(4):
+            for lane in range(LANES):
+                s.q[n + 1][m][lane] = scale * w[m][lane]
+    # The smallest first. Coefficients beyond its own order would change the last bits of a body beside faster ones.
+    for m in range(4):
+        for lane in range(LANES):
+            q[m][lane] = 0.0
+        for n in range(highest, -1, -1):
+            for lane in range(LANES):
+                q[m][lane] += s.q[n][m][lane] if n <= s.order[lane] else 0.0
+    for lane in range(LANES):
+        scale = scale_to_unit(q[0][lane], q[1][lane], q[2][lane], q[3][lane])
+        q[0][lane] *= scale
+        q[1][lane] *= scale
+        q[2][lane] *= scale
+        q[3][lane] *= scale
+    _multiply(b, q[0], q[1], q[2], q[3])
+    # L turns back by what the frame has turned, so that R(q) L stays: L + 2 v x (v x L - q0 L) for q = (q0, v).
+    for lane in range(LANES):
+        a0 = q[2][lane] * b.spin[2][lane] - q[3][lane] * b.spin[1][lane] - q[0][lane] * b.spin[0][lane]
+        a1 = q[3][lane] * b.spin[0][lane] - q[1][lane] * b.spin[2][lane] - q[0][lane] * b.spin[1][lane]
+        a2 = q[1][lane] * b.spin[1][lane] - q[2][lane] * b.spin[0][lane] - q[0][lane] * b.spin[2][lane]
+        b.spin[0][lane] += 2.0 * (q[2][lane] * a2 - q[3][lane] * a1)
+        b.spin[1][lane] += 2.0 * (q[3][lane] * a0 - q[1][lane] * a2)
+        b.spin[2][lane] += 2.0 * (q[1][lane] * a1 - q[2][lane] * a0)
+
+
+cdef void _turn_exactly(Bodies* b, double h) noexcept nogil:
+    """Free rotation of all of them for a time h, to rounding."""
+    cdef Series s
+    cdef int piece, pieces, order, lane
+    _plan(b, &s, h)
+    _turn_about_momentum(b, &s, h)
+    pieces = 0
+    for lane in range(LANES):
+        pieces = max(pieces, s.pieces[lane])
+    for piece in range(pieces):
+        order = 0
+        for lane in range(LANES):
+            if piece == s.pieces[lane]:
+                # Those that have arrived stay, to the last bit.
+                s.h[lane] = 0.0
+                s.order[lane] = 0
+            order = max(order, s.order[lane])
+        _fly(b, &s, order)
+
+
 cdef struct RotationTask:
     Py_ssize_t first          # row of the first body
     double h                  # of each part
-    int parts
+    int parts                 # 0: all at once, exactly
 
 
 cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -123,6 +305,8 @@ cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             for c in range(3):
                 b.spin[c][lane] = spin[3 * i + c]
                 b.rate[c][lane] = rate[3 * i + c]
+        if t.parts == 0:
+            _turn_exactly(&b, t.h)
         # Half angles; the same bits either way.
         small = 0.25 * t.h * t.h * _fastest(&b) <= SMALL * SMALL
         for _ in range(t.parts):
@@ -150,14 +334,14 @@ cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
 
 
 cdef class Rotation(Operation):
-    """Free rotation of n bodies from row `first` on, for a time h in `parts` parts."""
+    """Free rotation of n bodies from row `first` on, for a time h: in `parts` parts, or exactly with none."""
     cdef RotationTask task
     cdef double h
     cdef Py_ssize_t n
 
     def __init__(self, Py_ssize_t first, Py_ssize_t n, double h, int parts):
         self.task.first = first
-        self.h = h / parts
+        self.h = h / max(parts, 1)
         self.task.parts = parts
         self.n = n
 
