@@ -1022,10 +1022,10 @@ MEMORY = """
         except MemoryError:
             limit(extra)
 
-    def context(n, make, box=1.0, kick=None):
+    def context(n, make, box=1.0, kick=None, sides=None):
         topology = mp.Topology()
         beads = topology.add_beads(np.random.default_rng(1).uniform(0.0, box, (n, 3)), mass=1.0, name="crowd")
-        system = mp.System(topology)
+        system = mp.System(topology, box=sides)
         force = system.add_force(make(beads))
         made = mp.Context(system, mp.VerletIntegrator(1e-6, kick=kick), threads=1)
         made.runaway = None  # whose energies would ask for the memory first
@@ -1205,6 +1205,30 @@ OVERLAPS = """
     made.step(1)
 """
 
+# Of a fluid in a periodic box waves are listed first, then images near each other.
+IMAGES = """
+    topology = mp.Topology()
+    x = np.random.default_rng(1).uniform(0.0, 100.0, (4_000, 3))
+    balls = topology.add_balls(x, 1.0, mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(100.0, 100.0, 100.0))
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls))
+    made = mp.Context(system, mp.BrownianIntegrator(1e-9, kT=1.0), threads=1)
+    bound({extra})
+    fails(lambda: made.step(5), 0, None, None)
+    assert (made.get_state(positions=True).positions == x).all()
+    made.step(1)
+"""
+
+CHARGES = """
+    charges, force = context(
+        100, lambda b: forces.Coulomb(b, np.tile([1.0, -1.0], 50), 1e-9, cutoff=5.0, tolerance=1e-13, name="charges"),
+        box=100.0, sides=(100.0, 100.0, 100.0),
+    )
+    bound(10_000_000)
+    fails(lambda: charges.step(5), 0, None, "charges")
+    charges.step(1)
+"""
+
 # A million pairs of ellipsoids and links: their list fits, what is known of each does not.
 TOUCHING = """
     topology = mp.Topology()
@@ -1249,7 +1273,10 @@ STRINGS = """
 
 IN_PROCESSES = {
     ("mesh_pairs.pyx", "_room", "OUT_OF_MEMORY"): STRINGS,
-    ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
+    ("mobility.pxi", "_find_near", "OUT_OF_MEMORY"): OVERLAPS,
+    ("lattice.pxi", "find_images", "OUT_OF_MEMORY"): IMAGES.format(extra=1_000_000),
+    ("lattice.pxi", "_find_images", "OUT_OF_MEMORY"): IMAGES.format(extra=60_000_000),
+    ("ewald.pyx", "run", "OUT_OF_MEMORY"): CHARGES,
     ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
     ("jump.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
     ("link_binding.pyx", "list_pairs", "OUT_OF_MEMORY"): PAIRS,

@@ -253,7 +253,7 @@ def test_no_charges_and_one():
     assert np.abs(force).max() < 1e-14
 
 
-def test_what_is_refused():
+def test_boxes_and_cutoffs_that_are_refused():
     x, q = gas(6)
     refuses(mp.ParameterError, "in a periodic box on all images: give cutoff=", context_of, x, q, cutoff=None)
     refuses(mp.ParameterError, r"cutoff = 3.5 nm splits Ewald's sum in a periodic box, and the system has none",

@@ -169,7 +169,7 @@ def of_all_kinds(n, seed=3):
     return inertia, spin, orients(np.random.default_rng(seed), n)
 
 
-def test_what_is_kept():
+def test_momentum_energy_and_length_are_kept():
     """Momentum in space, energy and the length of quaternions to rounding, with any step."""
     inertia, spin, q = of_all_kinds(64)
     for h, steps in ((0.01, 300), (1.0, 30), (30.0, 3)):
@@ -309,7 +309,7 @@ def test_it_is_kept_by_documents_and_checkpoints(tmp_path):
             tmp_path / "a.chk")  # fmt: skip
 
 
-def test_a_rate_that_is_no_number_is_a_fault():
+def test_a_rate_that_is_not_finite_is_a_fault():
     context, _ = turning(1.0, ASYMMETRIC, [[1e200, 1e200, 1e200]], [[1.0, 0.0, 0.0, 0.0]])
     with pytest.raises(mp.SimulationError):
         context.step(1)
