@@ -76,7 +76,8 @@ def main():
             for tolerance in (0.02, 0.001):
                 took, vectors = time_of(context_of(n, word, turning, wall, tolerance, in_box=in_box), least)
                 cells.append(f"{1e6 * took:14.1f} us, {vectors:4d}")
-            kind, beside = ("turning" if turning else "balls"), ("wall" if wall is not None else "box" if in_box else "open")
+            kind = "turning" if turning else "balls"
+            beside = "wall" if wall is not None else "box" if in_box else "open"
             print(f"{n:8d} {word:>6s} {kind:>10s} {beside:>6s} {cells[0]:>24s} {cells[1]:>24s}", flush=True)
     threads = available_threads()
     if threads > 1 and not quick:
