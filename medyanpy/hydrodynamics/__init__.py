@@ -9,7 +9,8 @@
 [1.0, 1.0]
 """
 
+from medyanpy.hydrodynamics.clusters import cluster_mobility_matrix
 from medyanpy.hydrodynamics.mobilities import mobility_matrix
 from medyanpy.hydrodynamics.rotne_prager import RotnePrager
 
-__all__ = ["RotnePrager", "mobility_matrix"]
+__all__ = ["RotnePrager", "cluster_mobility_matrix", "mobility_matrix"]

@@ -7,9 +7,9 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item, vector
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.rotne_prager import FORCES_TORQUES, FORCES_TORQUES_STRESSLETS, mobility_block
-from medyanpy.rigid.tensors import move_friction
+from medyanpy.rigid.tensors import moved_friction
 
-__all__ = ["bead_model_friction"]
+__all__ = ["bead_model_friction", "friction_of_clusters"]
 
 #: Unknowns in one column of blocks, and pairs of beads with mobilities computed at a time.
 _COLUMN, _PAIRS = 528, 20_000
@@ -70,16 +70,30 @@ def bead_model_friction(
     1.284 1.440
     """
     what = "bead_model_friction"
-    x = array(f"{what}: centers", centers, (None, 3))
-    if not len(x):
-        raise ParameterError(f"{what}: centers must hold at least one sphere")
-    a = per_item(f"{what}: radii", radii, len(x), above=0.0)
-    eta = number(f"{what}: viscosity", viscosity, above=0.0)
+    x, a = spheres_of(what, "", centers, radii)
     point = vector(f"{what}: reference_point", reference_point)
+    return friction_of_clusters(what, x, a, np.zeros(len(x), int), point[None], viscosity, stresslets, max_memory)
+
+
+def spheres_of(what: str, of: str, centers: "Numbers", radii: "Numbers") -> tuple[np.ndarray, np.ndarray]:
+    """Return centres (n, 3) and radii (n,) of at least one sphere; ParameterError."""
+    x = array(f"{what}: {of}centers", centers, (None, 3))
+    if not len(x):
+        raise ParameterError(f"{what}: {of}centers must hold at least one sphere")
+    return x, per_item(f"{what}: {of}radii", radii, len(x), above=0.0)
+
+
+def friction_of_clusters(
+    what: str, x: np.ndarray, a: np.ndarray, body: np.ndarray, points: np.ndarray, viscosity: float, stresslets: bool,
+    max_memory: float,
+) -> np.ndarray:  # fmt: skip
+    """Return the friction (6m, 6m) of bodies about points (m, 3), of spheres at x (n, 3), each of a body (n,);
+    ParameterError."""
+    eta = number(f"{what}: viscosity", viscosity, above=0.0)
     limit = number(f"{what}: max_memory", max_memory, above=0.0)
     # Equal spheres add nothing, and would make the matrix singular. Sorted, so that their order does not matter.
-    unique, kept = np.unique(np.column_stack([x, a]), axis=0, return_index=True)
-    x, a = unique[:, :3], unique[:, 3]
+    unique, kept = np.unique(np.column_stack([x, a, body]), axis=0, return_index=True)
+    x, a, body = unique[:, :3], unique[:, 3], body[kept]
     moments = FORCES_TORQUES_STRESSLETS if stresslets else FORCES_TORQUES
     need = 4.0 * (moments * len(kept)) ** 2
     if need > limit:
@@ -91,25 +105,31 @@ def bead_model_friction(
         )
     # In units of the largest radius, about the middle.
     length, middle = a.max(), x.mean(axis=0)
-    friction = _friction(what, (x - middle) / length, a / length, moments, kept)
-    scale = np.repeat([1.0, length], 3)
+    # The motions of each body about the middle of its spheres, so that few digits are lost.
+    middles = np.array([x[body == k].mean(axis=0) for k in range(len(points))])
+    motion = np.zeros((len(x), moments, len(points), 6))
+    motion[np.arange(len(x)), :, body] = _rigid_motions((x - middles[body]) / length, moments).reshape(-1, moments, 6)
+    motion = motion.reshape(len(x) * moments, -1)
+    friction = _friction(what, (x - middle) / length, a / length, motion, moments, kept)
+    scale = np.tile(np.repeat([1.0, length], 3), len(points))
     friction *= 8.0 * np.pi * eta * length * scale[:, None] * scale
-    return move_friction(friction, point - middle)
+    return moved_friction(friction, points - middles)
 
 
-def _friction(what: str, x: np.ndarray, a: np.ndarray, moments: int, names: np.ndarray) -> np.ndarray:
+def _friction(
+    what: str, x: np.ndarray, a: np.ndarray, motion: np.ndarray, moments: int, names: np.ndarray
+) -> np.ndarray:
     """Return Kᵀ M⁻¹ K with the mobilities M and the rigid motions K, by Cholesky's factors of M in columns of blocks.
 
     Only the lower half of M is computed. Each block column is made, reduced by those before it, and factorised; with Y
-    = L⁻¹K the friction is YᵀY, symmetric and positive whatever the roundings.
+    = L⁻¹K the friction is YᵀY, symmetric and positive whatever the roundings. K is overwritten.
     """
     from scipy.linalg.blas import dgemm, dtrsm
     from scipy.linalg.lapack import dpotrf
 
     n = len(x)
     width = max(1, _COLUMN // moments)
-    motion = _rigid_motions(x, moments)
-    friction = np.zeros((6, 6))
+    friction = np.zeros((motion.shape[1], motion.shape[1]))
     columns: list[tuple[int, np.ndarray]] = []
     for first in range(0, n, width):
         last = min(first + width, n)

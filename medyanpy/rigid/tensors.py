@@ -132,10 +132,16 @@ def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
     ParameterError
         The tensor is not symmetric and positive definite.
     """
+    return moved_friction(check_tensor(friction, "friction"), vector("move_friction: shift", shift)[None])
+
+
+def moved_friction(friction: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+    """Return the friction (6m, 6m) of m bodies about points that are shifts (m, 3) away from the old ones."""
     # Velocity of the old point from that of the new one: U_old = U_new + shift × ω.
-    x = np.eye(6)
-    x[:3, 3:] = _cross(vector("move_friction: shift", shift))
-    return _congruent(x.T, check_tensor(friction, "friction"))
+    x = np.eye(len(friction))
+    for k, shift in enumerate(shifts):
+        x[6 * k : 6 * k + 3, 6 * k + 3 : 6 * k + 6] = _cross(shift)
+    return _congruent(x.T, friction)
 
 
 def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:

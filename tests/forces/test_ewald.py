@@ -104,6 +104,25 @@ def test_forces_are_derivatives_of_the_energy():
         assert -slope == pytest.approx(f[i, c], abs=1e-8 * np.abs(f).max())
 
 
+def test_energies_are_continuous():
+    """Where a pair passes the cutoff, and where a box gets room for more waves; at a tolerance that would show it."""
+    cutoff, tolerance = 3.5, 1e-2
+    q = np.array([1.0, -1.0])
+
+    def energy(r, box=BOX):
+        return energy_of(np.array([[0.0, 0, 0], [r, 0, 0]]), q, box, cutoff=cutoff, tolerance=tolerance)[0]
+
+    assert abs(energy(cutoff * (1 + 1e-8)) - energy(cutoff * (1 - 1e-8))) < 1e-7
+    a, last = splitting(cutoff, tolerance)
+    length = 2 * np.pi * 3 / last
+    length *= np.ceil(2 * cutoff / length)
+    ends = [(length * (1 + s), 9.0, 9.0) for s in (-1e-8, 1e-8)]
+    assert abs(energy(1.0, ends[1]) - energy(1.0, ends[0])) < 1e-7
+    # Without an end of its own each would show.
+    assert np.exp(-((cutoff * a) ** 2)) / cutoff > 1e-5
+    assert np.exp(-((last / (2 * a)) ** 2)) > 1e-5
+
+
 @pytest.mark.parametrize("neutral", [True, False])
 def test_the_trace_of_the_virial_is_the_energy(neutral):
     """The energy is homogeneous, of degree -1 in all lengths: also that of the background."""
@@ -253,7 +272,7 @@ def test_no_charges_and_one():
     assert np.abs(force).max() < 1e-14
 
 
-def test_boxes_and_cutoffs_that_are_refused():
+def test_systems_that_are_refused():
     x, q = gas(6)
     refuses(mp.ParameterError, "in a periodic box on all images: give cutoff=", context_of, x, q, cutoff=None)
     refuses(mp.ParameterError, r"cutoff = 3.5 nm splits Ewald's sum in a periodic box, and the system has none",
