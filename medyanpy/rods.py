@@ -1,7 +1,7 @@
 """Shapes and sections of elastic rods: what `Topology.add_rod` and `forces.RodElasticity` are given."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from medyanpy._tools.quaternions import from_matrices
 from medyanpy._tools.sums import lengths, row_products
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, vector, whole_number
-from medyanpy.beads.chains import carried_along
+from medyanpy.beads.chains import carried_along, shares_of_links
 from medyanpy.errors import ParameterError, TopologyError
 
 __all__ = ["CircularSection", "frames", "uniform"]
@@ -89,6 +89,53 @@ class CircularSection:
         """Moments of inertia per length, pN s², about the principal axes of the section."""
         moment = self.density * self.second_moment
         return moment, moment, 2.0 * moment
+
+    def kirchhoff(
+        self, nodes: Numbers, *, closed: bool = False, directors: Numbers | Literal["parallel"] = "parallel"
+    ) -> dict[str, Any]:
+        """Return the arguments of `Topology.add_filament` for a Kirchhoff rod: one that neither shears nor stretches.
+
+        It is a twistable filament: links keep their lengths and their right angles to directors by constraints, whose
+        forces are the shear forces of the rod. `forces.FilamentBending` and `forces.FilamentTwisting` with
+        ``stiffness["bending"]`` and ``stiffness["twist"]`` are its elasticity, which is straight at rest.
+
+        Parameters
+        ----------
+        nodes : (n, 3) float, nm
+            Ends of links, unlike those of `Topology.add_rod`, which are the middles of segments. The mass of a node is
+            that of half of each of its links, and all rotary inertia across the rod is that of these masses.
+        closed : bool
+            Make it a ring.
+        directors : (l, 3) float, or "parallel"
+            As of `Topology.add_filament`.
+
+        Raises
+        ------
+        ParameterError
+            Nodes of wrong shape, or a number that is not finite.
+
+        References
+        ----------
+        Ladd & Misra (2009), (13) to (16): shear forces that keep r' = d3, without the angular momentum across d3.
+        J. Langer, D. A. Singer, SIAM Rev. 38, 605 (1996): Kirchhoff's rod with an isotropic section.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import medyanpy as mp
+        >>> section = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
+        >>> topology = mp.Topology()
+        >>> rod = topology.add_filament(**section.kirchhoff(np.outer(np.arange(20.0), [1.0, 0.0, 0.0])))
+        >>> system = mp.System(topology)
+        >>> _ = system.add_force(mp.forces.FilamentBending(rod, section.stiffness["bending"]))
+        >>> _ = system.add_force(mp.forces.FilamentTwisting(rod, section.stiffness["twist"]))
+        """
+        x = array("CircularSection.kirchhoff: nodes", nodes, (None, 3))
+        links, shares = shares_of_links(x, closed)
+        return {
+            "nodes": x, "node_mass": self.linear_density * shares, "closed": bool(closed), "directors": directors,
+            "director_mass": self.inertia_density[2] * links,
+        }  # fmt: skip
 
 
 @plainly_called

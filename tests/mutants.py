@@ -315,6 +315,8 @@ LAWS = [
     ("areas and volumes of spheres", "mesh/shapes.py", "red_cell_half_thickness", "c0 + c2 * square", "c0 + 0.99 * c2 * square"),
     ("bending waves of a free rod have", "_kernels/forces/joints.pxd", "pull", "before * (w + e * chain.u[c][k - 1])", "before * w"),
     ("the energy of free flight are right", "_kernels/beads/surface_constraints.pyx", "_chunks", "_copy(3 * WIDTH, kept, d)", "pass"),
+    ("Kirchhoff's rod against", "beads/chains.py", "shares_of_links", "0.5 * (link + np.roll(link, 1))", "link"),
+    ("higher orders of rods", "_kernels/letters/rotation.pyx", "_turns", "_turn(b, 0, 0.5 * h, small)", "_turn(b, 0, 0.4 * h, small)"),
     ("free rotation at once", "_kernels/letters/rotation.pyx", "_fly", "d[1][lane] = s.h[lane] * (b.rate[0][lane] - b.rate[2][lane])", "d[1][lane] = s.h[lane] * (b.rate[1][lane] - b.rate[2][lane])"),
     ("against Euler's equations", "_kernels/letters/rotation.pyx", "_turns", "_turn(b, 2, h, small)", "_turn(b, 2, 0.5 * h, small)"),
     ("energy of bodies tied to points", "_kernels/core/sites.pyx", "scatter", "if fault == 0 and self.rows.n_bodies > 0:", "if False:"),

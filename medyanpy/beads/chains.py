@@ -11,7 +11,15 @@ from medyanpy.core.handles import Handle, chosen, together
 from medyanpy.core.kinds import Kind
 from medyanpy.errors import TopologyError
 
-__all__ = ["Chains", "carried_along", "with_edges"]
+__all__ = ["Chains", "carried_along", "shares_of_links", "with_edges"]
+
+
+def shares_of_links(x: np.ndarray, closed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return lengths (l,) of the links of a chain of nodes (n, 3), and what each node has of them, (n,): a half of
+    each."""
+    # The last node of an open chain has no link after it.
+    link = np.linalg.norm(np.diff(x, axis=0, append=x[:1] if closed else x[-1:]), axis=1)
+    return (link if closed else link[:-1]), 0.5 * (link + np.roll(link, 1))
 
 
 class ChainsKind(Kind):

@@ -11,6 +11,7 @@ from medyanpy._tools.names import plainly_called
 from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
+from medyanpy.beads.chains import shares_of_links
 from medyanpy.errors import ParameterError
 from medyanpy.presets.water import WATER
 
@@ -136,10 +137,9 @@ class FilamentMaterial:
             number(f"{name}: relaxation_time", relaxation_time, above=0.0)
         shares, along, across, links = [np.empty(0)], [np.empty(0)], [np.empty(0)], [np.empty(0)]
         for x in parts:
-            # The last node of an open filament has no link.
-            link = np.linalg.norm(np.diff(x, axis=0, append=x[:1] if closed else x[-1:]), axis=1)
-            links.append(link if closed else link[:-1])
-            shares.append(0.5 * (link + np.roll(link, 1)))
+            link, share = shares_of_links(x, closed)
+            links.append(link)
+            shares.append(share)
             zeta = self.friction_per_length(total(link) if screening_length is None else screening_length, viscosity)
             along.append(zeta[0] * shares[-1])
             across.append(zeta[1] * shares[-1])

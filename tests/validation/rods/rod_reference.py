@@ -351,10 +351,10 @@ def runge_kutta(rod, y, h, steps, hamiltonian):
 
 
 @compiled
-def implicit(rod, y, h, steps, hamiltonian, trapezoidal):
+def implicit(rod, y, h, steps, hamiltonian, trapezoidal, tolerance=0.0):
     """MP, in place: y' = y + h rate((y + y')/2), or, as (57) is printed, y' = y + h (rate(y) + rate(y'))/2;
-    quaternions rescaled after each step. Iterated until nothing changes beyond round-off. Returns the number of
-    evaluations of the forces."""
+    quaternions rescaled after each step. Iterated until nothing changes beyond round-off, or by less than a tolerance
+    above 0. Returns the number of evaluations of the forces."""
     f = np.zeros((6, y.shape[1]))
     dy, old = np.zeros_like(y), np.zeros_like(y)
     rate(rod, y, f, hamiltonian, dy)
@@ -370,6 +370,8 @@ def implicit(rod, y, h, steps, hamiltonian, trapezoidal):
             evaluations += 1
             change = h * np.abs(dy - old).max()
             new = base + 0.5 * h * dy
+            if change < tolerance:
+                break
             # Below 1e-12 changes that no longer shrink are round-off.
             if change == 0.0 or (change < 1e-12 and change >= 0.5 * before) or not np.isfinite(change):
                 break
@@ -380,6 +382,11 @@ def implicit(rod, y, h, steps, hamiltonian, trapezoidal):
             rate(rod, y, f, hamiltonian, dy)
             evaluations += 1
     return evaluations
+
+
+def evaluations(rod, y, dt, steps, tolerance=0.0):
+    """Forces that MPDH evaluates per step, from a state on, each step solved to round-off or to a tolerance."""
+    return implicit(rod, y.copy(), dt, steps, True, False, tolerance) / steps
 
 
 METHODS = ("OSDH", "OSDF", "RKDH", "RKDF", "MPDH", "MPDF", "TRDH", "TRDF")
