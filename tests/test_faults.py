@@ -1205,6 +1205,33 @@ OVERLAPS = """
     made.step(1)
 """
 
+# Pairs of images within range, and phases of the waves.
+IMAGES = """
+    topology = mp.Topology()
+    x = np.random.default_rng(1).uniform(0.0, 20.0, ({n}, 3))
+    balls = topology.add_balls(x, 0.1, mass=1.0, friction=0.1)
+    system = mp.System(topology, box=(20.0, 20.0, 20.0))
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls))
+    made = mp.Context(system, mp.BrownianIntegrator(1e-9, kT=1.0), threads=1)
+    bound({extra})
+    fails(lambda: made.step(5), 0, None, None)
+    assert (made.get_state(positions=True).positions == x).all()
+"""
+
+# A cutoff so short that waves are without number; with another they fit.
+WAVES = """
+    topology = mp.Topology()
+    ions = topology.add_beads(np.random.default_rng(1).uniform(0.0, 100.0, (100, 3)), mass=1.0)
+    system = mp.System(topology, box=(100.0, 100.0, 100.0))
+    numbers = {"cutoff": 0.5, "name": "charges"}
+    force = system.add_force(forces.Coulomb(ions, np.tile([1.0, -1.0], 50), 1e-3, **numbers))
+    made = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    bound(50_000_000)
+    fails(lambda: made.step(5), 0, None, "charges")
+    force.set(cutoff=30.0)
+    made.step(1)
+"""
+
 # A million pairs of ellipsoids and links: their list fits, what is known of each does not.
 TOUCHING = """
     topology = mp.Topology()
@@ -1249,7 +1276,10 @@ STRINGS = """
 
 IN_PROCESSES = {
     ("mesh_pairs.pyx", "_room", "OUT_OF_MEMORY"): STRINGS,
-    ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
+    ("mobility.pxi", "_find_near", "OUT_OF_MEMORY"): OVERLAPS,
+    ("lattice.pxi", "_find_images", "OUT_OF_MEMORY"): IMAGES.format(n=3000, extra=50_000_000),
+    ("lattice.pxi", "find_images", "OUT_OF_MEMORY"): IMAGES.format(n=50_000, extra=10_000_000),
+    ("ewald.pyx", "run", "OUT_OF_MEMORY"): WAVES,
     ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
     ("jump.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
     ("link_binding.pyx", "list_pairs", "OUT_OF_MEMORY"): PAIRS,
