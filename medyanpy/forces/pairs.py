@@ -391,6 +391,9 @@ class Coulomb(PairForce):
         return bind_ewald(self.name, layout, members, charges, neighbors, excluded, constant, cutoff, tolerance)
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
+        if self._numbers["cutoff"] is not None:
+            # Images of the opposite sign are as near: a pair by itself says nothing of what overlaps.
+            return None
         constant, charges = self._numbers["constant"], self._charges(layout, members.row, members.bead)
 
         def values(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:

@@ -137,6 +137,13 @@ def test_eight_boxes_are_one():
     np.testing.assert_allclose(large.reshape(8, -1), np.tile(small, (8, 1)), rtol=0, atol=1e-11 * np.abs(small).max())
 
 
+def test_any_image_will_do():
+    x, a = crowd(3)
+    other = x + BOX * np.random.default_rng(1).integers(-3, 4, x.shape)
+    one, two = (mobility_matrix(places, a, ETA, rotation=True, box=tuple(BOX)) for places in (x, other))
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-11 / a.min() ** 3)
+
+
 def test_against_the_sum_over_images():
     """Eight forces at the corners of a small cube, whose flow falls as r^-4: the sum over images has a limit by itself.
     The tensor of open space is summed, over cubes of 13, 25 and 37 boxes, with the rest by extrapolation."""

@@ -63,16 +63,19 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
+cdef inline double _volume(const Task* t) noexcept nogil:
+    return t.waves.length[0] * t.waves.length[1] * t.waves.length[2]
+
+
 cdef inline double _weight(const Task* t, double kk) noexcept nogil:
     """8 pi c/V w(k)/k^2, of a wave and its opposite together."""
-    cdef const double* length = t.waves.length
     cdef double end = t.waves.cutoff * t.waves.cutoff
     # From 1 at nine tenths of the last k to 0 there, with two continuous derivatives.
     cdef double y = (end - kk) / (0.19 * end)
     y = y if y < 1.0 else 1.0
     y = y * y * y * (10.0 + y * (6.0 * y - 15.0))
     return (8.0 * M_PI * t.constant * y * exp_(-kk / (4.0 * t.splitting * t.splitting))
-            / (kk * (length[0] * length[1] * length[2])))
+            / (kk * _volume(t)))
 
 
 cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -294,7 +297,6 @@ cdef class Ewald(Operation):
     cdef double of_each(self) noexcept nogil:
         """The energy of each charge with the wave part of its own, and of the background."""
         cdef const Task* t = &self.task
-        cdef const double* length = t.waves.length
         cdef double squares = 0.0, total = 0.0
         cdef Py_ssize_t m
         for m in range(t.n):
@@ -302,4 +304,4 @@ cdef class Ewald(Operation):
             total += t.q[m]
         return -t.constant * (
             t.splitting / sqrt(M_PI) * squares
-            + M_PI * total * total / (2.0 * t.splitting * t.splitting * (length[0] * length[1] * length[2])))
+            + M_PI * total * total / (2.0 * t.splitting * t.splitting * _volume(t)))
