@@ -1,5 +1,6 @@
-"""Rows asleep: room for beads that are to come, which take no part in anything until somebody is there."""
+"""Inactive rows: room for beads that are to come, which take no part in anything before."""
 
+import functools
 
 import numpy as np
 import pytest
@@ -41,13 +42,15 @@ def haunt(context):
 def same(part, other, n, name=""):
     """Whether two parts of states are the same in the rows that both have, and nobody is in the others."""
     if isinstance(part, dict):
-        return part.keys() == other.keys() and all(same(part[k], other[k], n, k) for k in part)
+        inner = {k: name if name == "virials" else k for k in part}
+        return part.keys() == other.keys() and all(same(part[k], other[k], n, inner[k]) for k in part)
     if isinstance(part, float):
         return part == pytest.approx(other, rel=1e-12, abs=1e-12) or (np.isnan(part) and np.isnan(other))
     if isinstance(part, np.ndarray) and part.shape[1:] == other.shape[1:] and len(part) <= len(other):
         rest = other[len(part) :]
         nobody = np.isnan(rest) if rest.dtype == np.float64 else rest == -1
-        close = np.array_equal if name in n else np.allclose
+        # Of the virial in a box the parts off the diagonal are not known.
+        close = np.array_equal if name in n else functools.partial(np.allclose, equal_nan=name == "virials")
         return close(part, other[: len(part)]) and nobody.all()
     return True
 

@@ -119,7 +119,7 @@ def tip3p() -> RigidWater:
     >>> system = mp.System(topology)
     >>> oxygens, within = molecules.beads[1::3], molecules.beads[molecules.links]
     >>> system.add_force(mp.forces.Coulomb(molecules, np.tile(water.charges, 2), exclusions=within))
-    Coulomb(charges=array of 6, constant=230.708)
+    Coulomb(charges=array of 6, constant=230.708, cutoff=None, tolerance=1e-05, skin=None)
     >>> system.add_force(mp.forces.LennardJones(oxygens, oxygens, water.epsilon, water.sigma))
     LennardJones(epsilon=1.05655, sigma=0.315066, cutoff=None, switch=None, skin=None)
     >>> simulation = mp.Simulation(system, mp.SplittingIntegrator("BAB", 1e-15))

@@ -369,6 +369,7 @@ NOT_ASKED = {
                      "OrientedBeads.__init__", "RigidBodies.add", "add_rigid_bodies", "Rods.__init__", "Rods.add",
                      "add_rod", "add_rods", "frames", "FilamentMaterial.arguments", "FilamentMaterial.__init__",
                      "RigidWater.arguments", "RigidWater.__init__", "Crosslinker.__init__", "RigidMolecule.arguments",
+                     "CircularSection.kirchhoff",
                      "HarmonicTrap.__init__", "Sites.anchors", "CustomMembraneField.__init__",
                      "DirectedPointCurvature.__init__", "MembraneField.__init__", "PointCurvature.__init__",
                      "PythonMembraneField.__init__"], _BEFORE),
