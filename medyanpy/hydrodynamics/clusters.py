@@ -85,5 +85,6 @@ def cluster_mobility_matrix(
     friction = friction_of_clusters(what, x, a, body, about, viscosity, stresslets, max_memory)
     scale = np.sqrt(np.diagonal(friction))
     # Of like size, before it is inverted.
-    out: np.ndarray = np.linalg.inv(friction / scale[:, None] / scale) / scale[:, None] / scale
-    return 0.5 * (out + out.T)
+    inverse = np.linalg.inv(friction / scale[:, None] / scale) / scale[:, None] / scale
+    out: np.ndarray = 0.5 * (inverse + inverse.T)
+    return out

@@ -84,8 +84,9 @@ def mobility_matrix(
         expect_lattice(what, lengths, wall)
         least = 4.0 * float(a.max(initial=0.0))
         if lengths.min() < least:
+            sides = in_words(tuple(lengths.tolist()))
             raise ParameterError(
-                f"{what}: box is {in_words(box)} nm but must be >= {least:.6g} along each direction, four times the "
+                f"{what}: box is {sides} nm but must be >= {least:.6g} along each direction, four times the "
                 "largest radius: spheres would overlap two images of each other"
             )
     if wall is not None:

@@ -125,7 +125,7 @@ class RotnePrager(Described, Guarded):
             if self.velocity_gradient.any():
                 raise ParameterError(
                     "RotnePrager: velocity_gradient has no meaning among the images of a box of "
-                    f"{in_words(layout.box)} nm: leave one of them out"
+                    f"{in_words(tuple(layout.box.tolist()))} nm: leave one of them out"
                 )
             largest = max(float(self.radius(handle).max(initial=0.0)) for handle in self.handles)
             layout.expect_width("RotnePrager", 2.0 * largest, "RotnePrager: its largest spheres touch at")

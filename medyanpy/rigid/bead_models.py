@@ -107,9 +107,9 @@ def friction_of_clusters(
     length, middle = a.max(), x.mean(axis=0)
     # The motions of each body about the middle of its spheres, so that few digits are lost.
     middles = np.array([x[body == k].mean(axis=0) for k in range(len(points))])
-    motion = np.zeros((len(x), moments, len(points), 6))
-    motion[np.arange(len(x)), :, body] = _rigid_motions((x - middles[body]) / length, moments).reshape(-1, moments, 6)
-    motion = motion.reshape(len(x) * moments, -1)
+    of_each = np.zeros((len(x), moments, len(points), 6))
+    of_each[np.arange(len(x)), :, body] = _rigid_motions((x - middles[body]) / length, moments).reshape(-1, moments, 6)
+    motion = of_each.reshape(len(x) * moments, -1)
     friction = _friction(what, (x - middle) / length, a / length, motion, moments, kept)
     scale = np.tile(np.repeat([1.0, length], 3), len(points))
     friction *= 8.0 * np.pi * eta * length * scale[:, None] * scale
