@@ -287,15 +287,21 @@ cdef class TotalForce(FaceForce):
     cdef double* vertices_of(self, double[:, ::1] array) noexcept nogil:
         return &array[0, 0] + 3 * self.membrane.first_bead
 
-    cdef double share(self, World* world, const double* a) noexcept nogil:
-        """w.a, with w."""
+    cdef const double* gradient(self, World* world) noexcept nogil:
+        """w of the vertices, as it is now."""
         cdef double* w = self.vertices_of(self.w)
-        cdef double total = 0.0
         cdef Py_ssize_t i
-        a += 3 * self.membrane.first_bead
         for i in range(3 * self.membrane.n_vertices):
             w[i] = 0.0
         self.add_gradient(world, &self.w[0, 0])
+        return w
+
+    cdef double share(self, World* world, const double* a) noexcept nogil:
+        """w.a, with w."""
+        cdef const double* w = self.gradient(world)
+        cdef double total = 0.0
+        cdef Py_ssize_t i
+        a += 3 * self.membrane.first_bead
         for i in range(3 * self.membrane.n_vertices):
             total += w[i] * a[i]
         return total
@@ -363,7 +369,7 @@ cdef class TotalForce(FaceForce):
         return self.blocks(world, STIFFNESS if positive else HESSIAN, add, sink)
 
     cdef int all_blocks(self, World* world, int kind, AddBlock add, void* sink) noexcept nogil:
-        cdef const double* w = self.vertices_of(self.w)
+        cdef const double* w
         cdef double e[3]
         cdef double block[9]
         cdef Py_ssize_t first = self.membrane.first_bead, i, j
@@ -371,7 +377,7 @@ cdef class TotalForce(FaceForce):
         if fault != 0 or self.dense == 0:
             return fault
         self.slopes(world, e)
-        self.share(world, &self.w[0, 0])
+        w = self.gradient(world)
         for i in range(self.membrane.n_vertices):
             for j in range(i + 1):
                 for c in range(9):
@@ -388,14 +394,14 @@ cdef class TotalForce(FaceForce):
         return self.all_blocks(world, STIFFNESS, add, sink)
 
     cdef int diagonal(self, World* world, double* out) noexcept nogil:
-        cdef const double* w = self.vertices_of(self.w)
+        cdef const double* w
         cdef double e[3]
         cdef Py_ssize_t i
         cdef int c, fault = self.blocks(world, STIFFNESS, keep_diagonal, out)
         if fault != 0 or self.dense == 0:
             return fault
         self.slopes(world, e)
-        self.share(world, &self.w[0, 0])
+        w = self.gradient(world)
         out += 9 * self.membrane.first_bead
         for i in range(self.membrane.n_vertices):
             for c in range(9):
