@@ -243,7 +243,7 @@ class SplittingIntegrator(Described, Guarded):
 
     @property
     def rotation(self) -> str:
-        """How A turns rigid bodies and nodes of rods: "split" or "exact"."""
+        """Way in which A turns rigid bodies and nodes of rods: "split" or "exact"."""
         return self._rotation
 
     @property

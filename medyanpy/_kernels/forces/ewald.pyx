@@ -40,7 +40,7 @@ cdef struct Task:
     double splitting
     const int32_t* row        # (n,) of the table of sites
     const double* given       # (n,) charges
-    double* q                 # (stride,) the same, 0 of what is asleep
+    double* q                 # (stride,) the same, 0 of inactive rows
     double* x                 # (3, stride)
     const int32_t* ignored_from  # (n + 1,)
     const int32_t* ignored    # members whose pairs are excluded

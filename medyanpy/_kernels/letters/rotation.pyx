@@ -125,7 +125,7 @@ cdef void _plan(Bodies* b, Series* s, double h) noexcept nogil:
         size = sqrt(size + b.spin[2][lane] * b.spin[2][lane])
         s.turn[lane] = 0.25 * (largest + least)
         u = 0.5 * (largest - least) * size * (h if h >= 0.0 else -h)
-        # Of more than 2^20, or no number, the turn about the momentum is no number either.
+        # Of more than 2^20, or not a number, the turn about the momentum is not a number either.
         s.pieces[lane] = 1 + (<int> (PIECES * u) if u <= 1048576.0 else 0)
         s.h[lane] = h / s.pieces[lane]
         u /= s.pieces[lane]
