@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import array, per_item, several, vectors
+from medyanpy.core.species import Species, by_species, numbers_of
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 
 # A principal moment below this, relative to the largest, is that of a line.
@@ -26,6 +27,18 @@ def inertia_of(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tupl
         per_item(f"{what}: {prefix}mass", mass, n, above=0.0),
         per_item(f"{what}: {prefix}friction", friction, n, at_least=0.0),
     )
+
+
+def inertia_by_species(
+    what: str, species: tuple[Species, ...], given: Any, n: int, mass: Any, friction: Any
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Return mass and friction of n beads, and their species (n,) int32."""
+    if mass is not None or friction is not None:
+        raise ParameterError(f"{what}: mass= and friction= are those of the species")
+    if given is None:
+        raise ParameterError(f"{what}: give the species of each: {', '.join(one.name for one in species)}")
+    numbers = numbers_of(f"{what}: species", species, given, n)
+    return by_species(species, numbers), numbers
 
 
 def fixed_of(what: str, n: int, fixed: Any) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Points bound to the triangles of a membrane."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,11 +8,12 @@ import numpy as np
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, whole_number
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy.beads.adding import inertia_of
+from medyanpy.beads.adding import inertia_by_species, inertia_of
 from medyanpy.beads.membranes import Membrane
-from medyanpy.core.columns import BARYCENTRIC, TRIANGLES, Column
+from medyanpy.core.columns import BARYCENTRIC, SPECIES, TRIANGLES, Column
 from medyanpy.core.handles import MAX_BEADS, Handle
 from medyanpy.core.kinds import Block, Kind
+from medyanpy.core.species import counted, species_of
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 
@@ -39,6 +41,8 @@ class PointsKind(Kind):
 
     def start_of(self, column: Column) -> np.ndarray:
         points = self.handle
+        if column is SPECIES:
+            return super().start_of(column)
         start: np.ndarray = {
             TRIANGLES: points.triangles + points.membrane.first_face, BARYCENTRIC: points._weights,
         }[column]  # fmt: skip
@@ -47,8 +51,10 @@ class PointsKind(Kind):
     def created(self, columns: dict[Column, np.ndarray]) -> "InTrianglePoints":
         points, membrane = self.handle, self.handle.membrane
         faces = columns[TRIANGLES] - np.int32(membrane.first_face)
-        mass, friction = (np.full(len(faces), self.of_all(name)) for name in ("mass", "friction"))
-        return InTrianglePoints(points.topology, points.name, 0, membrane, faces, columns[BARYCENTRIC], mass, friction)
+        inertia = self.inertia_of_created(columns, len(faces))
+        made = InTrianglePoints(points.topology, points.name, 0, membrane, faces, columns[BARYCENTRIC], *inertia)
+        made._take_species(points.species, columns.get(SPECIES, points._of_species))
+        return made
 
     def inactive(self, column: Column) -> Any:
         return self.handle.membrane.first_face if column is TRIANGLES else 0
@@ -123,6 +129,7 @@ class InTrianglePoints(Handle, kind=PointsKind):
     def add(
         self, n: int | None = None, *, triangles: Numbers | None = None, barycentric: Numbers | None = None,
         mass: Numbers | None = None, friction: Numbers | None = None, seed: int | None = None,
+        species: str | Sequence[str] | np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Add points to these: to a running simulation inside ``with topology.edit():``.
 
@@ -132,6 +139,8 @@ class InTrianglePoints(Handle, kind=PointsKind):
             As of `Topology.add_intriangle_points`. Uniform per area means: on the mesh that the membrane started with.
         mass, friction : float or (k,) float, pN s²/nm, > 0, and pN s/nm, >= 0, optional
             By default that of the present points, which must then have the same.
+        species : str, or (k,) str or int
+            Where these have species: of the new points. Mass and friction are those of the species.
 
         Returns
         -------
@@ -146,12 +155,18 @@ class InTrianglePoints(Handle, kind=PointsKind):
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
         faces, weights = _places(what, self.membrane, n, triangles, barycentric, seed)
-        inertia = inertia_of(
-            what, "", len(faces), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
-        )
-        return self.topology._grow(
-            self, InTrianglePoints(self.topology, self.name, 0, self.membrane, faces, weights, *inertia)
-        )
+        numbers = self._of_species
+        if self.species:
+            inertia, numbers = inertia_by_species(what, self.species, species, len(faces), mass, friction)
+        elif species is not None:
+            raise ParameterError(f"{what}: species = {species!r}, but {self.name!r} has none: give them when it is added")
+        else:
+            inertia = inertia_of(
+                what, "", len(faces), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
+            )
+        more = InTrianglePoints(self.topology, self.name, 0, self.membrane, faces, weights, *inertia)
+        more._take_species(self.species, numbers)
+        return self.topology._grow(self, more)
 
     @property
     def positions(self) -> np.ndarray:
@@ -159,13 +174,20 @@ class InTrianglePoints(Handle, kind=PointsKind):
 
     def _arguments_now(self) -> dict[str, Any]:
         places = {"membrane": self.membrane, "triangles": self.triangles, "barycentric": self.barycentric}
-        return {**places, **super()._arguments_now()}
+        now = {**places, **super()._arguments_now()}
+        if self.species:
+            del now["mass"], now["friction"]
+            table = {one.name: {"mass": one.mass, "friction": one.friction} for one in self.species}
+            now |= {"species": table, "of_species": self._of_species}
+        return now
 
 
 def add_intriangle_points(
     topology: "Topology", membrane: Membrane, n: int | None = None, *, triangles: Numbers | None = None,
-    barycentric: Numbers | None = None, mass: Numbers, friction: Numbers = 0.0, seed: int | None = None,
-    name: str | None = None, capacity: int | None = None,
+    barycentric: Numbers | None = None, mass: Numbers | None = None, friction: Numbers | None = None,
+    seed: int | None = None, name: str | None = None, capacity: int | None = None,
+    species: Mapping[str, Mapping[str, float]] | None = None, counts: Mapping[str, int] | None = None,
+    of_species: Sequence[str] | Numbers | None = None,
 ) -> InTrianglePoints:  # fmt: skip
     """Add points that live in the triangles of a membrane.
 
@@ -182,13 +204,21 @@ def add_intriangle_points(
     barycentric : (n, 3) float, >= 0, sum 1
         Weights of that face's three corners.
     mass : float or (n,) float, pN s²/nm, > 0
+        Of each; not with `species`.
     friction : float or (n,) float, pN s/nm, >= 0
-        kT divided by the diffusion constant wanted.
+        kT divided by the diffusion constant wanted; 0 where none is given. Not with `species`.
     seed : int, optional
         Of the random places; 0 where none is given.
     name : str, optional
     capacity : int, >= n, optional
         Rows for so many points in all. Rows without a point are inactive: not part of the system, in no triangle (-1).
+    species : dict of str to dict, optional
+        Species that points may be of, with ``"mass"`` and ``"friction"`` of each: ``{"A": {"mass": 1e-12}}``. What a
+        point is belongs to the state, ``state.column("species")``; jumps may change it.
+    counts : dict of str to int
+        With `species`, in place of n: how many points of each start in random places.
+    of_species : (n,) str or int
+        With `species` and triangles: which each point is of.
 
     Raises
     ------
@@ -202,11 +232,31 @@ def add_intriangle_points(
         raise TopologyError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
     if membrane.topology is not topology:
         raise TopologyError(f"{what}: {membrane!r} belongs to another topology")
-    faces, weights = _places(what, membrane, n, triangles, barycentric, seed)
-    inertia = inertia_of(what, "", len(faces), mass, friction)
+    kinds, numbers = (), np.empty(0, np.int32)
+    if species is not None:
+        kinds = species_of(what, species)
+        if counts is not None:
+            if n is not None or of_species is not None or triangles is not None:
+                raise ParameterError(f"{what}: counts= is in place of n=, triangles= and of_species=")
+            of_species = counted(what, kinds, counts)
+            n = len(of_species)
+    elif counts is not None or of_species is not None:
+        raise ParameterError(f"{what}: counts= and of_species= are of species: give species=")
+    if n == 0 and capacity is not None and counts is not None:
+        faces, weights = np.empty(0, np.int32), np.empty((0, 2))
+    else:
+        faces, weights = _places(what, membrane, n, triangles, barycentric, seed)
+    if kinds:
+        inertia, numbers = inertia_by_species(what, kinds, of_species, len(faces), mass, friction)
+    elif mass is None:
+        raise ParameterError(f"{what}: give mass=, or species= with that of each")
+    else:
+        friction = 0.0 if friction is None else friction
+        inertia = inertia_of(what, "", len(faces), mass, friction)
     room = topology._capacity(what, len(faces), capacity)
     first, name = topology._room(what, room, name, "points")
     made = InTrianglePoints(topology, name, first, membrane, faces, weights, *inertia)
+    made._take_species(kinds, numbers)
     return topology._keep(made, room, mass=mass, friction=friction)
 
 

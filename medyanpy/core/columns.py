@@ -12,7 +12,7 @@ import numpy as np
 from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, shown
 
-__all__ = ["BEADS", "POSITIONS", "VELOCITIES", "Column"]
+__all__ = ["BEADS", "POSITIONS", "SPECIES", "VELOCITIES", "Column"]
 
 #: The rows that all beads have.
 BEADS = "beads"
@@ -52,6 +52,8 @@ class Column:
         The shape of a row as users see it, where the kind's methods `shown` and `taken` translate.
     in_trajectory : bool
         Momenta are written where velocities are.
+    elsewhere : int
+        What memory holds of beads of other kinds, in a column of all beads.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Column:
     entry: str = ""
     shown: tuple[int, ...] | None = None
     in_trajectory: bool = True
+    elsewhere: int = 0
 
     def __post_init__(self) -> None:
         for name in ("name", "of", "role", "unit", "mass", "drive", "drawn", "array", "entry"):
@@ -106,12 +109,14 @@ class Column:
         return self.shape if self.shown is None else self.shown
 
     def empty(self, n: int) -> np.ndarray:
-        """Return n rows of zeros."""
-        return np.zeros((n, *self.shape), self.dtype)
+        """Return n rows of what beads of other kinds have."""
+        return np.full((n, *self.shape), self.elsewhere, self.dtype)
 
 
 POSITIONS = Column("positions", BEADS, (3,), "nm", array="x", entry="position")
 VELOCITIES = Column("velocities", BEADS, (3,), "nm s-1", "momentum", array="v", entry="velocity")
+# What beads of handles with species are.
+SPECIES = Column("species", BEADS, dtype=np.int32, elsewhere=-1)
 # Those of oriented beads and in-triangle points, for which a Context and its states have names of their own.
 ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
 ANGULAR_MOMENTA = Column(

@@ -12,11 +12,14 @@ from medyanpy._tools.names import Guarded
 from medyanpy._tools.parameters import places_of
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
+from medyanpy.core.columns import SPECIES
 from medyanpy.core.kinds import Kind
+from medyanpy.core.species import OfSpecies, Species
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.beads.free import Beads
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]
@@ -30,6 +33,10 @@ MAX_IDS = 2**48
 #: Rows of a handle that has none.
 _NO_ROWS = np.empty(0, np.int64)
 _NO_ROWS.flags.writeable = False
+
+
+_NO_SPECIES = np.empty(0, np.int32)
+_NO_SPECIES.flags.writeable = False
 
 
 class Handle(Guarded):
@@ -56,6 +63,8 @@ class Handle(Guarded):
     friction : (n,) float array, pN s/nm
     fixed : bool
         Whether its beads are immobile.
+    species : tuple of Species
+        Species that its beads may be of, in the order given; empty without any. Each has a name, mass and friction.
     """
 
     _remedy = "it is what was given when these beads were added; add them to a new Topology with what you want"
@@ -80,6 +89,9 @@ class Handle(Guarded):
         self.friction = friction
         self.fixed = False
         self.kind = self._kind(self)
+        self.species: tuple[Species, ...] = ()
+        #: Species of each bead, (n,) int32, where there are any.
+        self._of_species = _NO_SPECIES
         #: Rows of its beads and their ids, where these are not simply counted from the first; and inactive rows.
         self._rows: np.ndarray | None = None
         self._ids: np.ndarray | None = None
@@ -102,6 +114,24 @@ class Handle(Guarded):
     @property
     def capacity(self) -> int:
         return len(self) + len(self._inactive)
+
+    # Species -------------------------------------------------------------------------------------------------
+
+    def of(self, species: str) -> OfSpecies:
+        """Return its beads of one species, whichever these are at a time; ParameterError for an unknown name."""
+        return OfSpecies(self, species)
+
+    def counts(self, state: "State") -> dict[str, int]:
+        """Return the number of beads of each species in a state, by name."""
+        now = state.column(SPECIES.name)[state.living(self)]
+        return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(self.species)}
+
+    def _take_species(self, species: "tuple[Species, ...]", numbers: np.ndarray) -> None:
+        """Let beads be of species from now on: numbers (n,) are theirs."""
+        self._complete(species=species, _of_species=numbers)
+        if species:
+            columns, per_bead = (*self.kind.columns, SPECIES), (*self.kind.per_bead, "_of_species")
+            self.kind._complete(columns=columns, per_bead=per_bead)
 
     # Coming and going ----------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.names import Guarded
-from medyanpy.core.columns import BEADS, POSITIONS, VELOCITIES, Column
+from medyanpy.core.columns import BEADS, POSITIONS, SPECIES, VELOCITIES, Column
+from medyanpy.core.species import by_species
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class Kind(Guarded):
     def start_of(self, column: Column) -> np.ndarray:
         """Return the start of the beads in a column, as memory holds it: by default the attribute of the handle of this
         name; momenta start at 0."""
+        if column is SPECIES:
+            return self.handle._of_species
         return np.zeros(column.shape) if column.is_momentum else getattr(self.handle, column.name)
 
     def remade(self, positions: np.ndarray) -> np.ndarray:
@@ -241,6 +244,14 @@ class Kind(Guarded):
         has of them: of kinds that come and go."""
         raise TopologyError(f"{self.handle.name}: jumps cannot create {self.name}")
 
+    def inertia_of_created(self, columns: dict[Column, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mass and friction of n beads that jumps have added: of their species, or those that all have."""
+        species = self.handle.species
+        if species:
+            return by_species(species, columns[SPECIES])
+        mass, friction = (np.full(n, self.of_all(name)) for name in ("mass", "friction"))
+        return mass, friction
+
     def of_all(self, name: str) -> Any:
         """Return the one number that all its beads have, and that an added bead takes; None where they differ."""
         values = getattr(self.handle, name)
@@ -251,7 +262,8 @@ class Kind(Guarded):
     def differs(self) -> str | None:
         """Return the name of a number that differs between its beads, so that added ones have none; None without
         any."""
-        numbers = {name: getattr(self.handle, name) for name in self.per_bead}
+        given_by_species = ("mass", "friction") if self.handle.species else ()
+        numbers = {name: getattr(self.handle, name) for name in self.per_bead if name not in given_by_species}
         of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)
 

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from medyanpy.core.columns import SPECIES
+from medyanpy.core.handles import Handle
+from medyanpy.core.species import by_species
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.mesh_quality import Degradation
@@ -70,11 +73,21 @@ def describe_the_living(store: Store) -> None:
         place = block.start + np.flatnonzero(store.alive[block])
         keep, born = np.isin(handle.ids, store.ids[place]), place[~np.isin(store.ids[place], handle.ids)]
         if keep.all() and not len(born):
+            _describe_species(store, handle)
             continue
         arrays = {column: store.arrays[column.array] for column in handle.kind.columns}
         of = {c: a[born - layout.first_place(c.of)] for c, a in arrays.items() if not c.is_momentum}
         topology._become(handle, keep, handle.kind.created(of), layout.order[born].astype(np.int64), store.ids[born])
+        _describe_species(store, handle)
     topology._next_id = int(store.next_id[0])
+
+
+def _describe_species(store: Store, handle: Handle) -> None:
+    """Let the beads of a handle be of the species that jumps have made them."""
+    if handle.species:
+        now = store.arrays[SPECIES.array][store.layout.internal(handle.beads)]
+        mass, friction = by_species(handle.species, now)
+        handle._take(mass=mass, friction=friction, _of_species=now)
 
 
 def describe_places(store: Store) -> None:

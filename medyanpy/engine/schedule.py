@@ -150,22 +150,26 @@ class Schedule:
             made = living = formula(friction, stage.h, stage.kT, of_beads)
             asleep = [float(c[0]) for c in formula(np.zeros(1), stage.h, stage.kT, np.zeros(1, of_beads.dtype))]
             if self.store.room is not None:
-                there = self.store.alive != 0
-                made = np.where(there, living[0], asleep[0]), np.where(there, living[1], asleep[1])
+                there, entries = self.store.alive != 0, self.store.entries()
+                made = tuple(np.where(there, c[entries], rest) for c, rest in zip(living, asleep, strict=True))
                 for follows in zip(made, living, asleep, strict=True):
                     self.store.follow(*follows)
             self._coefficients[key] = Coefficients(made, living, asleep, stage.kT, friction, of_beads)
         return self._coefficients[key].now
 
-    def coefficient_arrays(self, alive: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Return the coefficients made so far, by name; or what they would be with other beads there, (n,) by place."""
+    def coefficient_arrays(
+        self, alive: np.ndarray | None = None, species: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return the coefficients made so far, by name; or what they would be with other beads there, of other species,
+        (n,) by place."""
         arrays: dict[str, np.ndarray] = {}
         for k, made in enumerate(self._coefficients.values()):
             for c in range(2):
                 name = f"c{c + 1}" + (f" of time {k}" if k else "")
                 arrays[name] = made.now[c]
                 if alive is not None:
-                    arrays[name] = np.where(alive != 0, made.living[c], made.asleep[c])
+                    living = made.living[c][self.store.entries(species)]
+                    arrays[name] = np.where(alive != 0, living, made.asleep[c])
         return arrays
 
     def take_coefficients(self, before: "Schedule", then: np.ndarray, now: np.ndarray) -> None:
@@ -259,7 +263,7 @@ class Schedule:
         """Return the last operation of a step, which looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self.length / self.store.step_lengths()
-        return kinetic_watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
+        return kinetic_watch.Watch(self.account.bound, speeds**2, slow**2, self.store.heaviest)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """Return the letters that do something here. G does nothing where there are no in-triangle points; two As that
@@ -480,11 +484,11 @@ class Schedule:
         for name, target in targets.items():
             target[...] = arrays.get(name, target)
         if self.store.room is not None:
-            there = self.store.alive != 0
+            there, entries = self.store.alive != 0, self.store.entries()
             for made in self._coefficients.values():
                 # Coefficients of beads that are there are the file's; those of beads that may be added are known here.
                 for own, living in zip(made.now, made.living, strict=True):
-                    living[there] = own[there]
+                    living[entries[there]] = own[there]
         self.flipping.take(faces)
         self.jumping.took_over()
         self.store.program.changed()

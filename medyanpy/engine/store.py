@@ -14,10 +14,11 @@ from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, displacement, wrapped
 from medyanpy._tools.validation import array
-from medyanpy.core.columns import BEADS, Column
+from medyanpy.core.columns import BEADS, SPECIES, Column
 from medyanpy.core.handles import Handle
-from medyanpy.core.kinds import Block
+from medyanpy.core.kinds import Block, Kind
 from medyanpy.core.layout import Layout
+from medyanpy.core.species import numbers_of
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.topology import Topology
 
@@ -77,6 +78,9 @@ class Store:
     ids: np.ndarray
     next_id: np.ndarray
 
+    #: Where there are species: the entry of the first of its handle in `of_the_living`, by place; -1 of other beads.
+    table: np.ndarray | None = None
+
     def __init__(self, topology: Topology, threads: int, seed: int, box: Box | None = None) -> None:
         self.threads = threads
         self.seed = seed
@@ -85,11 +89,11 @@ class Store:
         self.held: int = sum(cast(Any, h).count for h in layout.handles if h.kind.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
-        #: Handles with each of the columns that not all beads have.
+        #: Handles with each of the columns that only some have.
         self._having: dict[Column, list[Handle]] = {c: [] for c in topology.columns}
         for handle in layout.handles:
             for column in handle.kind.columns:
-                if column.of != BEADS:
+                if column not in Kind.columns:
                     self._having[column].append(handle)
         self.x, self.v, self.orientation, self.spin, self.triangle, self.barycentric = (
             self.arrays[name] for name in ("x", "v", "orientation", "spin", "triangle", "barycentric")
@@ -142,25 +146,52 @@ class Store:
         self.room: Room | None = None
         self.mass_of_the_living: np.ndarray = self.mass
         self.inverse_of_the_living: np.ndarray = self.inverse_mass
-        if not (layout.has_room or layout.is_renumbered):
+        of_species = [h for h in layout.handles if h.species]
+        if not (layout.has_room or layout.is_renumbered or of_species):
             return
         self.ids = layout.ids
         self.alive = (self.ids >= 0).astype(np.int8)
         self.next_id = np.array([layout.topology._next_id], np.int64)
-        self.room = Room(self.alive, self.ids, self.next_id)
-        self.mass_of_the_living = self.of_the_living("mass", self.mass)
-        born = self.mass_of_the_living > self.mass
-        self.inverse_of_the_living = self.inverse_mass.copy()
-        self.inverse_of_the_living[born] = 1.0 / self.mass_of_the_living[born]
+        if of_species:
+            self.table = np.full(layout.n, -1, np.int32)
+            at = layout.n
+            for handle in of_species:
+                self.table[layout.block_of(handle)] = at
+                at += len(handle.species)
+        self.room = Room(self.alive, self.ids, self.next_id, self.arrays.get(SPECIES.array), self.table)
+        living = self.of_the_living("mass", self.mass)
+        born = living[: layout.n] > self.mass
+        self.inverse_of_the_living = np.append(self.inverse_mass, 1.0 / living[layout.n :])
+        self.inverse_of_the_living[: layout.n][born] = 1.0 / living[: layout.n][born]
+        self.mass_of_the_living = living
 
     def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:
-        """Return a number of every bead, (n,) by place; in inactive rows, that of a bead that a jump may add there."""
+        """Return a number of every bead, by place; in inactive rows, that of a bead that a jump may add there. Behind
+        these, for each handle with species, those of each of them."""
         out = values.copy()
         for handle in self.layout.handles:
             if handle.kind.comes_and_goes:
                 asleep = slice(self.layout.slice_of(handle).stop, self.layout.block_of(handle).stop)
                 out[asleep] = handle.kind.of_all(name) or 0.0
-        return out
+        of_species = [getattr(one, name) for handle in self.layout.handles for one in handle.species]
+        return np.append(out, of_species)
+
+    def entries(self, species: np.ndarray | None = None) -> np.ndarray:
+        """Return where `of_the_living` has the number of each place (n,): of its species, now or as given."""
+        own = np.arange(self.layout.n)
+        if self.table is None:
+            return own
+        species = self.arrays[SPECIES.array] if species is None else species
+        return np.where(self.table >= 0, self.table + species, own)
+
+    @property
+    def heaviest(self) -> np.ndarray:
+        """Largest mass of a bead that may be at each place, (n,)."""
+        largest = self.mass_of_the_living[: self.layout.n].copy()
+        for handle in self.layout.handles:
+            if handle.species:
+                largest[self.layout.block_of(handle)] = max(one.mass for one in handle.species)
+        return largest
 
     def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
         """Let an array by place hold what `living` has where a bead is, from now on."""
@@ -254,7 +285,7 @@ class Store:
         n, first = self.layout.n_rows(column.of), self.layout.first_place(column.of)
         mass, inverse = np.ones((n, *column.shape)), np.zeros((n, *column.shape))
         for handle in self._having[column]:
-            rows = self.layout.rows_of(handle)
+            rows = self.layout.rows_of(handle, column.of)
             own = np.broadcast_to(getattr(handle, column.mass), (len(handle), *column.shape))
             mass[rows] = self.layout.in_order(handle, own)
             moves = np.broadcast_to(handle.kind.moves(column), own.shape)
@@ -270,7 +301,7 @@ class Store:
                     block = self.layout.block_of(handle)
                     self.arrays[column.array][block.start - first : block.stop - first] = handle.kind.inactive(column)
                 start = np.broadcast_to(handle.kind.start_of(column), (len(handle), *column.shape))
-                rows = self.layout.rows_of(handle)
+                rows = self.layout.rows_of(handle, column.of)
                 self.arrays[column.array][rows] = self.layout.in_order(handle, start)
         self.place_at_start()
 
@@ -357,12 +388,16 @@ class Store:
         }
         out = {c: c.empty(n) if there is None else self.arrays[c.array].copy() for c in given}
         for handle in dict.fromkeys(handle for c in given for handle in self._having[c]):
-            own = handle.rows
+            own = handle.rows if of != BEADS else handle.beads
             if there is not None:
-                own = handle.kind.rows_with_room
+                own = handle.kind.rows_with_room if of != BEADS else handle.kind.all_rows
                 own = own[there[own]]
             theirs = {c: values[own] for c, values in given.items() if c in handle.kind.columns}
-            for c, taken in handle.kind.taken(f"{what}: {handle.name}", theirs).items():
+            if SPECIES in theirs:
+                numbers_of(f"{what}: {handle.name}: species", handle.species, theirs[SPECIES])
+            else:
+                theirs = handle.kind.taken(f"{what}: {handle.name}", theirs)
+            for c, taken in theirs.items():
                 out[c][rows[own]] = taken
         return out
 

@@ -22,6 +22,7 @@ import numpy as np
 from medyanpy._tools.outputs import remove_left_over, write_atomically
 from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
+from medyanpy.core.columns import SPECIES
 from medyanpy.core.letters import LETTERS
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
 from medyanpy.files.documents import content_of, describe, document, rebuild
@@ -273,7 +274,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
     context._store.check_room(fitting)
     # Coefficients of the beads that are there in the file.
     alive = fitting.get("alive")
-    expected = context._schedule.coefficient_arrays(alive)
+    expected = context._schedule.coefficient_arrays(alive, fitting.get(SPECIES.array))
     for name, given in fitting.items():
         if given.dtype == np.float64 and name not in _MEASURED:
             array(name, given, given.shape)

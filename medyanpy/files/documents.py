@@ -26,6 +26,7 @@ from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
 from medyanpy.core.handles import Handle, adder_of
 from medyanpy.core.sites import Sites
+from medyanpy.core.species import OfSpecies
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.files.trees import DTYPES, MOST, array_of, check_format, errors_at, expect, members_of, text_of, tree_of
 from medyanpy.forces import Force
@@ -273,6 +274,8 @@ class _Describer:
             if value.topology is not self.topology:
                 raise TopologyError(f"{where}: {value!r} belongs to another topology")
             return {"handle": value.name}
+        if isinstance(value, OfSpecies):
+            return {**self.value(value.handle, where), "of": value.name}
         if isinstance(value, TriangleMesh):
             box = {} if value.box is None else {"box": list(value.box)}
             return {"type": "TriangleMesh", "arguments": {"vertices": value.vertices, "faces": value.faces, **box}}
@@ -438,7 +441,10 @@ class _Rebuilder:
         if "values" in tree:
             return array_of(tree, where)
         if "handle" in tree:
-            return self._handle(members_of(tree, where, ("handle",))["handle"], f"{where}.handle")
+            given = members_of(tree, where, ("handle",), optional=("of",))
+            handle = self._handle(given["handle"], f"{where}.handle")
+            with errors_at(where):
+                return handle.of(given["of"]) if "of" in given else handle
         if "force" in tree:
             return self._force(members_of(tree, where, ("force",))["force"], f"{where}.force")
         if "function" in tree:

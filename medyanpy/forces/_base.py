@@ -113,6 +113,11 @@ class Force(Parameterized):
         return ()
 
     @property
+    def handles_by_species(self) -> tuple[Handle, ...]:
+        """Handles of which it acts on beads of some species alone."""
+        return ()
+
+    @property
     def joined(self) -> np.ndarray:
         """Rows (b, 2) of beads that it joins in pairs, shown as bonds; empty for most forces."""
         return np.empty((0, 2), np.int64)

@@ -13,6 +13,7 @@ from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy.core.handles import bead_numbers, handles_in
+from medyanpy.core.species import selected, wholes
 from medyanpy.core.sites import Sites, as_sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
@@ -78,6 +79,9 @@ class PairForce(Force):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
+        #: Of each group, bits of the species that count of handles of which not all do.
+        self._of_species = [selected(given[which]) for which in self._group_names]
+        given = given | {which: wholes(given[which]) for which in self._group_names}
         self._along_surface = bool(given.get("along_surface"))
         self.of_positions_alone: bool = not self._along_surface
         groups = [(f"{self.name}: {which}", given[which]) for which in self._group_names]
@@ -93,6 +97,10 @@ class PairForce(Force):
     @property
     def handles(self) -> "tuple[Handle, ...]":
         return tuple(h for g in self._groups for h in (g.handles if isinstance(g, Sites) else handles_in(g)))
+
+    @property
+    def handles_by_species(self) -> "tuple[Handle, ...]":
+        return tuple(handle for chosen in self._of_species for handle in chosen)
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
@@ -266,6 +274,10 @@ class PairForce(Force):
         weight_of: Callable[..., np.ndarray] | None = None,
     ) -> Operation:  # fmt: skip
         """Make the operation for all pairs at any distance; `weight_of` gives factors by row and bead number."""
+        if any(self._of_species):
+            raise ParameterError(
+                f"{self.name} acts at any distance, and cannot tell species apart: give a cutoff, or the handle"
+            )
         if layout.is_periodic:
             raise ParameterError(
                 f"{self.name} acts at any distance, which has no meaning among images in a periodic box: give a cutoff"
@@ -303,7 +315,18 @@ class PairForce(Force):
         layout.expect_width(self.name, reach)
         skin = _SKIN * reach if (given := self._numbers["skin"]) is None else given
         excluded = self._excluded(members)
-        return NeighborList(members.row, members.group, radius, reach, skin, *excluded)
+        return NeighborList(members.row, members.group, radius, reach, skin, *excluded, self._wanted(layout, members))
+
+    def _wanted(self, layout: "Layout", members: "_Members") -> np.ndarray | None:
+        """Return for each member the bits of the species that count in either group; None where all do."""
+        if not any(self._of_species) or not len(members.row):
+            return None
+        out = np.full((len(members.row), 2), -1, np.int64)
+        for column, chosen in enumerate(self._of_species):
+            for handle, bits in chosen.items():
+                places = layout.block_of(handle)
+                out[(members.row >= places.start) & (members.row < places.stop), column] = bits
+        return out
 
 
 @declared

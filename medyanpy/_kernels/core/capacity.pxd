@@ -4,10 +4,11 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.program cimport Operation, World
 
 
-# Numbers by place that depend on whether a bead is there.
+# Numbers by place that depend on whether a bead is there, and on its species.
 cdef struct Waking:
     double* now               # (n,)
-    const double* awake       # (n,) what it is of a bead that is there
+    # (n,) what it is of a bead that is there; behind these, for each handle with species, of a bead of each of them.
+    const double* awake
     double asleep             # and of a row asleep
 
 
@@ -18,6 +19,8 @@ cdef class Room(Operation):
     cdef int32_t[::1] low
     cdef int32_t[::1] high
     cdef long long[::1] living
+    cdef int32_t[::1] species
+    cdef const int32_t[::1] table
     cdef object kept
     cdef Waking* waking
     cdef Py_ssize_t n_waking
@@ -28,6 +31,8 @@ cdef class Room(Operation):
     # has had, this position (not of in-triangle points: triangle and weights are the caller's) and this velocity.
     # 0, or a fault.
     cdef int wake(self, World* world, Py_ssize_t place, const double* x, const double* v) noexcept nogil
+    # The bead at a place, which is there or will be, is of another species of its handle.
+    cdef void become(self, World* world, Py_ssize_t place, int32_t species) noexcept nogil
     # The bead at a place is gone.
     cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil
     cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil

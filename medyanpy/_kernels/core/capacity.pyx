@@ -5,7 +5,9 @@ a bead that is fixed, and sums over all beads do not see it; forces pass it over
 that depend on whether a bead is there (its mass, the coefficients of its thermostat) follow from `alive`: they are
 made anew for one place when it is born or dies, and for all when a state has been taken over.
 
-State: `alive`, `ids` and `next_id`. Ids count up, and none is given twice.
+The same holds for what a bead is: numbers of a handle with species are those of the species, and follow it.
+
+State: `alive`, `ids`, `next_id`, and `species`. Ids count up, and none is given twice.
 """
 import numpy as np
 
@@ -27,9 +29,14 @@ cdef class Room(Operation):
         -1 of rows asleep.
     next_id : (1,) int64
         The id of the next that is born.
+    species : (n,) int32, optional
+        Where beads of handles with species are: which, counted from 0.
+    table : (n,) int32
+        Where the numbers of their first species stand in what `follow` is given; -1 of other beads.
     """
 
-    def __init__(self, signed char[::1] alive, int64_t[::1] ids, int64_t[::1] next_id):
+    def __init__(self, signed char[::1] alive, int64_t[::1] ids, int64_t[::1] next_id, int32_t[::1] species=None,
+                 const int32_t[::1] table=None):
         n = alive.shape[0]
         self.alive = alive
         self.ids = ids
@@ -38,6 +45,8 @@ cdef class Room(Operation):
         self.high = np.zeros(n, np.int32)
         self.living = np.ones(1, np.int64)
         self.kept = []
+        self.species = species
+        self.table = table
 
     def __dealloc__(self):
         free(self.waking)
@@ -69,6 +78,7 @@ cdef class Room(Operation):
         world.living = &self.living[0]
         world.id = &self.low[0]
         world.id_high = NULL
+        world.species = NULL if self.species is None else &self.species[0]
         for i in range(world.n):
             self.settle(world, i)
         self.living[0] += 1
@@ -76,12 +86,14 @@ cdef class Room(Operation):
 
     cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil:
         cdef Waking* w
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, entry = place
+        if self.species is not None and self.table[place] >= 0:
+            entry = self.table[place] + self.species[place]
         for k in range(self.n_waking):
             w = &self.waking[k]
             w.now[place] = w.asleep
             if self.alive[place]:
-                w.now[place] = w.awake[place]
+                w.now[place] = w.awake[entry]
         self.low[place] = <int32_t> self.ids[place]  # its lower bits
         self.high[place] = <int32_t> (self.ids[place] >> 32) if self.alive[place] else 0
         if self.high[place] != 0:
@@ -110,6 +122,12 @@ cdef class Room(Operation):
         self.living[0] += 1
         mark_moved(world)
         return 0
+
+    cdef void become(self, World* world, Py_ssize_t place, int32_t species) noexcept nogil:
+        self.species[place] = species
+        self.settle(world, place)
+        self.living[0] += 1
+        mark_moved(world)
 
     cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil:
         cdef int c

@@ -1,5 +1,5 @@
 """Neighbour lists: who is near whom, for as long as nobody has moved far."""
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from medyanpy._kernels.core.box cimport Box
 from medyanpy._kernels.core.program cimport World
@@ -65,7 +65,10 @@ cdef struct Neighbors:
 
     # By member, in ascending row.
     const int32_t* site       # row of the table of sites; where sites are beads, their place
-    const int32_t* groups     # 1: in A only, 2: in B only, 3: in both
+    int32_t* groups           # 1: in A only, 2: in B only, 3: in both
+    # The same whatever species a member is of, and bits of the species that count in A and in B; or NULL.
+    const int32_t* given
+    const int64_t* wanted     # (n, 2)
     const double* radius      # a pair is in range below the sum of these
     const int32_t* excluded_from  # (n + 1,)
     const int32_t* excluded   # numbers of sites that a member ignores, sorted

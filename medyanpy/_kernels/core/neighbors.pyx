@@ -51,6 +51,24 @@ cdef inline Py_ssize_t _member(const Neighbors* near, Py_ssize_t k) noexcept nog
     return k if near.all_there else near.there[k]
 
 
+cdef void _find_species(Neighbors* near, World* world) noexcept nogil:
+    """In which groups members are as the species that they are now. Sites are beads here."""
+    cdef Py_ssize_t m
+    cdef int32_t species, group
+    cdef int64_t bit
+    near.present[0] = near.present[1] = near.present[2] = 0
+    for m in range(near.n_members):
+        group = near.given[m]
+        species = world.species[near.site[m]]
+        if species >= 0:
+            bit = (<int64_t> 1) << species
+            group = (1 if group & 1 and near.wanted[2 * m] & bit else 0) | (
+                2 if group & 2 and near.wanted[2 * m + 1] & bit else 0)
+        near.groups[m] = group
+        if group > 0:
+            near.present[group - 1] = 1
+
+
 cdef void _find_living(Neighbors* near, World* world) noexcept nogil:
     """Of members whose beads may be asleep, those that are there."""
     cdef Py_ssize_t m
@@ -59,8 +77,10 @@ cdef void _find_living(Neighbors* near, World* world) noexcept nogil:
     if near.all_there:
         return
     near.n = 0
+    if near.wanted != NULL:
+        _find_species(near, world)
     for m in range(near.n_members):
-        if not is_asleep(world, &near.sites, near.site[m]):
+        if near.groups[m] > 0 and not is_asleep(world, &near.sites, near.site[m]):
             near.there[near.n] = <int32_t> m
             near.n += 1
 
@@ -542,10 +562,13 @@ cdef class NeighborList:
     excluded_from : (n + 1,) int32
     excluded : (e,) int32
         Numbers of the sites that each member ignores, ascending; both ways round.
+    wanted : (n, 2) int64, optional
+        Bits of the species that count in A and in B, of beads of handles with species; all where none is given.
     """
 
     def __cinit__(self, const int32_t[::1] site, const int32_t[::1] groups, const double[::1] radius,
-                  double reach, double skin, const int32_t[::1] excluded_from, const int32_t[::1] excluded):
+                  double reach, double skin, const int32_t[::1] excluded_from, const int32_t[::1] excluded,
+                  const int64_t[:, ::1] wanted=None):
         cdef Neighbors* near = &self.list
         cdef Py_ssize_t n = site.shape[0]
         cdef Py_ssize_t blocks = n_blocks(n, ROWS_PER_BLOCK)
@@ -564,7 +587,9 @@ cdef class NeighborList:
         positions = [np.empty((n, 4)), np.zeros((4, near.apart))]
         keys = [np.empty(n, np.uint64) for _ in range(3)]
         starts = np.empty(n + 1, np.int32)
-        self.arrays = (site, groups, radius, excluded_from, excluded, own, positions, keys, starts)
+        # What belongs to a group follows species.
+        own.append(np.array(groups, np.int32))
+        self.arrays = (site, groups, radius, excluded_from, excluded, own, positions, keys, starts, wanted)
         # Imported here: what it has, it has of this module.
         from medyanpy._kernels.selected import rows
         near.find = <FindRow> <uintptr_t> rows.find_row()
@@ -572,7 +597,9 @@ cdef class NeighborList:
         for c in range(3):
             near.present[c] = bool((np.asarray(groups) == c + 1).any())
         near.site = &site[0]
-        near.groups = &groups[0]
+        near.groups = _integers(own[9])
+        near.given = &groups[0]
+        near.wanted = NULL if wanted is None else &wanted[0, 0]
         near.radius = &radius[0]
         near.excluded_from = &excluded_from[0]
         near.excluded = &excluded[0] if excluded.shape[0] else NULL

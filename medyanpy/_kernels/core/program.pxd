@@ -33,6 +33,7 @@ cdef enum FaultCode:
     LOST_COUNT = 19           # a walk over what is listed that has not ended where its sums say
     TOO_WIDE = 20             # an edge of a mesh about as long as half of the box; as OUT_OF_TETHER
     NO_DENSITY = 21           # a control of adaptive steps, or their density, that is not positive
+    TOO_CROWDED = 22          # a point with more partners in reach than a reaction allows for
 
 
 cdef struct Fault:
@@ -89,7 +90,9 @@ cdef struct World:
     int32_t* id_high          # (n,) bits 32 to 47; NULL: all are 0. See noise.pxd
     # (n,) which beads are there; NULL: all are. Rows asleep have no mass, do not move, and take no part in forces.
     signed char* alive
-    long long* living         # another number whenever `alive` changes; NULL likewise
+    long long* living         # another number whenever `alive` or `species` changes; NULL likewise
+    # (n,) what a bead of a handle with species is, -1 of other beads; NULL: there are no such handles.
+    int32_t* species
 
     # Oriented beads: a block of Cartesian beads that also turn.
     Py_ssize_t first_oriented

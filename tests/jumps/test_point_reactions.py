@@ -1,0 +1,368 @@
+"""Laws of species, and of reactions of points in the triangles of a membrane."""
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+from scipy.special import gammaln
+
+import medyanpy as mp
+from medyanpy.jumps._point_reactions import macroscopic_rate, microscopic_rate
+from medyanpy.testing import check_mean
+
+MASSES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 2.5}
+
+
+def octahedron(roughness=0.15):
+    """Six vertices of which each has an angle well below a full turn: many pairs have several straight lines."""
+    x = np.vstack([np.eye(3), -np.eye(3)]) + roughness * np.random.default_rng(3).normal(size=(6, 3))
+    return mp.TriangleMesh(x, outward(x, ConvexHull(x).simplices))
+
+
+def outward(x, faces):
+    turned = np.einsum("ij,ij->i", np.cross(x[faces[:, 1]] - x[faces[:, 0]], x[faces[:, 2]] - x[faces[:, 0]]),
+                       x[faces].mean(axis=1)) < 0.0  # fmt: skip
+    return np.where(turned[:, None], faces[:, [0, 2, 1]], faces)
+
+
+def torus(n=14, m=7, radius=2.0, tube=0.8):
+    """Vertices with saddles inside and cones outside."""
+    i, j = np.meshgrid(np.arange(n), np.arange(m), indexing="ij")
+    a, b = 2.0 * np.pi * i / n, 2.0 * np.pi * j / m
+    x = np.stack([(radius + tube * np.cos(b)) * np.cos(a), (radius + tube * np.cos(b)) * np.sin(a), tube * np.sin(b)],
+                 axis=-1).reshape(-1, 3)  # fmt: skip
+    at = lambda k, q: (k % n) * m + q % m  # noqa: E731
+    faces = [[at(k, q), at(k + 1, q), at(k + 1, q + 1)] for k in range(n) for q in range(m)]
+    faces += [[at(k, q), at(k + 1, q + 1), at(k, q + 1)] for k in range(n) for q in range(m)]
+    return mp.TriangleMesh(x, np.array(faces))
+
+
+def sheet(n=5, seed=1):
+    """An uneven sheet in a plane, with a border."""
+    x = np.array([[i, j, 0.0] for i in range(n) for j in range(n)])
+    inner = ((x[:, :2] > 0) & (x[:, :2] < n - 1)).all(axis=1)
+    x[inner, :2] += 0.2 * np.random.default_rng(seed).normal(size=(inner.sum(), 2))
+    corners = [(i * n + j, (i + 1) * n + j, (i + 1) * n + j + 1, i * n + j + 1) for i in range(n - 1) for j in range(n - 1)]
+    return mp.TriangleMesh(x, np.array([[a, b, c] for a, b, c, d in corners] + [[a, c, d] for a, b, c, d in corners]))
+
+
+MESHES = {"octahedron": octahedron, "torus": torus, "sheet": sheet}
+
+
+def built(mesh, counts, capacity, forces=(), species=("A", "B", "C"), friction=1.0, seed=1, threads=1, timestep=0.05,
+          fixed=True, integrator=mp.BAGOGABIntegrator):  # fmt: skip
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mesh, vertex_mass=50.0, vertex_friction=0.0 if fixed else 5.0, fixed=fixed)
+    numbers = {name: {"mass": MASSES[name], "friction": friction} for name in species}
+    points = topology.add_intriangle_points(membrane, species=numbers, counts=counts, capacity=capacity, seed=seed)
+    system = mp.System(topology)
+    for force in forces:
+        system.add_force(force(points))
+    return points, system, lambda: mp.Simulation(system, integrator(timestep, kT=1.0, seed=seed), threads=threads)
+
+
+def operation_of(simulation):
+    schedule = simulation.context._schedule
+    return schedule.jumping.operations[0], simulation.context._store
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_straight_lines_have_the_area_of_a_disc_and_are_the_same_from_both_ends(name):
+    """The number of straight lines from a place, integrated over all others, is π R² at cones, saddles and borders."""
+    mesh, reach = MESHES[name](), 1.1
+    points, system, make = built(mesh, {"A": 2000, "B": 2000}, 4001)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C; k_on = 1, k_off = 1", reach=reach))
+    operation, store = operation_of(make())
+    rank, of = store.layout.rank, store.arrays["species"]
+    places = rank[points.beads]
+    found, pairs = [], {0: [], 1: []}
+    for place in places[::4]:
+        ends, lines = operation.lines(store.program, int(place), 1 - int(of[place]))
+        assert (np.hypot(*lines.T) < reach).all()
+        found.append(len(ends) * mesh.area / 2000)
+        pairs[int(of[place])] += [(min(place, end), max(place, end)) for end in ends]
+    check_mean(f"area of a disc on a {name}", np.array(found), np.pi * reach**2, sees=0.05 * np.pi * reach**2)
+    chosen = set(places[::4].tolist())
+    inside = [sorted(pair for pair in own if set(pair) <= chosen) for own in pairs.values()]
+    assert inside[0] == inside[1] and len(inside[0]) > 1000
+    if name == "octahedron":
+        # Several lines between two points are common there: this is not the shortest distance.
+        assert len(inside[0]) > 1.05 * len(set(inside[0]))
+
+
+def test_lines_within_a_plane_end_where_the_points_are():
+    points, system, make = built(sheet(6), {"A": 300, "B": 300}, 601)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C; k_on = 1, k_off = 1", reach=0.9))
+    simulation = make()
+    simulation.context.get_state(positions=True)
+    operation, store = operation_of(simulation)
+    x, of = store.x, store.arrays["species"]
+    looked = 0
+    for place in store.layout.rank[points.beads]:
+        if ((x[place, :2] < 0.9) | (x[place, :2] > 4.1)).any():
+            continue
+        others = np.flatnonzero((of == 1 - of[place]) & (np.linalg.norm(x - x[place], axis=1) < 0.9))
+        ends, lines = operation.lines(store.program, int(place), 1 - int(of[place]))
+        assert sorted(ends) == others.tolist()
+        assert np.allclose(np.hypot(*lines.T), np.linalg.norm(x[ends] - x[place], axis=1))
+        for end, (a, b) in zip(ends, lines, strict=True):
+            face, second, third = operation.flown(store.program, int(place), a, b)
+            corners = x[store.faces[face]]
+            there = corners[0] + second * (corners[1] - corners[0]) + third * (corners[2] - corners[0])
+            assert np.allclose(there, x[end], atol=1e-9)
+        looked += len(ends)
+    assert looked > 1000
+
+
+def mean_of_complexes(n, ratio):
+    """Mean and variance of the number of C of n A and n B, where one of each has the ratio P(C)/P(A, B)."""
+    k = np.arange(n + 1)
+    weight = k * np.log(ratio) - gammaln(k + 1) - 2.0 * gammaln(n - k + 1)
+    weight = np.exp(weight - weight.max())
+    weight /= weight.sum()
+    mean = weight @ k
+    return mean, weight @ (k - mean) ** 2
+
+
+def watched(simulation, points, samples, every):
+    """Counts of the species at regular times."""
+    simulation.step(400)
+    out = []
+    for _ in range(samples):
+        simulation.step(every)
+        out.append(list(points.counts(simulation.context.get_state(positions=True)).values()))
+    return np.array(out, float)
+
+
+@pytest.mark.parametrize(("name", "placement"), [("octahedron", 0.5), ("torus", 0.0), ("sheet", 1.0)])
+def test_association_has_its_constant_on_any_mesh(name, placement):
+    """A + B <-> C of ideal points: weights K_D^-c / (a! b! c!) times areas, with whole numbers of molecules."""
+    mesh, n = MESHES[name](), 12
+    points, system, make = built(mesh, {"A": n, "B": n}, 2 * n)
+    system.add_jump(mp.jumps.Reactions(
+        points, "A + B <-> C", reach=1.0, dissociation_constant=n / mesh.area, off_rate=3.0, placement=placement,
+        most_partners=40,
+    ))  # fmt: skip
+    simulation = make()
+    simulation.report_work = True
+    counts = watched(simulation, points, 4000, 8)
+    assert (counts[:, 0] + counts[:, 2] == n).all() and (counts[:, 1] + counts[:, 2] == n).all()
+    mean, variance = mean_of_complexes(n, 1.0 / n)
+    check_mean(f"C on a {name}", counts[:, 2], mean, time_series=True, sees=0.35)
+    check_mean("spread of their number", (counts[:, 2] - mean) ** 2, variance, time_series=True, sees=0.8)
+    state = simulation.context.get_state(positions=True, energy=True)
+    works = [state.heat, state.shadow_work, state.protocol_work, state.chemical_work]
+    assert abs(state.total_energy - sum(works)) < 1e-12 * max(map(abs, [*works, state.total_energy]))
+    assert state.chemical_work == 0.0
+
+
+def test_two_of_one_kind_have_twice_the_constant():
+    """A + A <-> D: each pair once. Weights z_D^d z_A^a / (a! d!), with ρ_A²/ρ_D = K_D."""
+    mesh, n = octahedron(), 16
+    points, system, make = built(mesh, {"A": n}, n, species=("A", "D"))
+    system.add_jump(mp.jumps.Reactions(points, "A + A <-> D", reach=1.0, dissociation_constant=n / mesh.area, off_rate=3.0))
+    counts = watched(make(), points, 4000, 8)
+    d = np.arange(n // 2 + 1)
+    weight = -d * np.log(n) - gammaln(n - 2 * d + 1) - gammaln(d + 1)
+    weight = np.exp(weight - weight.max())
+    weight /= weight.sum()
+    check_mean("D", counts[:, 1], weight @ d, time_series=True, sees=0.3)
+
+
+def test_a_field_on_all_points_shifts_the_constant_as_its_integrals_do():
+    """C in a field is one point, A and B are two: P(C)/P(AB) = ∫e^{-U}dA / (K_D (∫e^{-U}dA)²) for one pair."""
+    mesh, strength = sheet(), 1.5
+    points, system, make = built(
+        mesh, {"A": 6, "B": 6}, 12, [lambda p: mp.forces.HarmonicTrap(p, strength, (2.0, 2.0, 0.0))], friction=3.0
+    )
+    side = np.linspace(0.0, 4.0, 4001)
+    one = np.trapezoid(np.exp(-0.5 * strength * (side - 2.0) ** 2), side)
+    system.add_jump(mp.jumps.Reactions(
+        points, "A + B <-> C", reach=0.8, dissociation_constant=6.0 / one**2, off_rate=3.0, most_partners=24
+    ))  # fmt: skip
+    counts = watched(make(), points, 4000, 8)
+    mean, _ = mean_of_complexes(6, 1.0 / 6.0)
+    check_mean("C in a field", counts[:, 2], mean, time_series=True, sees=0.3)
+
+
+def test_switches_are_binomial_and_keep_maxwells_distribution():
+    points, system, make = built(octahedron(), {"A": 60}, 60, species=("A", "B"), friction=2.0)
+    system.add_jump(mp.jumps.Reactions(points, "A <-> B", on_rate=2.0, off_rate=1.0))
+    simulation = make()
+    numbers, energies = [], []
+    for _ in range(3000):
+        simulation.step(10)
+        state = simulation.context.get_state(positions=True, velocities=True)
+        rows, of = state.living(points), state.column("species")
+        mass = np.array([1.0, 2.0])[of[rows]]
+        energy = 0.5 * mass * (state.velocities[rows] ** 2).sum(axis=1)
+        numbers.append((of[rows] == 1).sum())
+        energies.append([energy[of[rows] == k].mean() for k in range(2)])
+    numbers = np.array(numbers, float)
+    check_mean("B", numbers, 40.0, time_series=True, sees=1.0)
+    check_mean("spread of B", (numbers - 40.0) ** 2, 40.0 / 3.0, time_series=True, sees=4.0)
+    for k, name in enumerate("AB"):
+        check_mean(f"kinetic energy of {name}", np.array(energies)[:, k], 1.0, time_series=True, sees=0.06)
+
+
+def test_production_and_decay_are_poisson():
+    mesh = torus()
+    points, system, make = built(mesh, {}, 80, species=("A",))
+    system.add_jump(mp.jumps.Reactions(points, f"0 <-> A; k_on = {9.0 / mesh.area}, k_off = 1.0"))
+    counts = watched(make(), points, 4000, 10)[:, 0]
+    check_mean("A", counts, 9.0, time_series=True, sees=0.8)
+    check_mean("spread of A", (counts - 9.0) ** 2, 9.0, time_series=True, sees=3.0)
+
+
+def test_a_cycle_out_of_balance_does_work_and_one_in_balance_does_none():
+    """Three species in a circle: kT ln of the product of rates per turn, which is ln 8 here."""
+    turns = "A <-> B; k_on = 2, k_off = 1\nB <-> C; k_on = 2, k_off = 1\nC <-> A; k_on = {}, k_off = {}"
+    for on, off, driven in ((2.0, 1.0, True), (1.0, 4.0, False)):
+        points, system, make = built(octahedron(), {"A": 30}, 30)
+        jump = system.add_jump(mp.jumps.Reactions(points, turns.format(on, off)))
+        assert jump.driven is driven
+        simulation = make()
+        events = simulation.context.events()
+        simulation.step(400)
+        heard = events.heard()
+        assert len(heard) > 500
+        chemical = sum(event.chemical_energy for event in heard)
+        forward = sum(event.kind in ("A -> B", "B -> C", "C -> A") for event in heard)
+        expected = (2 * forward - len(heard)) * np.log(2.0) if driven else 0.0
+        assert chemical == pytest.approx(expected, abs=1e-9)
+
+
+def test_rates_from_a_macroscopic_constant():
+    """Values of a radiation boundary's discs: k_a = 1, 10, 100 for 1000 of each per µm², D = 2 µm²/s (kinetics of
+    Yogurtcu and Johnson 2015), in nm²/s and nm."""
+    density = 4.0 / (np.pi * 35.738**2)
+    for reach, k, rate in [(1.0, 0.81611e6, 3.246e5), (2.0, 3.07391e6, 5.832e5), (5.0, 3.07391e6, 6.1097e4),
+                           (5.0, 4.24955e6, 1.0717e5), (5.0, 0.81611e6, 1.1492e4)]:  # fmt: skip
+        found = microscopic_rate(k, reach, 2e6, density)
+        assert found == pytest.approx(rate, rel=3e-4)
+        assert macroscopic_rate(found, reach, 2e6, density) == pytest.approx(k, rel=1e-9)
+    # Slow reactions take each encounter: λπR².
+    assert macroscopic_rate(1e-3, 5.0, 2e6, density) == pytest.approx(np.pi * 25e-3, rel=1e-6)
+    with pytest.raises(mp.ParameterError, match="how often points meet"):
+        microscopic_rate(1e9, 5.0, 2e6, density)
+
+
+def test_pair_forces_act_between_the_species_they_name():
+    """The energy of SoftSphere between A and B against a sum over all pairs, while points switch."""
+    points, system, make = built(
+        octahedron(), {"A": 40, "B": 40}, 80, [lambda p: mp.forces.SoftSphere(p.of("A"), p.of("B"), 5.0, diameter=0.5)],
+        species=("A", "B"), friction=2.0,
+    )  # fmt: skip
+    system.add_jump(mp.jumps.Reactions(points, "A <-> B", on_rate=3.0, off_rate=3.0))
+    simulation = make()
+    touched = 0
+    for _ in range(40):
+        simulation.step(5)
+        state = simulation.context.get_state(positions=True, energy=True)
+        x, of = state.positions[points.beads], state.column("species")[points.beads]
+        gap = 0.5 - np.linalg.norm(x[of == 0][:, None] - x[of == 1], axis=-1)
+        wanted = 0.5 * 5.0 * (np.maximum(gap, 0.0) ** 2).sum()
+        assert state.energies["SoftSphere"] == pytest.approx(wanted, rel=1e-12)
+        touched += (gap > 0.0).sum()
+    assert touched > 100 and simulation.context.get_state().counts["Reactions"].accepted > 100
+    again = mp.System.from_dict(system.to_dict()) if hasattr(mp.System, "from_dict") else None
+    if again is not None:
+        assert again["SoftSphere"].handles_by_species == again.topology.point_handles * 2
+
+
+def test_repelling_partners_have_the_second_virial_in_their_constant():
+    """P(C)/P(AB) = Area/(K_D ∫∫e^{-U_AB} dA dA): of one pair with SoftSphere in a plane, by quadrature on the same
+    sheet."""
+    side, strength, diameter, reach = 4.0, 6.0, 1.2, 1.6
+    n = 240
+    x = (np.arange(n) + 0.5) * side / n
+    d = np.abs(x[:, None] - x)
+    # The density of distances along one axis, and pairs of both axes.
+    values, weights = np.unique(np.round(d, 9), return_counts=True)
+    r = np.hypot(values[:, None], values)
+    gap = np.maximum(diameter - r, 0.0)
+    pairs = (weights[:, None] * weights * np.exp(-0.5 * strength * gap**2)).sum() / n**4 * side**4
+    points, system, make = built(
+        sheet(), {"A": 1, "B": 1}, 2,
+        [lambda p: mp.forces.SoftSphere(p.of("A"), p.of("B"), strength, diameter=diameter)], friction=0.5,
+    )  # fmt: skip
+    k_d = side**2 / pairs
+    system.add_jump(mp.jumps.Reactions(
+        points, "A + B <-> C", reach=reach, dissociation_constant=k_d, off_rate=1.0, most_partners=6
+    ))  # fmt: skip
+    counts = watched(make(), points, 14_000, 20)
+    check_mean("C of a pair that repels", counts[:, 2], 0.5, time_series=True, sees=0.08)
+
+
+def numbers_of(simulation):
+    state = simulation.context.get_state(positions=True, velocities=True)
+    return [state.ids, state.positions, state.velocities, state.column("species"), state.intriangle.triangles]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(numbers_of(one), numbers_of(other), strict=True))
+
+
+def reacting(threads=1):
+    points, system, make = built(
+        torus(), {"A": 60, "B": 60}, 160, [lambda p: mp.forces.SoftSphere(p.of("A"), p.of("C"), 5.0, diameter=0.4)],
+        threads=threads, fixed=False,
+    )  # fmt: skip
+    system.add_force(mp.forces.MembraneEdgeSprings(points.membrane, 20.0))
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C", reach=0.7, on_rate=0.4, off_rate=0.5, name="bind"))
+    system.add_jump(mp.jumps.Reactions(points, "A <-> B", on_rate=0.5, off_rate=0.5, name="switch"))
+    return points, make()
+
+
+def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
+    _, one = reacting()
+    points, other = reacting(threads=2)
+    one.step(60)
+    for n in (20, 1, 39):
+        other.step(n)
+    assert same(one, other)
+    one.save_checkpoint(tmp_path / "run")
+    third = mp.Simulation.resume(tmp_path / "run", threads=2)
+    _, fourth = reacting()
+    fourth.load_checkpoint(tmp_path / "run")
+    with other.topology.edit():
+        points.reserve(170)
+    assert points.counts(other.context.get_state(positions=True)) == points.counts(one.context.get_state(positions=True))
+    assert points.mass.tolist() == [MASSES["ABC"[k]] for k in points._of_species]
+    for simulation in (one, third, fourth):
+        simulation.step(25)
+    assert same(one, third) and same(one, fourth)
+    state = one.context.get_state(positions=True, velocities=True)
+    _, fifth = reacting()
+    fifth.context.set_state(state)
+    # Velocities are brought into the planes of triangles again, which may change their last digits.
+    for now, given in zip(numbers_of(fifth), numbers_of(one), strict=True):
+        assert np.allclose(now, given, rtol=0.0, atol=1e-14, equal_nan=True)
+    assert all(count.accepted > 20 for count in one.context.get_state().counts.values())
+
+
+@pytest.mark.parametrize(("text", "options", "match"), [
+    ("A + B <-> C", {"reach": 1.0}, "give on_rate"),
+    ("A + B <-> C", {"on_rate": 1.0, "off_rate": 1.0}, "give reach="),
+    ("A + B -> C", {"reach": 1.0, "on_rate": 1.0, "off_rate": 1.0}, "goes one way"),
+    ("A <-> B", {"on_rate": 1.0, "dissociation_constant": 1.0}, "dissociation_constant is that of A"),
+    ("A + B + C -> D", {"on_rate": 1.0, "reach": 1.0}, "points react as"),
+    ("A <-> E", {"on_rate": 1.0, "off_rate": 1.0}, "E"),
+    ("A <-> B; k_on = 1\nB <-> C; k_on = 1", {"off_rate": 1.0}, "one number for 2 reactions"),
+    ("A <-> B; k_on = -1, k_off = 1", {}, "must be >= 0"),
+    ("A <-> B; speed = 1, k_off = 1", {}, "a number is one of"),
+])  # fmt: skip
+def test_what_cannot_be_meant_is_refused_before_the_first_step(text, options, match):
+    points, _, _ = built(octahedron(), {"A": 1}, 4, species=("A", "B", "C", "D"))
+    with pytest.raises(mp.ParameterError, match=match):
+        mp.jumps.Reactions(points, text, **options)
+
+
+def test_too_many_partners_and_no_room_end_the_run_by_name():
+    points, system, make = built(octahedron(), {"A": 40, "B": 40}, 90)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C", reach=1.0, on_rate=1.0, off_rate=1.0, most_partners=3))
+    with pytest.raises(mp.SimulationError, match="most_partners"):
+        make().step(100)
+    points, system, make = built(octahedron(), {"C": 4}, 4)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C", reach=1.0, on_rate=0.0, off_rate=5.0))
+    with pytest.raises(mp.SimulationError, match="all 4 rows of these beads are taken"):
+        make().step(100)
