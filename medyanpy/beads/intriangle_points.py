@@ -13,7 +13,7 @@ from medyanpy.beads.membranes import Membrane
 from medyanpy.core.columns import BARYCENTRIC, SPECIES, TRIANGLES, Column
 from medyanpy.core.handles import MAX_BEADS, Handle
 from medyanpy.core.kinds import Block, Kind
-from medyanpy.core.species import counted, species_of
+from medyanpy.core.species import Species, counted, species_of
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 
@@ -159,7 +159,7 @@ class InTrianglePoints(Handle, kind=PointsKind):
         if self.species:
             inertia, numbers = inertia_by_species(what, self.species, species, len(faces), mass, friction)
         elif species is not None:
-            raise ParameterError(f"{what}: species = {species!r}, but {self.name!r} has none: give them when it is added")
+            raise ParameterError(f"{what}: species = {species!r}, but {self.name!r} was added without any")
         else:
             inertia = inertia_of(
                 what, "", len(faces), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
@@ -232,7 +232,8 @@ def add_intriangle_points(
         raise TopologyError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
     if membrane.topology is not topology:
         raise TopologyError(f"{what}: {membrane!r} belongs to another topology")
-    kinds, numbers = (), np.empty(0, np.int32)
+    kinds: tuple[Species, ...] = ()
+    numbers = np.empty(0, np.int32)
     if species is not None:
         kinds = species_of(what, species)
         if counts is not None:

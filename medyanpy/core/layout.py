@@ -221,9 +221,10 @@ class Layout:
         """Return how many rows the columns of an `of` have."""
         return self._n_rows.get(of, 0)
 
-    def rows_of(self, handle: Handle, of: str) -> slice:
-        """Return a handle's rows in the columns of an `of`, in the order of places."""
-        places, first = self.slice_of(handle), self.first_place(of)
+    def rows_of(self, handle: Handle, of: str = "") -> slice:
+        """Return a handle's rows in the columns of an `of`, or in those that not all beads have, in the order of
+        places."""
+        places, first = self.slice_of(handle), self.first_place(of or handle.kind.rows_of)
         return slice(places.start - first, places.stop - first)
 
     def shown_rows(self, of: str) -> np.ndarray:

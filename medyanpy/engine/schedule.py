@@ -151,7 +151,8 @@ class Schedule:
             asleep = [float(c[0]) for c in formula(np.zeros(1), stage.h, stage.kT, np.zeros(1, of_beads.dtype))]
             if self.store.room is not None:
                 there, entries = self.store.alive != 0, self.store.entries()
-                made = tuple(np.where(there, c[entries], rest) for c, rest in zip(living, asleep, strict=True))
+                first, second = (np.where(there, c[entries], rest) for c, rest in zip(living, asleep, strict=True))
+                made = first, second
                 for follows in zip(made, living, asleep, strict=True):
                     self.store.follow(*follows)
             self._coefficients[key] = Coefficients(made, living, asleep, stage.kT, friction, of_beads)

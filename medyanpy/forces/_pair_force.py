@@ -13,8 +13,8 @@ from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy.core.handles import bead_numbers, handles_in
-from medyanpy.core.species import selected, wholes
 from medyanpy.core.sites import Sites, as_sites
+from medyanpy.core.species import selected, wholes
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._arguments import Beads, Rows

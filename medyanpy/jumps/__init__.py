@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.jumps._base import Jump
+from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
-from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 

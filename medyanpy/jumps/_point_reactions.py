@@ -119,9 +119,9 @@ def _flow(way: OneWay, rate: float, reach: float) -> float:
 def macroscopic_rate(rate: float, reach: float, diffusion: float, density: float) -> float:
     r"""Return the rate constant k, nm²/s, of two points that meet.
 
-    Of one point that moves with the diffusion constant D (of both together) in a reflecting disc of radius
-    :math:`b = 2/\sqrt{\pi\rho}` and reacts at the rate λ within R of the middle: :math:`k = \pi b^2/\langle\tau\rangle`,
-    with the mean time ⟨τ⟩ from a uniform start.
+    One point moves with the diffusion constant D of both together in a reflecting disc of radius
+    :math:`b = 2/\sqrt{\pi\rho}`, and reacts at the rate λ within R of the middle:
+    :math:`k = \pi b^2/\langle\tau\rangle`, with the mean time ⟨τ⟩ from a uniform start.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def microscopic_rate(k: float, reach: float, diffusion: float, density: float) -
     return float(np.exp(found))
 
 
-def bind(name: str, kT: float, driven: bool, every: int, handle: InTrianglePoints, layout: "Layout") -> PointReactions:  # noqa: N803
+def bind(name: str, kT: float, driven: bool, every: int, handle: InTrianglePoints, layout: "Layout") -> PointReactions:
     """Make the operation of one Context."""
     membrane = handle.membrane
     faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
@@ -190,9 +190,9 @@ def bind(name: str, kT: float, driven: bool, every: int, handle: InTrianglePoint
 
 def numbers_for_kernel(
     ways: tuple[OneWay, ...], rates: Rates, fraction: float
-) -> list[tuple[int, int, int, int, int, float, float, float]]:
+) -> list[tuple[float, ...]]:
     """Return what the kernel takes of each direction."""
-    out = []
+    out: list[tuple[float, ...]] = []
     for way, rate, affinity in zip(ways, rates.rates, rates.affinities, strict=True):
         before, after = ((*side, -1, -1)[:2] for side in (way.reactants, way.products))
         out.append((way.kind, *before, *after, rate, fraction, affinity))

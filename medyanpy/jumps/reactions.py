@@ -1,7 +1,7 @@
 """Reactions."""
 
-from math import inf, isfinite, pi, sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from math import inf, isfinite, pi
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.state import State
 
 __all__ = ["Reactions"]
@@ -68,7 +67,7 @@ class Reactions(Jump):
     points: Handle = argument("handle", "Points of a membrane, with species.", attribute="Points that react.")
     reactions: "str | Reaction | Sequence[str | Reaction]" = argument(
         "str, Reaction or list of these",
-        "One on each line, as ``\"A + B <-> C; k_on = 2.0, k_off = 1.0\"``; see `read_reactions`. ``k_on`` or ``rate``, "
+        "One on each line, as ``\"A + B <-> C; k_on = 2.0, k_off = 1.0\"``; see Notes. ``k_on`` or ``rate``, "
         "``k_off``, ``K_D`` and ``k_macro`` stand for the arguments below.",
     )
     reach: float | None = number("nm", "R of reactions of two points.", default=None, kw_only=True, above=0.0)
@@ -86,8 +85,8 @@ class Reactions(Jump):
         default=None, kw_only=True, above=0.0,
     )  # fmt: skip
     density: float | None = number(
-        "1/nm²", "At which `macroscopic_rate` holds, of either species; that of the more frequent one at the start where "
-        "none is given.", default=None, kw_only=True, above=0.0,
+        "1/nm²", "At which `macroscopic_rate` holds, of either species; that of the more frequent one at the start "
+        "where none is given.", default=None, kw_only=True, above=0.0,
     )  # fmt: skip
     placement: float = number(
         "", "Where C stands on the line from A to B: 0 at A, 1 at B.", default=0.5, kw_only=True, at_least=0.0,
@@ -133,12 +132,12 @@ class Reactions(Jump):
     def driven(self) -> bool:  # type: ignore[override]
         return any(affinity != 0.0 for affinity in self._found(1.0).affinities)
 
-    def _found(self, kT: float) -> points_.Rates:  # noqa: N803 - the symbol of the papers
+    def _found(self, kT: float) -> points_.Rates:
         """Return the rates of all directions."""
         rates: list[float] = []
         for reaction in self._read:
             forward = self._ways[len(rates)]
-            numbers = self._numbers_of(reaction)
+            numbers = self._given_for(reaction)
             on, off = self._both(reaction, forward, numbers, kT)
             rates.append(on)
             if reaction.reversible:
@@ -146,7 +145,7 @@ class Reactions(Jump):
         reach = self._numbers["reach"] or 1.0
         return points_.balanced(self._ways, rates, reach, len(self._handle.species))
 
-    def _numbers_of(self, reaction: Reaction) -> dict[str, float]:
+    def _given_for(self, reaction: Reaction) -> dict[str, float]:
         """Return the numbers of one reaction, by the names of arguments."""
         where = f"{self.name}: {reaction.equation}"
         given = {name: value for name in _NUMBERS.values() if (value := self._numbers[name]) is not None}
@@ -165,7 +164,7 @@ class Reactions(Jump):
             given[_NUMBERS[name]] = value
         return given
 
-    def _both(self, reaction: Reaction, way: "points_.OneWay", numbers: dict[str, float], kT: float) -> tuple[float, float]:  # noqa: N803
+    def _both(self, reaction: Reaction, way: "points_.OneWay", numbers: dict[str, float], kT: float) -> tuple[float, float]:
         """Return forward and backward rate."""
         where = f"{self.name}: {reaction.equation}"
         on, off, k_d = (numbers.get(name) for name in ("on_rate", "off_rate", "dissociation_constant"))
@@ -190,7 +189,7 @@ class Reactions(Jump):
             raise ParameterError(f"{where}: off_rate is given, but the reaction goes one way: write <->")
         return on, 0.0 if off is None else off
 
-    def _microscopic(self, way: "points_.OneWay", k: float, kT: float) -> float:  # noqa: N803
+    def _microscopic(self, way: "points_.OneWay", k: float, kT: float) -> float:
         """Return λ for a rate constant of two points that diffuse."""
         handle = self._handle
         friction = [handle.species[i].friction for i in way.reactants]

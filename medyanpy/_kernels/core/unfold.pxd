@@ -103,14 +103,16 @@ cdef inline void weights_at(const Flat* flat, double x, double y, double* second
 
 
 cdef inline int fly_straight(
-    const World* world, int32_t* face, double* weights, double x, double y, int most) noexcept nogil:
+    const World* world, int32_t* face, double* weights, double x, double y, int most,
+) noexcept nogil:
     """Move a point, of a face and the weights of its second and third corner, by (x, y) in the plane of `lay_out`:
     tells whether it took at most so many crossings."""
     cdef Flat flat, next
-    cdef int crossings, came = -1, i, j, k, leaves
+    cdef int came = -1, i, j, k, leaves
     cdef double side, d
     lay_out(world, face[0], weights[0], weights[1], &flat)
-    for crossings in range(most):
+    while most > 0:
+        most -= 1
         leaves = -1
         for i in range(3):
             if i == came:

@@ -16,11 +16,11 @@ Random places: velocities of created points are drawn from Maxwell's distributio
 """
 import numpy as np
 
-from libc.math cimport INFINITY, M_PI, sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 
-from medyanpy._kernels.beads.points cimport Frame, frame_of, place_one, project
+from medyanpy._kernels.beads.points cimport Frame, frame_of, place_one
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport exp_, log_core, sincos2pi
 from medyanpy._kernels.core.parallel cimport record_fault
@@ -422,7 +422,6 @@ cdef class PointReactions(JumpOperation):
     cdef int attempt(self, World* world, double t, Py_ssize_t which, Draws* draws) noexcept nogil:
         cdef const Reaction* r = &self.reactions[which]
         cdef Kept before[3]
-        cdef Kept was
         cdef double u[2]
         cdef double weights[2]
         cdef double far[2]
