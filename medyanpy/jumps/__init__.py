@@ -4,13 +4,16 @@ from typing import TYPE_CHECKING
 
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.jumps._base import Jump
+from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
 from medyanpy.jumps.trials import TrialMoves
 
-__all__ = ["Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "TrialMoves"]
+__all__ = [
+    "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "Reaction", "TrialMoves",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = _module_names(__name__, lambda: __all__)
