@@ -1,0 +1,194 @@
+"""Reactions: molecules of a pool that become others, with the rates of mass action."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._tools.declared import declared
+from medyanpy.core.handles import Handle
+from medyanpy.errors import ParameterError, shown
+from medyanpy.jumps._base import Jump, argument, number
+from medyanpy.jumps._networks import NetworkForm
+from medyanpy.jumps._reaction_texts import Reaction, read_reactions
+from medyanpy.pools import MoleculePool
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps.jump import JumpOperation
+    from medyanpy.core.layout import Layout
+    from medyanpy.state import State
+
+__all__ = ["Reactions"]
+
+
+def _names(reaction: Reaction) -> tuple[str, ...]:
+    """Return the names of its rates in texts."""
+    return ("k_on", "k_off") if reaction.reversible else ("rate",)
+
+
+@declared
+class Reactions(Jump):
+    r"""Reactions among the molecules of a pool or of a grid, and hops of molecules between the cells of a grid.
+
+    With :math:`n` molecules of its reactants in a volume V, a reaction happens at the rate
+
+    .. math:: k\, V\, \frac{n_A}{V} \frac{n_B}{V} \cdots
+
+    where the second of two molecules of one species counts as :math:`n_A - 1`: ``2 A -> D`` happens at
+    :math:`k\, n_A (n_A - 1)/V`. So :math:`K_D = k_\mathrm{off}/k_\mathrm{on} = [A]^2/[D]`, as in textbooks. Each event
+    uses up two, so that :math:`d[A]/dt = -2k[A]^2`.
+
+    Reactions among any number of species have an exact clock of their own within each letter J.
+
+    Raises
+    ------
+    ParameterError
+        Texts that cannot be read, species that the pool has not, a reaction that is written twice, without rates or
+        with a rate below 0.
+
+    Notes
+    -----
+    Rates of reactions of order n, with n molecules on the left, are in nm^(3(n-1))/s: per concentration in 1/nm³.
+    Numbers behind a semicolon are ``rate`` of one-way reactions, ``k_on`` and ``k_off`` of others.
+
+    If each reaction goes both ways, and rates multiply to the same in both directions around each cycle, numbers of
+    molecules are distributed as :math:`\prod (V z)^n/n!`, and the jump is balanced. Otherwise it is driven. Events
+    change no energy of forces; their ``chemical_energy`` is kT times the logarithm of the rates there and back, inf
+    where there is no way back. Its sum along a cycle is what drives the cycle.
+
+    ``state.jumps[name]`` holds ``"events"``, (n,) numbers of events in the order of `kinds`, and ``"hops"``.
+
+    References
+    ----------
+    D. T. Gillespie, J. Phys. Chem. 81, 2340 (1977).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=1.0)
+    >>> system = mp.System(topology)
+    >>> pool = system.add_pool(mp.Pool(volume=1e6, counts={"A": 100, "B": 80, "C": 0}))
+    >>> bind = system.add_jump(mp.jumps.Reactions(pool, "A + B <-> C; k_on = 2e4, k_off = 1.0"))
+    >>> simulation = mp.Simulation(system, mp.BrownianIntegrator(0.01, kT=4.1, seed=1))
+    >>> simulation.step(1000)
+    >>> molecules = simulation.context.get_state().pools
+    >>> molecules["A"] + molecules["C"], molecules["B"] + molecules["C"]
+    (100, 80)
+    """
+
+    subject: MoleculePool = argument("Pool or Compartments", "Of the system.", attribute="What reacts.")
+    reactions: Any = argument(
+        "str, Reaction, or a list of these",
+        '``"A + B <-> C; k_on = 2.0, k_off = 1.0"``, one on each line. See `Reaction`; none, ``[]``, for hops alone.',
+        attribute="Reactions as they were read.",
+    )
+    on_rate: float | None = number(
+        "nm^(3(n-1))/s", "Rate there of the one reaction, in place of `k_on` or `rate` in its text.", default=None,
+        at_least=0.0, kw_only=True,
+    )  # fmt: skip
+    off_rate: float | None = number(
+        "nm^(3(n-1))/s", "Rate back of the one reaction, in place of `k_off`.", default=None, at_least=0.0,
+        kw_only=True,
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._subject = given["subject"]
+        nothing = isinstance(given["reactions"], list | tuple) and not len(given["reactions"])
+        self._reactions: tuple[Reaction, ...] = () if nothing else read_reactions(self.name, given["reactions"])
+        for k, reaction in enumerate(self._reactions):
+            self._check_rates(k, reaction, given["on_rate"], given["off_rate"])
+        if not isinstance(self._subject, MoleculePool):
+            raise ParameterError(f"{self.name}: subject must be a Pool or Compartments, not {shown(self._subject)}")
+        self._form = NetworkForm(self, self._subject, self._reactions)
+
+    def _check_rates(self, k: int, reaction: Reaction, on_rate: Any, off_rate: Any) -> None:
+        wanted, given = _names(reaction), reaction.numbers
+        where = f"{self.name}: {reaction.equation}"
+        for name in given:
+            if name not in wanted:
+                raise ParameterError(f"{where}: {name!r} is not one of its numbers: {' and '.join(wanted)}")
+        for name, keyword, value in zip(wanted, ("on_rate", "off_rate"), (on_rate, off_rate), strict=False):
+            if value is not None and len(self._reactions) > 1:
+                raise ParameterError(f"{self.name}: {keyword} is of one reaction: of several, write {name} in each")
+            if (value is None) == (name not in given):
+                problem = "is given twice" if value is not None else "is missing"
+                raise ParameterError(f"{where}: its rate {problem}: give '; {name} = ...' or {keyword}=")
+            if given.get(name, 0.0) < 0.0:
+                raise ParameterError(f"{where}: {name} = {given[name]:g} but must be >= 0")
+        if off_rate is not None and not reaction.reversible:
+            raise ParameterError(f"{where}: off_rate is of reactions '<->' that go back")
+
+    def _declare(self, **numbers: Any) -> None:
+        for name in ("on_rate", "off_rate"):
+            # Where texts have them, they stay there.
+            was = self._values.get(name, ...)
+            if was is not ... and (was is None) != (numbers.get(name, was) is None):
+                raise ParameterError(f"{self.name}: {name} can be set where it was given, and rates of texts cannot")
+        super()._declare(**numbers)
+
+    def rates_of(self, k: int) -> tuple[float, float]:
+        """Return the rates there and back of a reaction by its number, as they are now; back 0 where there is none."""
+        reaction, numbers = self._reactions[k], self._numbers
+        found = [
+            reaction.numbers.get(name, numbers[keyword])
+            for name, keyword in zip(_names(reaction), ("on_rate", "off_rate"), strict=False)
+        ]
+        return float(found[0]), float(found[1]) if reaction.reversible else 0.0
+
+    @property
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._form.kinds
+
+    @property
+    def driven(self) -> bool:  # type: ignore[override]
+        return self._form.driven
+
+    @property
+    def needs_temperature(self) -> bool:  # type: ignore[override]
+        return self._form.needs_temperature
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return self._form.handles
+
+    @property
+    def births(self) -> tuple[Handle, ...]:
+        return self._form.births
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return self._form.pools
+
+    @property
+    def stirs(self) -> tuple[MoleculePool, ...]:
+        return self._form.stirs
+
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
+        return self._form.bind(layout, kT)
+
+    def update(self, operation: Any, kT: float) -> None:
+        self._form.update(operation, kT)
+
+    def meet(self, operation: Any, others: Any) -> None:
+        self._form.meet(operation, others)
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
+        return self._form.log_weight(operation, state, kT)
+
+    def shown(self, operation: Any) -> Mapping[str, Any]:
+        return self._form.shown(operation)
+
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        self._form.check_state(operation, arrays)
+
+    def _acts_on(self) -> str:
+        return str(self._subject.name)
+
+    def _row(self) -> tuple[str, str]:
+        """Return what it acts on, and its reactions."""
+        return self._acts_on(), ", ".join(map(str, self._reactions)) or "–"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._acts_on()}: {'; '.join(r.equation for r in self._reactions) or 'hops'})"
