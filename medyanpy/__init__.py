@@ -57,6 +57,7 @@ from medyanpy.files.exports import ExportReport, export
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.pools import Compartments, Pool
 from medyanpy.runs import RunOutcome, run
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
@@ -73,6 +74,7 @@ __all__ = [
     "BAGOGABIntegrator",
     "BoxWarning",
     "BrownianIntegrator",
+    "Compartments",
     "Context",
     "ContextInUseError",
     "ConvergenceWarning",
@@ -85,6 +87,7 @@ __all__ = [
     "OverlapWarning",
     "ParameterError",
     "PerformanceWarning",
+    "Pool",
     "ReporterWarning",
     "RunOutcome",
     "Simulation",

@@ -92,7 +92,7 @@ class Context(Displayed, Settable):
         """Return everything that the topology, the system and the integrator are compiled to."""
         check_space(self.system)
         check_word(self.system, self.integrator)
-        store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
+        store = Store(self.system.topology, threads, self.integrator.seed, self.system.box, self.system._pools)
         for handle in store.layout.handles:
             handle.kind.demand_box(store.layout)
         faults = Faults(store, self.turn)

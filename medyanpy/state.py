@@ -13,6 +13,7 @@ from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import one_or_many
 from medyanpy.core.handles import found_ids
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.pools import PoolStates
 
 if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
@@ -183,6 +184,9 @@ class State(Displayed, Snapshot):
         With `positions`: the triangles of every membrane by handle name, of numbers of its own vertices.
     heat, shadow_work, protocol_work, chemical_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.
+    pools : PoolStates
+        Molecules in pools by the names of pool and species, whole numbers: ``state.pools["Pool"]["G-actin"]``, or
+        ``state.pools["G-actin"]`` where one pool alone has it. Of `Compartments` arrays of the shape of the grid.
     kT : float, pN nm
         Temperature as an energy: 2 KE / degrees of freedom, for work without units.
     temperatures : dict of str to float, kelvin
@@ -315,6 +319,10 @@ class State(Displayed, Snapshot):
         return dict(self._part("jumps", "positions"))
 
     @property
+    def pools(self) -> PoolStates:
+        return PoolStates(self._parts.get("pools", {}))
+
+    @property
     def faces(self) -> dict[str, np.ndarray]:
         return dict(self._part("faces", "positions"))
 
@@ -414,6 +422,10 @@ class State(Displayed, Snapshot):
         tables.append(Table("jumps", jumps, ("jumps", "tried", "happened")))
         blocks = [(block, *map(amount, counts)) for block, *counts in self.blocks]
         tables.append(Table("blocks", blocks, ("blocks", "tried", "accepted", "failed")))
+        molecules = [
+            (f"{pool}, {name}", amount(int(np.sum(n)))) for pool, own in self.pools.items() for name, n in own.items()
+        ]
+        tables.append(Table("pools", molecules, ("pools", "molecules")))
         arrays = [(name, _shape(value)) for name, value in parts.items() if isinstance(value, np.ndarray)]
         arrays += [(f"faces[{name!r}]", _shape(value)) for name, value in parts.get("faces", {}).items()]
         tables.append(Table("arrays", arrays))

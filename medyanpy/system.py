@@ -1,17 +1,18 @@
-"""System: a topology, the forces on it, the jumps that happen in it, and the fluid."""
+"""System: a topology, the forces on it, the jumps that happen in it, pools of molecules, and the fluid."""
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from medyanpy._tools.images import Box, checked_box, in_words
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page, Table, amount, named
 from medyanpy._tools.validation import plain_name
-from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
+from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 from medyanpy.forces import Force
 from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.jumps import Jump
+from medyanpy.pools import MoleculePool
 from medyanpy.topology import Topology
 
 __all__ = ["System"]
@@ -19,6 +20,7 @@ __all__ = ["System"]
 # The argument is returned with its own type.
 _Force = TypeVar("_Force", bound=Force)
 _Jump = TypeVar("_Jump", bound=Jump)
+_Pool = TypeVar("_Pool", bound=MoleculePool)
 _Member = TypeVar("_Member", bound=Force | Jump)
 
 # The number of a jump is 8 bits of the counter of its random numbers.
@@ -52,6 +54,8 @@ class System(Displayed, Guarded):
         In the order added, which is the order in which they are summed.
     jumps : tuple of Jump
         In the order added, which is the order in which they act.
+    pools : dict of MoleculePool
+        By name, in the order added.
     hydrodynamics : RotnePrager or None
         Interactions through the fluid; without, each bead has its own friction and noise.
 
@@ -68,7 +72,7 @@ class System(Displayed, Guarded):
 
     _remedy = (
         "make a new System; forces are added with add_force and taken away with remove_force, jumps with add_jump and "
-        "remove_jump"
+        "remove_jump, pools with add_pool and remove_pool"
     )
 
     def __init__(self, topology: Topology, box: Sequence[float | None] | None = None) -> None:
@@ -80,6 +84,7 @@ class System(Displayed, Guarded):
         self._names: list[str] = []
         self._jumps: list[Jump] = []
         self._jump_names: list[str] = []
+        self._pools: dict[str, MoleculePool] = {}
         self._hydrodynamics: RotnePrager | None = None
         self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
         topology._systems.add(self)
@@ -107,11 +112,15 @@ class System(Displayed, Guarded):
         return tuple(self._jump_names)
 
     @property
+    def pools(self) -> dict[str, MoleculePool]:
+        return dict(self._pools)
+
+    @property
     def hydrodynamics(self) -> RotnePrager | None:
         return self._hydrodynamics
 
-    def name_of(self, what: Force | Jump) -> str:
-        """Return the unique name of a force or jump of this system.
+    def name_of(self, what: Force | Jump | MoleculePool) -> str:
+        """Return the unique name of a force, jump or pool of this system.
 
         Raises
         ------
@@ -123,11 +132,12 @@ class System(Displayed, Guarded):
                 return name
         raise ParameterError(f"{what!r} is not in this system")
 
-    def _named(self) -> list[tuple[str, Force | Jump]]:
-        return [*zip(self._names, self._forces, strict=True), *zip(self._jump_names, self._jumps, strict=True)]
+    def _named(self) -> list[tuple[str, Force | Jump | MoleculePool]]:
+        forces, jumps = zip(self._names, self._forces, strict=True), zip(self._jump_names, self._jumps, strict=True)
+        return [*forces, *jumps, *self._pools.items()]
 
-    def __getitem__(self, name: str) -> Force | Jump:
-        """Return the force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
+    def __getitem__(self, name: str) -> Force | Jump | MoleculePool:
+        """Return the force, jump or pool of a name, as in `force_names`, `jump_names`, `pools` and ``state.energies``:
         ``system["MembraneBending"]``.
 
         Raises
@@ -135,14 +145,14 @@ class System(Displayed, Guarded):
         UnknownNameError
             A `TopologyError` and a `KeyError`: nothing has this name; the message lists those there are.
         """
-        out: Force | Jump = look_up(dict(self._named()), name, "force", UnknownNameError)
+        out: Force | Jump | MoleculePool = look_up(dict(self._named()), name, "force", UnknownNameError)
         return out
 
     def __iter__(self) -> Iterator[Force]:
         return iter(self.forces)
 
     def __contains__(self, what: Any) -> bool:
-        """Tell whether a force or jump, or one of this name, is part of it."""
+        """Tell whether a force, jump or pool, or one of this name, is part of it."""
         return any(what is one or what == name for name, one in self._named())
 
     def add_force(self, force: _Force) -> _Force:
@@ -174,6 +184,9 @@ class System(Displayed, Guarded):
             if handle.topology is not self.topology:
                 raise TopologyError(f"{what.name}: {handle!r} belongs to another topology")
         if isinstance(what, Jump):
+            for pool in what.pools:
+                if not any(pool is one for one in self._pools.values()):
+                    raise ParameterError(f"{what.name}: {pool!r} must be in the system first: system.add_pool(...)")
             what.check(self.topology, self.forces)
         names.append(self._unique_name(what, unique_name))
         members.append(what)
@@ -187,9 +200,9 @@ class System(Displayed, Guarded):
                 return
         raise ParameterError(f"remove_{noun}: {what!r} is not in this system")
 
-    def _unique_name(self, what: Force | Jump, given: str | None) -> str:
-        """Return a name that is unique among forces and jumps."""
-        taken = (*self._names, *self._jump_names)
+    def _unique_name(self, what: Force | Jump | MoleculePool, given: str | None) -> str:
+        """Return a name that is unique among forces, jumps and pools."""
+        taken = (*self._names, *self._jump_names, *self._pools)
         if given in taken:
             raise ParameterError(f"two forces have the name {given!r}")
         name, k = what.name if given is None else plain_name("System: name", given), 1
@@ -213,6 +226,47 @@ class System(Displayed, Guarded):
         if len(self._jumps) == _MOST_JUMPS:
             raise ParameterError(f"add_jump: a system has {_MOST_JUMPS} jumps at most")
         return self._add(jump)
+
+    def add_pool(self, pool: _Pool) -> _Pool:
+        """Let molecules of a pool take part, and return it.
+
+        Raises
+        ------
+        ParameterError
+            Not a `Pool` or `Compartments`, or added before.
+        TopologyError
+            A system that a Context already uses.
+        """
+        if not isinstance(pool, MoleculePool):
+            raise ParameterError(f"add_pool: {shown(pool)} is not a Pool or Compartments")
+        return self._add_pool(pool)
+
+    def _add_pool(self, pool: _Pool, unique_name: str | None = None) -> _Pool:
+        if any(pool is one for one in self._pools.values()):
+            raise ParameterError(f"add_pool: {pool!r} is in this system already")
+        self._refuse_if_in_use("add_pool")
+        self._pools[self._unique_name(pool, unique_name)] = pool
+        return pool
+
+    def remove_pool(self, pool: MoleculePool) -> None:
+        """Take a pool away again, with its molecules.
+
+        Raises
+        ------
+        ParameterError
+            A pool that is not in this system, or that a jump uses.
+        TopologyError
+            A system that a Context already uses.
+        """
+        self._refuse_if_in_use("remove_pool")
+        for name, jump in zip(self._jump_names, self._jumps, strict=True):
+            if any(pool is one for one in jump.pools):
+                raise ParameterError(f"remove_pool: {name} uses {pool!r}: remove_jump it first")
+        for name, one in self._pools.items():
+            if one is pool:
+                del self._pools[name]
+                return
+        raise ParameterError(f"remove_pool: {pool!r} is not in this system")
 
     def add_hydrodynamics(self, interactions: RotnePrager) -> RotnePrager:
         """Let beads feel each other through the fluid, and return what was given.
@@ -292,7 +346,7 @@ class System(Displayed, Guarded):
         """Support pickles and copies, which are in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
-            tuple(self._jump_names), self._hydrodynamics, self._box,
+            tuple(self._jump_names), self._hydrodynamics, self._box, dict(self._pools),
         )  # fmt: skip
 
     def _page(self) -> Page:
@@ -302,6 +356,7 @@ class System(Displayed, Guarded):
             for what, names, all_of_them, head in (
                 ("forces", self._names, self._forces, ("forces", "on", "numbers")),
                 ("jumps", self._jump_names, self._jumps, ("jumps", "on", "numbers")),
+                ("pools", self._pools, self._pools.values(), ("pools", "of", "molecules")),
             )
         ]
         space = [] if self._box is None else [("box (nm)", in_words(self._box))]
@@ -313,15 +368,19 @@ class System(Displayed, Guarded):
         fluid = "" if self._hydrodynamics is None else f", hydrodynamics: {self._hydrodynamics!r}"
         jumps = f", jumps: {', '.join(self._jump_names)}" if self._jumps else ""
         box = "" if self._box is None else f", box: {in_words(self._box)}"
-        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'}{jumps}{fluid}{box})"
+        pools = f", pools: {', '.join(self._pools)}" if self._pools else ""
+        forces = ", ".join(self._names) or "none"
+        return f"System({self.topology.n_beads} beads, forces: {forces}{jumps}{pools}{fluid}{box})"
 
 
 def _made_anew(
     cls: type[System], topology: Topology, forces: tuple[Force, ...], names: tuple[str, ...],
     jumps: tuple[Jump, ...] = (), jump_names: tuple[str, ...] = (), hydrodynamics: RotnePrager | None = None,
-    box: Box | None = None,
+    box: Box | None = None, pools: Mapping[str, MoleculePool] | None = None,
 ) -> System:  # fmt: skip
     system = cls(topology) if box is None else cls(topology, box)
+    for name, pool in (pools or {}).items():
+        system._add_pool(pool, name)
     everything: tuple[Any, ...] = (*forces, *jumps)
     for one, name in zip(everything, (*names, *jump_names), strict=True):
         system._add(one, name)

@@ -49,4 +49,6 @@ micrometer2_per_second: float = micrometer**2
 # Concentrations (1/nm^3): N_A per litre.
 molar: float = 6.02214076e23 / 1e24
 micromolar: float = 1e-6 * molar
+# Rates of reactions of two molecules (nm^3/s).
+per_micromolar_second: float = 1.0 / micromolar
 kelvin: float = 1.0

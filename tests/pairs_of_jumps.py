@@ -53,6 +53,11 @@ def box(system):
     system.add_jump(mp.jumps.BoxArea(tension=0.2, rate=60.0, step=0.3, name="area"))
 
 
+def molecules(system):
+    grid = system.add_pool(mp.Compartments((3, 2, 1), 1.0, {"A": 20, "B": 10, "C": 0}, {"A": 4.0, "C": 1.0}))
+    system.add_jump(mp.jumps.Reactions(grid, "A + B <-> C; k_on = 4.0, k_off = 3.0", name="molecules"))
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -96,10 +101,11 @@ def ramp_of_numbers(system):
     return {0: lambda simulation: simulation.reporters.append(mp.reporters.Ramp(course, steps=STEPS, every=3))}
 
 
-PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "edits": edits, "set_box": set_box,
+PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
+         "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation")
+JUMPS = ("links", "flips", "box", "creation", "molecules")
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(PARTS)

@@ -25,7 +25,7 @@ LAYERS = [{"_kernels"}, {"core.__init__", "errors", "units", "_version"}, {"_too
           {"core.columns", "core.flows", "rigid"}, {"core.letters", "core.kick_flows"},
           {"core.kinds", "core.words", "kicks", "presets"},
           {"mesh"}, {"surfaces"}, {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"rods", "topology"},
-          {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics"}, {"jumps", "steps"},
+          {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics", "pools"}, {"jumps", "steps"},
           {"integrators", "system", "state"}, {"engine"}, {"context"}, {"files"}, {"reporters"}, {"simulation"},
           {"mdanalysis", "ovito", "runs", "testing"}, {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"},
           {"__main__"}, {"__init__"}]  # fmt: skip

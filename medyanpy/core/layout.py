@@ -18,7 +18,9 @@ from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
+    from medyanpy._kernels.jumps.pools import PoolCounts
     from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads
+    from medyanpy.pools import MoleculePool
 
 __all__ = ["Layout"]
 
@@ -115,6 +117,8 @@ class Layout:
         )
         #: Which beads are there, where they may come and go; the store makes it.
         self.room: Room | None = None
+        #: Counts of the pools of the system, likewise.
+        self.pools: dict[MoleculePool, PoolCounts] = {}
         self.triangulation: Triangulation = Triangulation({m: self.slice_of(m).start for m in vertices})
         self._geometries: dict[Membrane, Geometry] = {}
 

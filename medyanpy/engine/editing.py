@@ -34,7 +34,7 @@ class Undo:
 
     #: Attributes that adding and removing change.
     _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts", "_joint")
-    _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics")
+    _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics", "_pools")
 
     def __init__(self, system: System, integrator: SplittingIntegrator) -> None:
         self._system, self._topology, self._integrator = system, system.topology, integrator
@@ -152,6 +152,9 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
             flow.carry(theirs, *carried.within(before.layout.slice_of(handle), store.layout.slice_of(handle)))
     if schedule.fluid is not None and old.schedule.fluid is not None:
         schedule.fluid.carry(old.schedule.fluid, carried.then, carried.now)
+    for pool, counts in store.layout.pools.items():
+        if pool in before.layout.pools:
+            counts.array[...] = before.layout.pools[pool].array
     schedule.jumping.carry(old.schedule.jumping)
     schedule.proposing.counts[...] = old.schedule.proposing.counts
     schedule.account.array[...] = old.schedule.account.array

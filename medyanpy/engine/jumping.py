@@ -80,6 +80,8 @@ class Jumping:
         for name, jump in zip(self.names, self.jumps, strict=True):
             for handle in jump.births:
                 _check_birth(name, handle, system)
+        for name, pool in system._pools.items():
+            pool.check_jumps(name, self.jumps)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
         self._letters: dict[tuple[str, int], Jumps] = {}

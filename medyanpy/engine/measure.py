@@ -57,6 +57,8 @@ class Measure:
         parts["blocks"] = self.schedule.proposing.said()
         parts["who"] = self._who_is_there()
         parts["box"] = box_shown(self.store.layout.box)
+        if self.store.pools:
+            parts["pools"] = self.store.molecules()
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
             parts["discrete"] = {key: frozen(own.copy()) for key, own in self.schedule.jumping.arrays().items()}

@@ -480,6 +480,7 @@ class Schedule:
                 )
         self.jumping.check(arrays)
         self.store.check_room(arrays)
+        self.store.check_counts(arrays)
         if "faces" in arrays:
             triangulation.check("checkpoint: faces", faces)
         for name, target in targets.items():

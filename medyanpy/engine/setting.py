@@ -1,6 +1,6 @@
 """The part of a Context that sets its state: positions, box, columns, triangles, velocities, or all of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -335,6 +335,27 @@ class Settable(Guarded):
                 self._schedule.flatten()
 
     @one_at_a_time
+    def set_pools(self, pools: Mapping[str, Any]) -> None:
+        """Set how many molecules are in pools.
+
+        Parameters
+        ----------
+        pools : dict of dict of int, or of int arrays
+            Counts by the names of pools and of species, as in `State.pools`; of `Compartments` one for each cell, in
+            the shape of the grid. What is not named stays as it is.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no pool of this name.
+        ParameterError
+            Counts that are negative or not whole, a reservoir, or another species.
+        TopologyError
+            Arrays of another shape.
+        """
+        self._store.take_molecules(self._store.checked_molecules("set_pools", pools))
+
+    @one_at_a_time
     def set_velocities_to_temperature(
         self, temperature: float | None = None, seed: int = 0, *, kT: float | None = None
     ) -> None:
@@ -385,9 +406,9 @@ class Settable(Guarded):
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
         """Set step, time and all content of a state with positions and velocities: columns, triangles, living beads,
-        what jumps of the same names have bound, and counts of jumps and of blocks M( ).
+        what jumps of the same names have bound, molecules in pools, and counts of jumps and of blocks M( ).
 
-        Jumps that the state does not know stay as they are.
+        Jumps and pools that the state does not know stay as they are.
 
         Raises
         ------
@@ -405,6 +426,8 @@ class Settable(Guarded):
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
         discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)
+        known = {name: own for name, own in state.pools.items() if name in self._store.pools}
+        molecules = self._store.checked_molecules("set_state", known)
         schedule, step = self._schedule, self.step_count
         before, since = {name: array.copy() for name, array in schedule.dynamical_arrays().items()}, schedule.since
         try:
@@ -421,6 +444,7 @@ class Settable(Guarded):
                 self.set_velocities(v)
                 schedule.jumping.take(discrete)
                 schedule.proposing.take(state.blocks)
+                self._store.take_molecules(molecules)
                 self._store.program.changed()
         except BaseException:
             schedule.take_arrays(before, step, since)

@@ -13,13 +13,15 @@ from medyanpy._kernels.core.numerics import PURPOSES, normals
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, displacement, wrapped
+from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array
 from medyanpy.core.columns import BEADS, SPECIES, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block, Kind
 from medyanpy.core.layout import Layout
 from medyanpy.core.species import numbers_of
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
+from medyanpy.pools import MoleculePool, Molecules
 from medyanpy.topology import Topology
 
 __all__ = ["Momenta", "Store", "frozen"]
@@ -63,6 +65,8 @@ class Store:
         Number of constraints of a user's own.
     faces, opposite : (F, 3) int32 arrays
         Of all membranes: corners by place, and the corner opposite each across an edge.
+    pools : dict of str to MoleculePool
+        By name; ``layout.pools[pool].array`` are the counts of one, (cells, species).
     program : Program
         Runs operations on these arrays; it knows the step.
     """
@@ -81,11 +85,16 @@ class Store:
     #: Where there are species: the entry of the first of its handle in `of_the_living`, by place; -1 of other beads.
     table: np.ndarray | None = None
 
-    def __init__(self, topology: Topology, threads: int, seed: int, box: Box | None = None) -> None:
+    def __init__(
+        self, topology: Topology, threads: int, seed: int, box: Box | None = None,
+        pools: Mapping[str, MoleculePool] | None = None,
+    ) -> None:  # fmt: skip
         self.threads = threads
         self.seed = seed
         self.layout: Layout = Layout(topology, threads, box)
         layout = self.layout
+        self.pools: dict[str, MoleculePool] = dict(pools or {})
+        layout.pools = {pool: pool.bind(seed, k) for k, pool in enumerate(self.pools.values())}
         self.held: int = sum(cast(Any, h).count for h in layout.handles if h.kind.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
@@ -327,7 +336,45 @@ class Store:
         if self.layout.is_periodic and self.layout.n_points:
             # The images they are at follow from nothing else.
             box["x of points"] = self.x[self.layout.n_cartesian :]
-        return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
+        return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box, **self.counts()}
+
+    def counts(self) -> dict[str, np.ndarray]:
+        """Return the counts of pools, (cells, species), by the names that checkpoints use."""
+        return {f"pool {name}": self.layout.pools[pool].array for name, pool in self.pools.items()}
+
+    def molecules(self) -> dict[str, Molecules]:
+        """Return the molecules in pools, as states show them."""
+        bound = self.layout.pools
+        return {name: pool.molecules(bound[pool].array.copy()) for name, pool in self.pools.items()}
+
+    def check_counts(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse negative counts of a checkpoint; ParameterError."""
+        for name in self.counts():
+            if name in arrays and (arrays[name] < 0).any():
+                cell, species = (int(i) for i in np.argwhere(arrays[name] < 0)[0])
+                raise ParameterError(f"{name}: species {species} in cell {cell} has fewer than 0 molecules")
+
+    def checked_molecules(self, what: str, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Return counts by `counts`' names with what is given by pool and species; pools without it are left out.
+
+        Raises
+        ------
+        ParameterError, TopologyError
+            As of `MoleculePool.checked`, or an unknown pool.
+        """
+        if not isinstance(given, Mapping):
+            raise ParameterError(f"{what}: pools = {given!r} but must be a dict of counts by pool and species")
+        out = {}
+        for name, own in given.items():
+            pool = look_up(self.pools, name, "pool", UnknownNameError)
+            out[f"pool {name}"] = pool.checked(f"{what}: {name}", own, self.layout.pools[pool].array)
+        return out
+
+    def take_molecules(self, counts: Mapping[str, np.ndarray]) -> None:
+        """Take over such counts."""
+        for name, own in self.counts().items():
+            own[...] = counts.get(name, own)
+        self.program.changed()
 
     def places(self) -> list[np.ndarray]:
         """Return the arrays of where everything is."""
@@ -342,9 +389,7 @@ class Store:
                 groups.setdefault((column.of, column.role), []).append(column)
         return list(groups.values())
 
-    def shown(
-        self, column: Column, held: np.ndarray | None = None, alive: np.ndarray | None = None
-    ) -> np.ndarray:
+    def shown(self, column: Column, held: np.ndarray | None = None, alive: np.ndarray | None = None) -> np.ndarray:
         """Return the rows of a column, or of another array of its kind, in topology order, as users see them. Rows
         without a bead, now or by (n,) by place, are nan, or -1 of whole numbers."""
         rows = (self.arrays[column.array] if held is None else held)[self.layout.shown_rows(column.of)]

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from medyanpy._tools.images import box_shown, in_words
 from medyanpy._tools.tables import Table, amount, named, quantity
 from medyanpy.errors import MedyanError
@@ -65,6 +67,9 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
         Table("forces", forces, ("forces", "energy (pN nm)", "energy (kT)")),
         Table("jumps", jumps, ("jumps", "tried", "happened")),
     ]
+    now = [] if state is None else list(state.pools.items())
+    molecules = [(f"{pool}, {name}", amount(int(np.sum(n)))) for pool, own in now for name, n in own.items()]
+    tables.append(Table("pools", molecules, ("pools", "molecules")))
     if system.hydrodynamics is not None:
         tables.append(Table("fluid", [("hydrodynamics", repr(system.hydrodynamics))]))
     return tables, [why_not] if why_not else []

@@ -5,9 +5,9 @@ object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); che
 keep its large arrays beside the JSON. Pickles and copies are made of the same arguments.
 
 In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, a force of
-the system that jumps act on ``{"force": name}``. An array is ``{"dtype": ..., "shape": ..., "values": ...}``, a Python
-function ``{"function": "module:name"}``, and sites that are the very ones of an argument before ``{"same_as":
-argument}``.
+the system that jumps act on ``{"force": name}``, a pool of the system ``{"pool": name}``. An array is ``{"dtype": ...,
+"shape": ..., "values": ...}``, a Python function ``{"function": "module:name"}``, and sites that are the very ones of
+an argument before ``{"same_as": argument}``.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.described import Described, Recorded, made_anew
-from medyanpy._tools.names import did_you_mean, plainly_called
+from medyanpy._tools.names import did_you_mean, look_up, plainly_called
 from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
@@ -34,6 +34,7 @@ from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.jumps import Jump
 from medyanpy.mesh import TriangleMesh
+from medyanpy.pools import MoleculePool, Species
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
@@ -200,6 +201,7 @@ class _Describer:
     def __init__(self, topology: Topology | None = None) -> None:
         self.topology = topology
         self.forces: dict[int, str] = {}
+        self.pools: dict[int, str] = {}
 
     def topology_tree(self, topology: Topology, where: str) -> dict[str, Any]:
         names = [handle.name for handle in topology.handles]
@@ -225,11 +227,14 @@ class _Describer:
         def named(names: Any, things: Any) -> list[dict[str, Any]]:
             return [{"name": name, **self.described(one, name)} for name, one in zip(names, things, strict=True)]
 
+        pools = named(system.pools, system.pools.values())
+        self.pools = {id(pool): name for name, pool in system.pools.items()}
         forces = named(system.force_names, system.forces)
         self.forces = dict(zip(map(id, system.forces), system.force_names, strict=True))
         jumps = named(system.jump_names, system.jumps)
         tree: dict[str, Any] = {"type": "System", "topology": topology, "forces": forces}
         tree |= {"jumps": jumps} if jumps else {}
+        tree |= {"pools": pools} if pools else {}
         if system.box is not None:
             tree["box"] = list(system.box)
         if (fluid := system.hydrodynamics) is not None:
@@ -284,6 +289,10 @@ class _Describer:
             return {"type": "Sites", "arguments": self._arguments(parts, where)}
         if id(value) in self.forces:
             return {"force": self.forces[id(value)]}
+        if id(value) in self.pools:
+            return {"pool": self.pools[id(value)]}
+        if isinstance(value, Species):
+            return {"species": value.name, "of": self.value(value.pool, where)}
         if isinstance(value, Described):
             return self.described(value, where)
         if isinstance(value, list | tuple):
@@ -383,12 +392,15 @@ class _Rebuilder:
         return topology
 
     def system(self, tree: Any, where: str) -> System:
-        parts = members_of(tree, where, ("type", "topology", "forces"), optional=("jumps", "hydrodynamics", "box"))
+        may = ("jumps", "pools", "hydrodynamics", "box")
+        parts = members_of(tree, where, ("type", "topology", "forces"), optional=may)
         expect(parts["type"] == "System", f"{where}.type", 'must be "System"', parts["type"])
         topology = self.topology_of(parts["topology"], f"{where}.topology")
         with errors_at(where):
             self.made = system = System(topology, parts.get("box"))
-        for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add)):
+        for key, base, add in (
+            ("pools", MoleculePool, system._add_pool), ("forces", Force, system._add), ("jumps", Jump, system._add)
+        ):  # fmt: skip
             given = parts.get(key, [])
             expect(isinstance(given, list), f"{where}.{key}", "must be a list", given)
             for i, item in enumerate(given):
@@ -447,6 +459,16 @@ class _Rebuilder:
                 return handle.of(given["of"]) if "of" in given else handle
         if "force" in tree:
             return self._force(members_of(tree, where, ("force",))["force"], f"{where}.force")
+        if "pool" in tree:
+            pools = {} if self.made is None else self.made.pools
+            with errors_at(f"{where}.pool"):
+                return look_up(pools, members_of(tree, where, ("pool",))["pool"], "pool", ParameterError)
+        if "species" in tree:
+            parts = members_of(tree, where, ("species", "of"))
+            pool = self.value(parts["of"], f"{where}.of", name)
+            expect(isinstance(pool, MoleculePool), f"{where}.of", "must be a pool", parts["of"])
+            with errors_at(f"{where}.species"):
+                return pool[parts["species"]]
         if "function" in tree:
             return self._function(members_of(tree, where, ("function",))["function"], where, name)
         if "dict" in tree:
@@ -461,7 +483,7 @@ class _Rebuilder:
             parts = self._arguments(given, f"{where}.arguments", name)
             with errors_at(where):
                 return TriangleMesh(**parts) if of_mesh else Sites.from_arrays(**parts)
-        known = "values, handle, force, function, dict, type"
+        known = "values, handle, force, pool, species, function, dict, type"
         raise ParameterError(f"{where} is an object without any of the keys {known}: what it means is not known")
 
     def _handle(self, name: Any, where: str) -> Handle:

@@ -48,6 +48,8 @@ LINKS_OF = "links of "
 #: Permanent ids, in frames where beads come and go.
 IDS = "particles/all/id"
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
+#: Molecules of a pool, before its name; beside them its species in their order.
+POOL_OF = "pool "
 #: Energies of single forces are called so in frames, before the name of the force.
 ENERGY_OF = "energy of "
 #: Groups under ``/medyanpy`` that hold these, and whether frames hold what joins beads and vertices; the time between

@@ -212,6 +212,11 @@ class Segment:
                     self.energies: dict[str, str] = {
                         name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
                     }
+                    #: The species of each pool, in the order in which frames hold them.
+                    self.pools: dict[str, list[str]] = {
+                        str(group.attrs["name"]).removeprefix(hdf5.POOL_OF): list(map(str, group.attrs["species"]))
+                        for group in file.get("medyanpy/pools", {}).values()
+                    }
                     self.comes_and_goes: bool = f"{hdf5.IDS}/value" in file
             self._file, self._there = new, there
             self.refresh()

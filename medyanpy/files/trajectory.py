@@ -21,6 +21,7 @@ from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.series import Segments
 from medyanpy.files.trees import text_of
 from medyanpy.integrators import SplittingIntegrator
+from medyanpy.pools import Molecules, PoolStates
 from medyanpy.state import Snapshot, State
 from medyanpy.system import System
 
@@ -55,6 +56,8 @@ class Frame(Snapshot):
         Triangles of every membrane in this frame, by its own vertices.
     jumps : list of str
         Those that bind links: their names, for `links`.
+    pools : PoolStates
+        Molecules in pools, as `State.pools`.
     link_forces : list of str
         The forces with links that users gave: their names, likewise.
 
@@ -117,6 +120,15 @@ class Frame(Snapshot):
     @property
     def jumps(self) -> list[str]:
         return list(self._segment.sites)
+
+    @property
+    def pools(self) -> PoolStates:
+        held = {}
+        for name, species in self._segment.pools.items():
+            counts = self._segment.read(hdf5.POOL_OF + name, self._own_index)
+            with foreign_errors(f"{self._segment.path} is damaged: {name}"):
+                held[name] = Molecules(species, counts.shape[:-1], counts.reshape(-1, len(species)))
+        return PoolStates(held)
 
     @property
     def link_forces(self) -> list[str]:
@@ -263,7 +275,7 @@ class Frame(Snapshot):
             parts["who"] = n, None, None, n
         parts["jumps"] = {jump: {"links": self.links(jump)} for jump in self.jumps}
         parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
-        parts["box"] = self.box
+        parts["pools"], parts["box"] = dict(self.pools), self.box
         if "interval" in segment.elements:
             parts["energies"] = self.energies
             parts["kinetic_energy"], parts["temperature"] = self.kinetic_energy, self.temperature

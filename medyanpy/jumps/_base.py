@@ -16,6 +16,7 @@ from medyanpy.core.handles import Handle
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, PerformanceWarning, TopologyError
 from medyanpy.forces import Force
+from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
@@ -68,8 +69,8 @@ class Jump(Parameterized):
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
         "arrays_shown beside_frames bind births carry changed_box check check_state domains driven flips_edges_of "
-        "forces ids in_frames joined kinds log_weight meet naming needs_temperature remarks remarks_on_cost shown "
-        "update weigh without".split()
+        "forces ids in_frames joined kinds log_weight meet naming needs_temperature pools remarks remarks_on_cost "
+        "shown stirs update weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -106,6 +107,16 @@ class Jump(Parameterized):
     def births(self) -> tuple[Handle, ...]:
         """Handles to which it adds beads: with room, one mass and friction, and one of each number of forces on
         them."""
+        return ()
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        """Pools whose molecules it takes, gives or counts: they must be in the system."""
+        return ()
+
+    @property
+    def stirs(self) -> tuple[MoleculePool, ...]:
+        """Pools whose molecules it moves from cell to cell."""
         return ()
 
     @property

@@ -1,6 +1,7 @@
 """Reactions of points that live in the triangles of a membrane: checks of what users give, and rates."""
 
-from math import inf, log, pi, sqrt
+from collections.abc import Mapping
+from math import inf, isfinite, log, pi, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -8,15 +9,24 @@ import numpy as np
 from medyanpy._kernels.core.workspace import WorkSpace
 from medyanpy._kernels.jumps.point_reactions import PointReactions
 from medyanpy._tools.names import look_up
+from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints
+from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.jumps._reaction_texts import Reaction
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Look, Remark
+    from medyanpy.jumps.reactions import Reactions
+    from medyanpy.state import State
 
-__all__ = ["OneWay", "macroscopic_rate", "microscopic_rate", "ways_of"]
+__all__ = ["PointForm", "macroscopic_rate", "microscopic_rate"]
+
+# What texts may give of a reaction, in place of the arguments of these names.
+_NUMBERS = {"k_on": "on_rate", "k_off": "off_rate", "rate": "on_rate", "K_D": "dissociation_constant",
+            "k_macro": "macroscopic_rate"}  # fmt: skip
 
 TURN, PART, MEET, PASS, COME, GO = range(6)
 # Kinds by how many points there are before and after.
@@ -177,17 +187,6 @@ def microscopic_rate(k: float, reach: float, diffusion: float, density: float) -
     return float(np.exp(found))
 
 
-def bind(name: str, kT: float, driven: bool, every: int, handle: InTrianglePoints, layout: "Layout") -> PointReactions:
-    """Make the operation of one Context."""
-    membrane = handle.membrane
-    faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
-    masses = np.array([one.mass for one in handle.species])
-    return PointReactions(
-        name, kT, driven, every, layout.room, layout.places_by_row(handle), masses, faces,
-        len(layout.triangulation.faces), layout.n_cartesian, layout.n, WorkSpace(layout.n, layout.momenta_sizes),
-    )  # fmt: skip
-
-
 def numbers_for_kernel(
     ways: tuple[OneWay, ...], rates: Rates, fraction: float
 ) -> list[tuple[float, ...]]:
@@ -212,3 +211,155 @@ def partners_expected(handle: InTrianglePoints, reach: float) -> int:
     by chance."""
     mean = handle.capacity * pi * reach**2 / handle.membrane.mesh.area
     return 32 + int(np.ceil(2.0 * mean + 10.0 * sqrt(mean)))
+
+
+class PointForm:
+    """Reactions of points, as `Reactions` asks for them."""
+
+    needs_temperature = True
+    pools = stirs = ()
+
+    def __init__(self, jump: "Reactions", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any) -> None:
+        self._jump = jump
+        self._handle: InTrianglePoints = handle
+        self._read = reactions
+        self._ways = ways_of(jump.name, handle, reactions)
+        self.kinds: tuple[str, ...] = tuple(way.text for way in self._ways)
+        self._most: int | None = None
+        if most_partners is not None:
+            self._most = whole_number(f"{jump.name}: most_partners", most_partners, at_least=1, at_most=2**20)
+        #: True if two points react, or one becomes two.
+        self._meets = any(way.kind in (MEET, PASS, PART) for way in self._ways)
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return (self._handle,)
+
+    @property
+    def births(self) -> tuple[Handle, ...]:
+        return () if all(way.kind in (TURN, PASS) for way in self._ways) else (self._handle,)
+
+    @property
+    def driven(self) -> bool:
+        return any(affinity != 0.0 for affinity in self.found(1.0).affinities)
+
+    @property
+    def _reach(self) -> float:
+        reach = self._jump._numbers["reach"]
+        if reach is None and self._meets:
+            raise ParameterError(f"{self._jump.name}: give reach=, within which two points react")
+        return float(reach or 1.0)
+
+    def found(self, kT: float) -> Rates:  # noqa: N803 - the symbol of the papers
+        """Return the rates of all directions."""
+        rates: list[float] = []
+        for reaction in self._read:
+            on, off = self._both(reaction, self._ways[len(rates)], self._given_for(reaction), kT)
+            rates += [on, off] if reaction.reversible else [on]
+        return balanced(self._ways, rates, self._reach, len(self._handle.species))
+
+    def _given_for(self, reaction: Reaction) -> dict[str, float]:
+        """Return the numbers of one reaction, by the names of arguments."""
+        where = f"{self._jump.name}: {reaction.equation}"
+        given = {name: value for name in _NUMBERS.values() if (value := self._jump._numbers[name]) is not None}
+        if given and len(self._read) > 1:
+            raise ParameterError(
+                f"{self._jump.name}: {', '.join(given)} is one number for {len(self._read)} reactions: write each behind "
+                'its own, as "A <-> B; k_on = 2.0, k_off = 1.0"'
+            )
+        for name, value in reaction.numbers.items():
+            if name not in _NUMBERS:
+                raise ParameterError(f"{where}: {name} = {value:g}, but a number is one of {', '.join(_NUMBERS)}")
+            if _NUMBERS[name] in given:
+                raise ParameterError(f"{where}: {_NUMBERS[name]} is given twice")
+            if not value >= 0.0:
+                raise ParameterError(f"{where}: {name} = {value:g} but must be >= 0")
+            given[_NUMBERS[name]] = value
+        return given
+
+    def _both(self, reaction: Reaction, way: OneWay, numbers: dict[str, float], kT: float) -> tuple[float, float]:
+        """Return forward and backward rate."""
+        where = f"{self._jump.name}: {reaction.equation}"
+        on, off, k_d = (numbers.get(name) for name in ("on_rate", "off_rate", "dissociation_constant"))
+        macro = numbers.get("macroscopic_rate")
+        if macro is not None:
+            if on is not None or len(way.reactants) != 2:
+                raise ParameterError(f"{where}: macroscopic_rate is in place of the forward rate of two points")
+            on = self._microscopic(way, macro, kT)
+        if k_d is not None:
+            if way.kind != MEET or not reaction.reversible or (on is not None and off is not None):
+                raise ParameterError(
+                    f"{where}: dissociation_constant is that of A + B <-> C, and in place of one of the two rates"
+                )
+            if on is None and off is None:
+                raise ParameterError(f"{where}: give one of the rates, beside dissociation_constant")
+            ratio = k_d * pi * self._reach**2 * (0.5 if way.reactants[0] == way.reactants[1] else 1.0)
+            on, off = (off / ratio, off) if on is None and off is not None else (on, (on or 0.0) * ratio)
+        if on is None or (reaction.reversible and off is None):
+            missing = "on_rate" if on is None else "off_rate"
+            raise ParameterError(f"{where}: give {missing}, or its number behind the reaction: {_hint(reaction)}")
+        if not reaction.reversible and off is not None:
+            raise ParameterError(f"{where}: off_rate is given, but the reaction goes one way: write <->")
+        return on, 0.0 if off is None else off
+
+    def _microscopic(self, way: OneWay, k: float, kT: float) -> float:
+        """Return λ for a rate constant of two points that diffuse."""
+        handle = self._handle
+        friction = [handle.species[i].friction for i in way.reactants]
+        if min(friction) == 0.0:
+            raise ParameterError(f"{self._jump.name}: macroscopic_rate needs friction of {way.text.split(' -> ')[0]}")
+        density = self._jump._numbers["density"]
+        if density is None:
+            most = max(int(np.count_nonzero(handle._of_species == i)) for i in way.reactants)
+            if most == 0:
+                raise ParameterError(f"{self._jump.name}: give density=: there are no points at the start")
+            density = most / handle.membrane.mesh.area
+        diffusion = kT * sum(1.0 / f for f in friction)
+        return microscopic_rate(k, self._reach, diffusion, density) if isfinite(kT) else inf
+
+    def bind(self, layout: "Layout", kT: float) -> PointReactions:  # noqa: N803
+        if self._meets:
+            layout.expect_width(self._jump.name, self._reach)
+        handle, membrane = self._handle, self._handle.membrane
+        faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
+        operation = PointReactions(
+            self._jump.name, kT, self.driven, self._jump.every, layout.room, layout.places_by_row(handle),
+            np.array([one.mass for one in handle.species]), faces, len(layout.triangulation.faces), layout.n_cartesian,
+            layout.n, WorkSpace(layout.n, layout.momenta_sizes),
+        )  # fmt: skip
+        self.update(operation, kT)
+        return operation
+
+    def update(self, operation: Any, kT: float) -> None:  # noqa: N803
+        most = partners_expected(self._handle, self._reach) if self._most is None else self._most
+        placement = self._jump._numbers["placement"]
+        given = numbers_for_kernel(self._ways, self.found(kT), 0.5 if placement is None else float(placement))
+        operation.set(kT, self._reach, most, given)
+
+    def meet(self, operation: Any, others: Any) -> None:
+        """Share nothing with others."""
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        operation.feel(forces_on(schedule, self._handle, self._ways))
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:  # noqa: N803
+        found = self.found(kT)
+        if any(found.affinities):
+            return None
+        return float(np.array(list(self._handle.counts(state).values())) @ found.activities)
+
+    def shown(self, operation: Any) -> dict[str, Any]:
+        return {"events": operation.done_so_far()}
+
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse counts of events below 0; ParameterError."""
+        if (arrays["done"] < 0).any():
+            raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        return []
+
+
+def _hint(reaction: Reaction) -> str:
+    rates = "k_on = 2.0, k_off = 1.0" if reaction.reversible else "rate = 2.0"
+    return f'"{reaction.equation}; {rates}"'

@@ -9,6 +9,7 @@ from typing import Any
 
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
+from medyanpy._tools.species import NOTHING, check_species, wrong_species
 from medyanpy._tools.validation import number, several
 from medyanpy.errors import ParameterError, shown
 
@@ -16,11 +17,8 @@ __all__ = ["MOST_REACTANTS", "Reaction", "check_species", "read_reactions"]
 
 #: Molecules that may meet in one reaction, and that one may make.
 MOST_REACTANTS, MOST_PRODUCTS = 3, 100
-# What stands for no molecules at all.
-_NOTHING = ("0", "∅")
 # Anything that may be meant as an arrow; only two are read.
 _ARROW = re.compile(r"[-~]*[<>=→←↔⇌⇄][-~<>=→←↔⇌⇄]*")
-_NAME = re.compile(r"[^\s+;,=<>→←↔⇌⇄]+")
 _NUMBER_NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -55,7 +53,7 @@ class _Line:
 
     def side(self, text: str, start: int, *, met: bool) -> tuple[str, ...]:
         """Read the molecules of one side; `met` if they must meet to react."""
-        if text.strip() in _NOTHING:
+        if text.strip() in NOTHING:
             return ()
         out: list[str] = []
         place = start
@@ -71,7 +69,7 @@ class _Line:
                 at += len(term.lstrip()) - len(term.lstrip().split(maxsplit=1)[1])
             if len(words) > 1:
                 raise self.refuse(at + len(words[0]), f"there is no '+' between {words[0]!r} and {words[1]!r}")
-            if problem := _wrong_name(words[0]):
+            if problem := wrong_species(words[0]):
                 raise self.refuse(at, f"{words[0]!r} {problem}")
             if met and len(out) + times > MOST_REACTANTS:
                 raise self.refuse(at, f"more than {MOST_REACTANTS} molecules would have to meet: write it as steps")
@@ -102,29 +100,6 @@ class _Line:
             except ValueError:
                 raise self.refuse(at, f"{name} = {shown(value)} but must be a finite number") from None
         return out
-
-
-def _wrong_name(name: str) -> str:
-    """Return what is wrong with the name of a species; empty for a good one."""
-    if name in _NOTHING:
-        return "stands for no molecules: it cannot be added to others"
-    if not _NAME.fullmatch(name):
-        return "has a character that names of species cannot have: blanks and + ; , = < >"
-    if name.isdecimal():
-        return "is a number, not the name of a species"
-    if counted := re.match(r"\d+(?=[^\W\d_])", name):
-        n = counted.group()
-        return f"begins with a number: write '{n} {name[len(n) :]}' for {n} molecules"
-    return ""
-
-
-def check_species(what: str, name: Any) -> str:
-    """Return the name of a species, which reactions can be written with; raise a ParameterError for others."""
-    if not isinstance(name, str):
-        raise ParameterError(f"{what}: the species {shown(name)} must be text")
-    if not name or (problem := _wrong_name(name)):
-        raise ParameterError(f"{what}: the species {shown(name)} {problem if name else 'has no name'}")
-    return name
 
 
 class Reaction(Described, Guarded):

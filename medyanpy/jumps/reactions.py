@@ -1,96 +1,135 @@
-"""Reactions."""
+"""Reactions: of molecules in pools, by mass action, and of points in membranes, along straight lines."""
 
-from math import inf, isfinite, pi
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy.beads import InTrianglePoints
+from medyanpy._tools.declared import declared
 from medyanpy.core.handles import Handle
-from medyanpy.errors import ParameterError
-from medyanpy.jumps import _point_reactions as points_
-from medyanpy.jumps._base import Jump, argument, declared, number
+from medyanpy.errors import ParameterError, shown
+from medyanpy.jumps._base import Jump, argument, number
+from medyanpy.jumps._networks import NetworkForm
+from medyanpy.jumps._point_reactions import PointForm
 from medyanpy.jumps._reaction_texts import Reaction, read_reactions
+from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.state import State
 
 __all__ = ["Reactions"]
 
-# What texts may give of a reaction, in place of the arguments of these names.
-_NUMBERS = {"k_on": "on_rate", "k_off": "off_rate", "rate": "on_rate", "K_D": "dissociation_constant",
-            "k_macro": "macroscopic_rate"}  # fmt: skip
+# Arguments that pools do not have.
+_OF_POINTS = ("reach", "dissociation_constant", "macroscopic_rate", "density", "placement", "most_partners")
+
+
+def _names(reaction: Reaction) -> tuple[str, ...]:
+    """Return the names of its rates in texts."""
+    return ("k_on", "k_off") if reaction.reversible else ("rate",)
 
 
 @declared
 class Reactions(Jump):
-    r"""Reactions of points that live in the triangles of a membrane.
+    r"""Reactions of molecules in a pool or grid, with hops between the cells of a grid; or of points in a membrane.
 
-    Two points A and B react at the rate λ for each straight line between them that is shorter than R. C comes apart at
-    the rate μ, along a line of uniform direction and of length :math:`R\sqrt{\xi}`. In balance
+    *In a pool*, with :math:`n` molecules of its reactants in a volume V, a reaction happens at the rate
+
+    .. math:: k\, V\, \frac{n_A}{V} \frac{n_B}{V} \cdots
+
+    where the second of two molecules of one species counts as :math:`n_A - 1`: ``2 A -> D`` happens at
+    :math:`k\, n_A (n_A - 1)/V`. So :math:`K_D = k_\mathrm{off}/k_\mathrm{on} = [A]^2/[D]`, as in textbooks. Each event
+    uses up two, so that :math:`d[A]/dt = -2k[A]^2`.
+
+    *Of points* with species, two react at the rate λ for each straight line between them that is shorter than R, and
+    one comes apart at the rate μ, along a line of uniform direction and of length :math:`R\sqrt{\xi}`. In balance
 
     .. math:: \frac{\rho_A \rho_B}{\rho_C} = K_D = \frac{\mu}{\lambda \pi R^2}
 
-    of ideal points, on any mesh, and of A + A <-> D twice that.
+    of ideal points on any mesh, and twice that of A + A <-> D.
+
+    Reactions among any number of species have an exact clock of their own within each letter J.
 
     Raises
     ------
     TopologyError
-        Not the handle of points in a membrane.
+        Beads that are not points in a membrane.
     ParameterError
-        A text that is not understood, species that the points do not have, reactions that points cannot do, rates that
-        are missing or given twice, numbers outside their domains.
+        Texts that cannot be read, species that the pool or the points have not, a reaction that is written twice,
+        reactions that points cannot do, rates that are missing, given twice or below 0.
 
     Notes
     -----
-    Reactions are A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0; with ``<->`` both ways. In A + B ->
-    C + D places stay, and so does a species on both sides.
+    Rates in pools of reactions of order n, with n molecules on the left, are in nm^(3(n-1))/s: per concentration in 1/nm³.
+    Numbers behind a semicolon are ``rate`` of one-way reactions, ``k_on`` and ``k_off`` of others.
 
-    Points stay where they are in A -> B, with velocities scaled by :math:`\sqrt{m_A/m_B}`. Created points draw theirs
-    from Maxwell's distribution. What an event changes of the energy of forces on the points enters by
-    :math:`\min\{1, e^{-\Delta U/kT}\}`; this takes two evaluations of their energy for each attempt, and none where no
-    force acts on points that come and go.
+    If each reaction goes both ways, and rates multiply to the same in both directions around each cycle, numbers of
+    molecules are distributed as :math:`\prod (V z)^n/n!`, and the jump is balanced. Otherwise it is driven. Events
+    change no energy of forces; their ``chemical_energy`` is kT times the logarithm of the rates there and back, inf
+    where there is no way back. Its sum along a cycle is what drives the cycle.
 
-    Rates of one way back each that agree around every cycle are in balance, and changes of energy are heat. Otherwise
-    the jump is driven, and they are chemical work.
+    ``state.jumps[name]`` holds ``"events"``, (n,) numbers of events in the order of `kinds`, and ``"hops"``.
+
+    Points react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0, and both ways of these. In
+    A -> B and A + B -> C + D places stay. Velocities are scaled by :math:`\sqrt{m_A/m_B}` there, and created points
+    draw theirs from Maxwell's distribution. Events that change the energy of forces on the points are accepted with
+    :math:`\min\{1, e^{-\Delta U/kT}\}`. Where such forces are, each attempt takes one or two evaluations of their
+    whole energy. Texts may have ``K_D`` and ``k_macro``, too, for `dissociation_constant` and `macroscopic_rate`.
 
     References
     ----------
-    M. Doi, J. Phys. A 9, 1479 (1976): a rate within a distance.
+    D. T. Gillespie, J. Phys. Chem. 81, 2340 (1977). M. Doi, J. Phys. A 9, 1479 (1976): a rate within a distance.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=1.0)
+    >>> system = mp.System(topology)
+    >>> pool = system.add_pool(mp.Pool(volume=1e6, counts={"A": 100, "B": 80, "C": 0}))
+    >>> bind = system.add_jump(mp.jumps.Reactions(pool, "A + B <-> C; k_on = 2e4, k_off = 1.0"))
+    >>> simulation = mp.Simulation(system, mp.BrownianIntegrator(0.01, kT=4.1, seed=1))
+    >>> simulation.step(1000)
+    >>> molecules = simulation.context.get_state().pools
+    >>> molecules["A"] + molecules["C"], molecules["B"] + molecules["C"]
+    (100, 80)
     """
 
-    points: Handle = argument("handle", "Points of a membrane, with species.", attribute="Points that react.")
-    reactions: "str | Reaction | Sequence[str | Reaction]" = argument(
-        "str, Reaction or list of these",
-        "One on each line, as ``\"A + B <-> C; k_on = 2.0, k_off = 1.0\"``; see Notes. ``k_on`` or ``rate``, "
-        "``k_off``, ``K_D`` and ``k_macro`` stand for the arguments below.",
+    subject: MoleculePool | Handle = argument(
+        "Pool, Compartments, or handle of points with species", "Of the system.", attribute="What reacts."
     )
-    reach: float | None = number("nm", "R of reactions of two points.", default=None, kw_only=True, above=0.0)
+    reactions: Any = argument(
+        "str, Reaction, or a list of these",
+        '``"A + B <-> C; k_on = 2.0, k_off = 1.0"``, one on each line. See `Reaction`; none, ``[]``, for hops alone.',
+        attribute="Reactions as they were read.",
+    )
     on_rate: float | None = number(
-        "1/s", "Forward: for each point, of two points λ for each line, and 1/(nm² s) of 0 -> A.", default=None,
-        kw_only=True, at_least=0.0,
+        "nm^(3(n-1))/s", "Rate there of the one reaction, in place of `k_on` or `rate` in its text. Of points 1/s: "
+        "for each point, or each line between two; 1/(nm² s) of 0 -> A.", default=None, at_least=0.0, kw_only=True,
     )  # fmt: skip
-    off_rate: float | None = number("1/s", "Backward; likewise.", default=None, kw_only=True, at_least=0.0)
+    off_rate: float | None = number(
+        "nm^(3(n-1))/s", "Rate back of the one reaction, in place of `k_off`; of points 1/s.", default=None,
+        at_least=0.0, kw_only=True,
+    )  # fmt: skip
+    reach: float | None = number("nm", "R of reactions of two points.", default=None, above=0.0, kw_only=True)
     dissociation_constant: float | None = number(
-        "1/nm²", "K_D of A + B <-> C, which sets the backward rate, or the forward one where that is not given.",
-        default=None, kw_only=True, above=0.0,
+        "1/nm²", "K_D of A + B <-> C of points, in place of one of the two rates.", default=None, above=0.0,
+        kw_only=True,
     )  # fmt: skip
     macroscopic_rate: float | None = number(
-        "nm²/s", "In place of the forward rate of two points: the rate constant at `density`, for which λ is found.",
-        default=None, kw_only=True, above=0.0,
+        "nm²/s", "Of two points, in place of the rate there: the rate constant at `density`, for which λ is found.",
+        default=None, above=0.0, kw_only=True,
     )  # fmt: skip
     density: float | None = number(
         "1/nm²", "At which `macroscopic_rate` holds, of either species; that of the more frequent one at the start "
-        "where none is given.", default=None, kw_only=True, above=0.0,
+        "where none is given.", default=None, above=0.0, kw_only=True,
     )  # fmt: skip
-    placement: float = number(
-        "", "Where C stands on the line from A to B: 0 at A, 1 at B.", default=0.5, kw_only=True, at_least=0.0,
-        at_most=1.0,
+    placement: float | None = number(
+        "", "Of points: where C stands on the line from A to B, 0 at A and 1 at B; 0.5 where none is given.",
+        default=None, at_least=0.0, at_most=1.0, kw_only=True,
     )  # fmt: skip
     most_partners: int | None = argument(
         "int, optional", "Most lines to partners that a point may have: more are a fault. From the number of points "
@@ -99,135 +138,118 @@ class Reactions(Jump):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._read = read_reactions(self.name, given["reactions"])
-        self._ways = points_.ways_of(self.name, given["points"], self._read)
-        self._points = self._handle = given["points"]
-        self.kinds = tuple(way.text for way in self._ways)  # type: ignore[misc]
-        most = given["most_partners"]
-        self._most = None if most is None else int(most)
-        if self._meets and given["reach"] is None:
-            raise ParameterError(f"{self.name}: give reach=, within which two points react")
+        self._subject = given["subject"]
+        nothing = isinstance(given["reactions"], list | tuple) and not len(given["reactions"])
+        self._reactions: tuple[Reaction, ...] = () if nothing else read_reactions(self.name, given["reactions"])
+        self._form: NetworkForm | PointForm
+        if isinstance(self._subject, Handle):
+            self._form = PointForm(self, self._subject, self._reactions, given["most_partners"])
+            return
+        for name in _OF_POINTS:
+            if given[name] is not None:
+                raise ParameterError(f"{self.name}: {name} is of points in a membrane, and not of {self._subject!r}")
+        for k, reaction in enumerate(self._reactions):
+            self._check_rates(k, reaction, given["on_rate"], given["off_rate"])
+        if not isinstance(self._subject, MoleculePool):
+            wanted = "a Pool, Compartments, or the handle of points in a membrane"
+            raise ParameterError(f"{self.name}: subject must be {wanted}, not {shown(self._subject)}")
+        self._form = NetworkForm(self, self._subject, self._reactions)
+
+    def _check_rates(self, k: int, reaction: Reaction, on_rate: Any, off_rate: Any) -> None:
+        wanted, given = _names(reaction), reaction.numbers
+        where = f"{self.name}: {reaction.equation}"
+        for name in given:
+            if name not in wanted:
+                raise ParameterError(f"{where}: {name!r} is not one of its numbers: {' and '.join(wanted)}")
+        for name, keyword, value in zip(wanted, ("on_rate", "off_rate"), (on_rate, off_rate), strict=False):
+            if value is not None and len(self._reactions) > 1:
+                raise ParameterError(f"{self.name}: {keyword} is of one reaction: of several, write {name} in each")
+            if (value is None) == (name not in given):
+                problem = "is given twice" if value is not None else "is missing"
+                raise ParameterError(f"{where}: its rate {problem}: give '; {name} = ...' or {keyword}=")
+            if given.get(name, 0.0) < 0.0:
+                raise ParameterError(f"{where}: {name} = {given[name]:g} but must be >= 0")
+        if off_rate is not None and not reaction.reversible:
+            raise ParameterError(f"{where}: off_rate is of reactions '<->' that go back")
 
     def _declare(self, **numbers: Any) -> None:
+        for name in ("on_rate", "off_rate"):
+            # Where texts have them, they stay there.
+            was = self._values.get(name, ...)
+            if was is not ... and (was is None) != (numbers.get(name, was) is None):
+                raise ParameterError(f"{self.name}: {name} can be set where it was given, and rates of texts cannot")
         super()._declare(**numbers)
-        # Everything but kT is known now: what is missing or twice is told at once.
-        self._found(1.0)
+        if isinstance(self._form, PointForm):
+            # Everything but kT is known now: what is missing or twice is told at once.
+            self._form.found(1.0)
 
-    _handle: InTrianglePoints
+    def rates_of(self, k: int) -> tuple[float, float]:
+        """Return the rates there and back of a reaction by its number, as they are now; back 0 where there is none."""
+        reaction, numbers = self._reactions[k], self._numbers
+        found = [
+            reaction.numbers.get(name, numbers[keyword])
+            for name, keyword in zip(_names(reaction), ("on_rate", "off_rate"), strict=False)
+        ]
+        return float(found[0]), float(found[1]) if reaction.reversible else 0.0
 
     @property
-    def _meets(self) -> bool:
-        return any(way.kind in (points_.MEET, points_.PASS, points_.PART) for way in self._ways)
-
-    @property
-    def handles(self) -> tuple[Handle, ...]:
-        return (self._handle,)
-
-    @property
-    def births(self) -> tuple[Handle, ...]:
-        stay = all(way.kind in (points_.TURN, points_.PASS) for way in self._ways)
-        return () if stay else (self._handle,)
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._form.kinds
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
-        return any(affinity != 0.0 for affinity in self._found(1.0).affinities)
+        return self._form.driven
 
-    def _found(self, kT: float) -> points_.Rates:
-        """Return the rates of all directions."""
-        rates: list[float] = []
-        for reaction in self._read:
-            forward = self._ways[len(rates)]
-            numbers = self._given_for(reaction)
-            on, off = self._both(reaction, forward, numbers, kT)
-            rates.append(on)
-            if reaction.reversible:
-                rates.append(off)
-        reach = self._numbers["reach"] or 1.0
-        return points_.balanced(self._ways, rates, reach, len(self._handle.species))
+    @property
+    def needs_temperature(self) -> bool:  # type: ignore[override]
+        return self._form.needs_temperature
 
-    def _given_for(self, reaction: Reaction) -> dict[str, float]:
-        """Return the numbers of one reaction, by the names of arguments."""
-        where = f"{self.name}: {reaction.equation}"
-        given = {name: value for name in _NUMBERS.values() if (value := self._numbers[name]) is not None}
-        if given and len(self._read) > 1:
-            raise ParameterError(
-                f"{self.name}: {', '.join(given)} is one number for {len(self._read)} reactions: write each behind its "
-                'own, as "A <-> B; k_on = 2.0, k_off = 1.0"'
-            )
-        for name, value in reaction.numbers.items():
-            if name not in _NUMBERS:
-                raise ParameterError(f"{where}: {name} = {value:g}, but a number is one of {', '.join(_NUMBERS)}")
-            if _NUMBERS[name] in given:
-                raise ParameterError(f"{where}: {_NUMBERS[name]} is given twice")
-            if not value >= 0.0:
-                raise ParameterError(f"{where}: {name} = {value:g} but must be >= 0")
-            given[_NUMBERS[name]] = value
-        return given
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return self._form.handles
 
-    def _both(self, reaction: Reaction, way: "points_.OneWay", numbers: dict[str, float], kT: float) -> tuple[float, float]:
-        """Return forward and backward rate."""
-        where = f"{self.name}: {reaction.equation}"
-        on, off, k_d = (numbers.get(name) for name in ("on_rate", "off_rate", "dissociation_constant"))
-        macro = numbers.get("macroscopic_rate")
-        if macro is not None:
-            if on is not None or len(way.reactants) != 2:
-                raise ParameterError(f"{where}: macroscopic_rate is in place of the forward rate of two points")
-            on = self._microscopic(way, macro, kT)
-        if k_d is not None:
-            if way.kind != points_.MEET or not reaction.reversible or (on is not None and off is not None):
-                raise ParameterError(
-                    f"{where}: dissociation_constant is that of A + B <-> C, and in place of one of the two rates"
-                )
-            if on is None and off is None:
-                raise ParameterError(f"{where}: give one of the rates, beside dissociation_constant")
-            ratio = k_d * pi * self._numbers["reach"] ** 2 * (0.5 if way.reactants[0] == way.reactants[1] else 1.0)
-            on, off = (off / ratio, off) if on is None and off is not None else (on, (on or 0.0) * ratio)
-        if on is None or (reaction.reversible and off is None):
-            missing = "on_rate" if on is None else "off_rate"
-            raise ParameterError(f"{where}: give {missing}, or its number behind the reaction: {_hint(reaction)}")
-        if not reaction.reversible and off is not None:
-            raise ParameterError(f"{where}: off_rate is given, but the reaction goes one way: write <->")
-        return on, 0.0 if off is None else off
+    @property
+    def births(self) -> tuple[Handle, ...]:
+        return self._form.births
 
-    def _microscopic(self, way: "points_.OneWay", k: float, kT: float) -> float:
-        """Return λ for a rate constant of two points that diffuse."""
-        handle = self._handle
-        friction = [handle.species[i].friction for i in way.reactants]
-        if min(friction) == 0.0:
-            raise ParameterError(f"{self.name}: macroscopic_rate needs friction of {way.text.split(' -> ')[0]}")
-        density = self._numbers["density"]
-        if density is None:
-            most = max(int(np.count_nonzero(handle._of_species == i)) for i in way.reactants)
-            if most == 0:
-                raise ParameterError(f"{self.name}: give density= to macroscopic_rate: no points are there at the start")
-            density = most / handle.membrane.mesh.area
-        diffusion = kT * sum(1.0 / f for f in friction)
-        return points_.microscopic_rate(k, self._numbers["reach"], diffusion, density) if isfinite(kT) else inf
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return self._form.pools
+
+    @property
+    def stirs(self) -> tuple[MoleculePool, ...]:
+        return self._form.stirs
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        if self._meets:
-            layout.expect_width(self.name, self._numbers["reach"])
-        operation = points_.bind(self.name, kT, self.driven, self.every, self._handle, layout)
-        self.update(operation, kT)
-        return operation
+        return self._form.bind(layout, kT)
 
     def update(self, operation: Any, kT: float) -> None:
-        reach = self._numbers["reach"] or 1.0
-        most = points_.partners_expected(self._handle, reach) if self._most is None else self._most
-        given = points_.numbers_for_kernel(self._ways, self._found(kT), float(self._numbers["placement"]))
-        operation.set(kT, reach, most, given)
+        self._form.update(operation, kT)
+
+    def meet(self, operation: Any, others: Any) -> None:
+        self._form.meet(operation, others)
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
+        return self._form.log_weight(operation, state, kT)
+
+    def shown(self, operation: Any) -> Mapping[str, Any]:
+        return self._form.shown(operation)
+
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        self._form.check_state(operation, arrays)
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        operation.feel(points_.forces_on(schedule, self._handle, self._ways))
+        self._form.weigh(operation, schedule)
 
-    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
-        found = self._found(kT)
-        if any(found.affinities):
-            return None
-        counts = np.array(list(self._handle.counts(state).values()))
-        return float(counts @ found.activities)
+    def remarks(self, look: "Look") -> "list[Remark]":
+        return self._form.remarks(look)
 
+    def _acts_on(self) -> str:
+        return str(self._subject.name)
 
-def _hint(reaction: Reaction) -> str:
-    rates = "k_on = 2.0, k_off = 1.0" if reaction.reversible else "rate = 2.0"
-    return f'"{reaction.equation}; {rates}"'
+    def _row(self) -> tuple[str, str]:
+        """Return what it acts on, and its reactions."""
+        return self._acts_on(), ", ".join(map(str, self._reactions)) or "–"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._acts_on()}: {'; '.join(r.equation for r in self._reactions) or 'hops'})"

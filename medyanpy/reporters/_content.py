@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from medyanpy.forces import Links
     from medyanpy.jumps import Jump
+    from medyanpy.pools import MoleculePool
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
@@ -85,6 +86,12 @@ class Content:
         for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
             if (shown := jump.in_frames()) is not None:
                 self._jumps[f"medyanpy/jumps/{k}"] = (name, *shown)
+        #: The name of each pool in which molecules are counted, and the pool.
+        self._pools: dict[str, tuple[str, MoleculePool]] = {
+            f"medyanpy/pools/{k}": (name, pool)
+            for k, (name, pool) in enumerate(simulation.system.pools.items())
+            if pool.species
+        }
         #: The name of each force whose energy frames hold.
         self._energies = {f"{hdf5.ENERGIES_AT}/{k}": name for k, name in enumerate(simulation.system.force_names)}
         if like is not None:
@@ -194,6 +201,8 @@ class Content:
             out[path] = Element((chains.capacity, 2), pairs, name=hdf5.LINKS_OF + chains.name, fill=-1)
         for path, (name, _, most) in self._jumps.items():
             out[path] = Element((most, 2), pairs, name=name, fill=-1)
+        for path, (name, pool) in self._pools.items():
+            out[path] = Element((*pool.shape, len(pool.species)), np.dtype("<i8"), name=hdf5.POOL_OF + name)
         for path, name in self._energies.items():
             out[path] = Element((), np.dtype("<f8"), "pN nm", name=hdf5.ENERGY_OF + name)
         # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those of
@@ -230,6 +239,8 @@ class Content:
             values[hdf5.BOX] = box_lengths(state.box)
         for path, membrane in self._membranes.items():
             values[path] = state.faces[membrane.name]
+        for path, (name, pool) in self._pools.items():
+            values[path] = np.stack([state.pools[name][species] for species in pool.species], axis=-1)
         lists = {path: handle.kind.beside_rows()["links"] for path, handle in self._chains.items()}
         lists |= {path: state.jumps[name][key] for path, (name, key, _) in self._jumps.items()}
         # H5MD 1.1: tuples are of ids.
@@ -296,6 +307,8 @@ class Content:
             else:
                 # All elements are of the same steps: one dataset under several names, as H5MD recommends.
                 group["step"], group["time"] = step, time
+        for path, (_, pool) in self._pools.items():
+            file[path].attrs["species"] = list(pool.species)
         for path in self._jumps:
             _write_sites(file[path], self._sites_of(path))
         for name, path in self._links_at.items():
@@ -432,10 +445,15 @@ class Content:
             here = self._sites_of(path)
             same = all(
                 key in there[side] and np.array_equal(a, there[side][key])
-                for side in "ab" for key, a in here[side].items()
+                for side in "ab"
+                for key, a in here[side].items()
             )
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
+        for path, (name, pool) in self._pools.items():
+            there = file[path].attrs
+            if there["name"] != hdf5.POOL_OF + name or list(there["species"]) != list(pool.species):
+                return f"the species of {name} are others"
         fixed = None if hdf5.BONDS in file else file[f"{hdf5.CONNECTIVITY}/bonds"][()]
         if fixed is not None and not np.array_equal(fixed, self._ids()[self._bonds()]):
             return "its bonds are others"

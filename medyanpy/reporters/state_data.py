@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._tools.images import box_lengths
+from medyanpy._tools.names import look_up
 from medyanpy._tools.sums import total
-from medyanpy._tools.validation import whole_number
+from medyanpy._tools.validation import whole_number, words
 from medyanpy.beads import Membrane
 from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
 from medyanpy.mesh import geometry
@@ -18,6 +19,7 @@ from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
+    from medyanpy.pools import MoleculePool
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
@@ -110,7 +112,16 @@ def _temperature_of(handle: str) -> Column:
     return Column("temperatures", f"Temperature of {handle}", "K", value, "energy")
 
 
-# In this order, which is OpenMM's. In the place of that of `temperatures` there is one for each handle.
+def _molecules_of(pool: str, species: str) -> Column:
+    def value(row: Row) -> float:
+        # An edit may have removed the pool.
+        return int(np.sum(row.state.pools[pool][species])) if pool in row.state.pools else float("nan")
+
+    return Column("molecules", f"{species} of {pool}", "", value)
+
+
+# In this order, which is OpenMM's. In the place of that of `temperatures` there is one for each handle, in that of
+# `molecules` one for each species of each pool.
 COLUMNS = (
     Column("progress", "Progress", "%", lambda row: 100.0 * row.state.step / row.total_steps, form=".2f"),
     Column("step", "Step", "", lambda row: row.state.step),
@@ -124,6 +135,7 @@ COLUMNS = (
     Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
     Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
     Column("chemical_work", "Chemical Work", "pN nm", lambda row: row.state.chemical_work, "energy"),
+    _molecules_of("", ""),
     Column("acceptance", "Acceptance", "", lambda row: row.state.acceptance, form=".6f"),
     Column("area", "Area", "nm^2", _area, "positions"),
     Column("volume", "Volume", "nm^3", _volume, "positions"),
@@ -158,6 +170,8 @@ class StateDataReporter(TableReporter):
         Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
     chemical_work : bool
         What driven jumps have done, pN nm; likewise.
+    molecules : bool or list of str
+        A column for each species of each pool, or for those of these names: all molecules of a pool together.
     acceptance : bool
         Of all tries of blocks M( ) so far those accepted; needs a word with one.
     area, volume : bool
@@ -213,9 +227,10 @@ class StateDataReporter(TableReporter):
     def __init__(
         self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
         kinetic_energy: bool = False, total_energy: bool = False, temperature: bool = False, temperatures: bool = False,
-        work: bool = False, chemical_work: bool = False, acceptance: bool = False, area: bool = False,
-        volume: bool = False, box: bool = False, speed: bool = False, progress: bool = False,
-        remaining_time: bool = False, elapsed_time: bool = False, total_steps: int | None = None, separator: str = ",",
+        work: bool = False, chemical_work: bool = False, molecules: bool | list[str] = False,
+        acceptance: bool = False, area: bool = False, volume: bool = False, box: bool = False, speed: bool = False,
+        progress: bool = False, remaining_time: bool = False, elapsed_time: bool = False,
+        total_steps: int | None = None, separator: str = ",",
         comment: Literal["#", ""] = "#", append: bool = False, overwrite: bool = False,
     ) -> None:  # fmt: skip
         if comment not in ("#", ""):
@@ -227,9 +242,11 @@ class StateDataReporter(TableReporter):
         if total_steps is None and (progress or remaining_time):
             raise ParameterError("StateDataReporter: progress and remaining_time need total_steps")
         self._wanted = wanted
+        self._species = None if molecules in (True, False) else words("StateDataReporter: molecules", molecules)
         total = 1 if total_steps is None else total_steps
         self._total = whole_number("StateDataReporter: total_steps", total, at_least=1)
         self._columns: list[Column] | None = None
+        self._pools: dict[str, MoleculePool] = {}
         self._clock: _Clock | None = None
         # Last: it opens the file.
         super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
@@ -256,6 +273,7 @@ class StateDataReporter(TableReporter):
                 simulation.report_work = True
             if "box" in self._wanted and simulation.system.box is None:
                 raise ParameterError("StateDataReporter: box is asked for, but the system has none")
+            self._pools = simulation.system.pools
             self._columns = self._columns_for(simulation.topology)
             self.include: tuple[str, ...] = tuple(sorted({column.needs for column in self._columns} - {""}))
             last, elapsed, before = self._begin(simulation.topology), "Elapsed Time (s)", 0.0
@@ -279,13 +297,22 @@ class StateDataReporter(TableReporter):
                     f"so that its volume counts as negative; {membrane.mesh._remedy([k])}",
                     MeshQualityWarning,
                 )
+        molecules = [_molecules_of(name, s) for name, pool in self._pools.items() for s in pool.species]
+        if self._species is not None:
+            known = {species for pool in self._pools.values() for species in pool.species}
+            for species in self._species:
+                look_up(dict.fromkeys(known), species, "species in pools", ParameterError)
+            molecules = [column for column in molecules if column.title.rpartition(" of ")[0] in self._species]
+        if "molecules" in self._wanted and not molecules:
+            raise ParameterError("StateDataReporter: molecules are asked for, but the system has none in pools")
         columns: list[Column] = []
         for column in COLUMNS:
             if column.keyword not in self._wanted:
                 continue
             # Of what may move, also without beads yet; not of what has its temperature with another.
             own = [h for h in topology.handles if h.kind.measured_with is h and (h.degrees_of_freedom or not len(h))]
-            columns += [_temperature_of(h.name) for h in own] if column.keyword == "temperatures" else [column]
+            several = {"temperatures": [_temperature_of(h.name) for h in own], "molecules": molecules}
+            columns += several.get(column.keyword, [column])
         return columns
 
     def _titles_for(self, topology: Topology) -> list[str]:

@@ -247,6 +247,10 @@ def _same_states(name: str, how: str, one: State, two: State) -> None:
     for what in ("positions", "velocities", "ids"):
         same = np.array_equal(getattr(one, what), getattr(two, what), equal_nan=what != "ids")
         assert same, f"{name}: {how}: other {what}"
+    assert list(one.pools) == list(two.pools), f"{name}: {how}: other pools"
+    for pool, own in one.pools.items():
+        for species, n in own.items():
+            assert np.array_equal(n, two.pools[pool][species]), f"{name}: {how}: other {species} in {pool}"
     for what in ("faces", "jumps"):
         assert repr(getattr(one, what)) == repr(getattr(two, what)), f"{name}: {how}: other {what}"
 

@@ -61,6 +61,7 @@ cdef class JumpOperation(Operation):
         self.counts = &counts[0]
         self.kT = NAN
         self.driven = False
+        self.moves = True
         self.every = 1
         self.energy = self.kinetic = 0.0
         self.recording = False
@@ -235,7 +236,7 @@ cdef class Jumps(Operation):
             jump.start -= jump.every * self.clock[2]
         self.begin(world, world.step, number, &draws)
         fault = jump.act(world, jump.every * self.h, &draws)
-        if jump.counts[2] != events:
+        if jump.moves and jump.counts[2] != events:
             # Forces are others now.
             mark_moved(world)
         if fault == 0 and draws.next > MOST_DRAWS:

@@ -155,6 +155,12 @@ cdef class PointReactions(JumpOperation):
     def arrays(self):
         return {**super().arrays(), "done": np.asarray(self.done)}
 
+    def done_so_far(self):
+        """Events of each reaction since the start, (n,), read-only."""
+        out = np.array(self.done)
+        out.flags.writeable = False
+        return out
+
     # What there is ---------------------------------------------------------------------------------------------------
 
     cdef void count(self, World* world) noexcept nogil:

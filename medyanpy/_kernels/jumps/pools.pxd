@@ -1,0 +1,28 @@
+"""Molecules that are counted, not placed: how many of each species are in each cell of a pool. See pools.pyx."""
+from libc.stdint cimport int64_t
+
+
+cdef class PoolCounts:
+    cdef readonly object array          # (n_cells, n_species) int64: the state
+    cdef int64_t* counts                # the same
+    cdef readonly Py_ssize_t n_cells
+    cdef readonly Py_ssize_t n_species  # those that are counted; reservoirs have the numbers after these
+    cdef readonly double volume         # nm^3, of a cell
+    cdef double[::1] fixed              # (reservoirs,) molecules in a cell at their fixed concentrations
+    # Another one whenever counts have changed within steps: what was computed from other counts is stale. Counts that
+    # are written from outside change `World.written`.
+    cdef long long version
+    cdef Py_ssize_t cells[3]            # 0 where the pool has no places
+    cdef double size[3]                 # nm, of a cell
+    cdef double origin[3]
+    cdef bint periodic
+
+    # The cell at a place x (3,), nm: the nearest one outside of a closed grid, 0 where the pool has no places.
+    cdef Py_ssize_t cell_of(self, const double* x) noexcept nogil
+    # Molecules of a species in a cell; of a reservoir its concentration times the volume.
+    cdef double amount(self, Py_ssize_t cell, Py_ssize_t species) noexcept nogil
+    # Remove and add molecules; those of reservoirs never change. Who takes sees to it that they are there.
+    cdef void take(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil
+    cdef void put(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil
+    # Counts have been written to in another way.
+    cdef void changed(self) noexcept nogil

@@ -1,0 +1,80 @@
+"""Counts of molecules of one pool of one context, which all its jumps share.
+
+A pool that is well mixed has one cell, a grid has several, the last axis first: cell (i, j, k) of (a, b, c) has the
+number (i b + j) c + k. Shapes: counts (n_cells, n_species) int64.
+"""
+import numpy as np
+
+from libc.math cimport floor
+from libc.stdint cimport int64_t
+
+
+cdef class PoolCounts:
+    """Counts of one pool.
+
+    Parameters
+    ----------
+    array : (n_cells, n_species) int64 array
+        The state; written to by jumps.
+    volume : float, nm^3
+        Of a cell.
+    fixed : (reservoirs,) float array, 1/nm^3
+        Concentrations that never change.
+    cells : (3,) of int
+        Zeros where the pool has no places.
+    size, origin : (3,) of float, nm
+    periodic : bool
+    """
+
+    def __init__(self, array, double volume, fixed, cells=(0, 0, 0), size=(1.0, 1.0, 1.0), origin=(0.0, 0.0, 0.0),
+                 bint periodic=False):
+        cdef int64_t[:, ::1] counts = array
+        cdef int c
+        self.array = array
+        self.n_cells, self.n_species = array.shape
+        self.counts = &counts[0, 0] if array.size else NULL
+        self.volume = volume
+        self.fixed = np.asarray(fixed, float) * volume
+        self.version = 0
+        self.periodic = periodic
+        for c in range(3):
+            self.cells[c], self.size[c], self.origin[c] = cells[c], size[c], origin[c]
+
+    def cell_at(self, const double[::1] x):
+        """The cell at a place (3,), nm."""
+        return self.cell_of(&x[0])
+
+    cdef Py_ssize_t cell_of(self, const double* x) noexcept nogil:
+        cdef Py_ssize_t cell = 0, n
+        cdef double q
+        cdef int c
+        for c in range(3):
+            n = self.cells[c]
+            if n == 0:
+                return 0
+            q = floor((x[c] - self.origin[c]) / self.size[c])
+            if self.periodic:
+                q -= n * floor(q / n)
+            # Written so that what is not a number has a cell too.
+            if not q > 0.0:
+                q = 0.0
+            elif q > n - 1:
+                q = n - 1
+            cell = cell * n + <Py_ssize_t> q
+        return cell
+
+    cdef double amount(self, Py_ssize_t cell, Py_ssize_t species) noexcept nogil:
+        if species >= self.n_species:
+            return self.fixed[species - self.n_species]
+        return <double> self.counts[cell * self.n_species + species]
+
+    cdef void take(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil:
+        self.put(cell, species, -n)
+
+    cdef void put(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil:
+        if species < self.n_species:
+            self.counts[cell * self.n_species + species] += n
+            self.version += 1
+
+    cdef void changed(self) noexcept nogil:
+        self.version += 1

@@ -1,0 +1,198 @@
+"""Reactions among the molecules of a pool or a grid: the form of `Reactions` for these."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.jumps.networks import Network
+from medyanpy._tools.names import did_you_mean
+from medyanpy.errors import ParameterError
+from medyanpy.jumps._reaction_texts import Reaction
+from medyanpy.pools import Compartments, MoleculePool
+
+if TYPE_CHECKING:
+    from medyanpy.core.layout import Layout
+    from medyanpy.jumps.reactions import Reactions
+    from medyanpy.state import State
+
+__all__ = ["NetworkForm", "log_activities"]
+
+# Detailed balance is a matter of logarithms of rates, which users give with some digits.
+_SAME = 1e-9
+
+
+class Channel:
+    """One reaction in one direction.
+
+    Attributes
+    ----------
+    reactants, products : tuple of str
+    title : str
+        Name of its events.
+    of : (int, bool)
+        Number of the reaction that it is of, and whether it is its way back.
+    """
+
+    def __init__(self, k: int, reaction: Reaction, back: bool) -> None:
+        sides = reaction.reactants, reaction.products
+        self.reactants, self.products = sides[::-1] if back else sides
+        self.title: str = Reaction(self.reactants, self.products).equation
+        self.of: tuple[int, bool] = (k, back)
+
+    @property
+    def change(self) -> dict[str, int]:
+        """Molecules that it makes, by species, without those of which as many are used up."""
+        made = Reaction(self.reactants, self.products).changes()
+        return {name: n for name, n in made.items() if n}
+
+
+class NetworkForm:
+    """Mass-action reactions of a pool: what `Reactions` does where its subject is one.
+
+    Parameters
+    ----------
+    jump : Reactions
+    pool : MoleculePool
+    reactions : sequence of Reaction
+    """
+
+    handles: tuple[Any, ...] = ()
+    births: tuple[Any, ...] = ()
+    needs_temperature = False
+
+    def __init__(self, jump: "Reactions", pool: MoleculePool, reactions: Sequence[Reaction]) -> None:
+        self.jump = jump
+        self.pool = pool
+        known = (*pool.species, *pool.concentrations)
+        for reaction in reactions:
+            for name in reaction.species:
+                if name not in known:
+                    raise ParameterError(
+                        f"{jump.name}: {reaction.equation}: {pool.name} has no species {name!r}"
+                        f"{did_you_mean(name, known)} It has {', '.join(known)}; one that reactions make needs "
+                        f"counts={{{name!r}: 0}}"
+                    )
+        self.channels: list[Channel] = [
+            Channel(k, reaction, back)
+            for k, reaction in enumerate(reactions)
+            for back in ((False, True) if reaction.reversible else (False,))
+        ]
+        self.kinds: tuple[str, ...] = tuple(channel.title for channel in self.channels)
+        sides = [(tuple(sorted(c.reactants)), tuple(sorted(c.products))) for c in self.channels]
+        for k, own in enumerate(sides):
+            if own in sides[:k]:
+                raise ParameterError(f"{jump.name}: {self.kinds[k]} is written twice: add the rates of both")
+        self.reverse: list[int] = [sides.index(own[::-1]) if own[::-1] in sides else -1 for own in sides]
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return (self.pool,)
+
+    @property
+    def stirs(self) -> tuple[MoleculePool, ...]:
+        return (self.pool,)
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Rates of the channels, (n,), in units of nm³ and s, as they are now."""
+        return np.array([self.jump.rates_of(k)[back] for k, back in (channel.of for channel in self.channels)])
+
+    def bind(self, layout: "Layout", kT: float) -> Network:
+        pool, counts = self.pool, layout.pools[self.pool]
+        at = {name: s for s, name in enumerate(pool.species)}
+        factors = np.full((len(self.channels), 3), -1, np.int32)
+        minus = np.zeros((len(self.channels), 3), np.int32)
+        changes = []
+        for r, channel in enumerate(self.channels):
+            counted = [name for name in channel.reactants if name in at]
+            factors[r, : len(counted)] = [at[name] for name in counted]
+            minus[r, : len(counted)] = [counted[:i].count(name) for i, name in enumerate(counted)]
+            change = {at[name]: n for name, n in channel.change.items() if name in at}
+            changes.append((np.array([*change], np.int32), np.array([*change.values()], np.int32)))
+        reverse = np.array(self.reverse, np.int32)
+        operation = Network(self.jump.name, self.jump.driven, self.jump.every, counts, factors, minus, changes, reverse)
+        operation.number = list(layout.pools).index(pool)
+        self.update(operation, kT)
+        return operation
+
+    def update(self, operation: Network, kT: float) -> None:
+        volume, fixed = self.pool.cell_volume, self.pool.concentrations
+        rates = self.rates
+        for r, channel in enumerate(self.channels):
+            # k V^(1 - order), in an order in which nothing leaves the range of numbers.
+            for i, name in enumerate(channel.reactants):
+                rates[r] *= fixed[name] if name in fixed else 1.0 / volume if i else 1.0
+            if not channel.reactants or channel.reactants[0] in fixed:
+                rates[r] *= volume
+        operation.set(kT, rates)
+
+    def meet(self, operation: Network, others: "list[tuple[Any, Any]]") -> None:
+        """Let molecules hop in the first of the jumps on a grid, and know all of them."""
+        same = [(jump, own) for jump, own in others if isinstance(own, Network) and jump.pools == self.pools]
+        operation.together = [jump for jump, _ in same]
+        if same[0][1] is operation and isinstance(self.pool, Compartments) and self.pool.diffuses:
+            operation.hop(*self.pool.hops())
+
+    @property
+    def driven(self) -> bool:
+        return log_activities([self]) is None
+
+    def log_weight(self, operation: Network, state: "State", kT: float) -> float | None:
+        first, *_ = operation.together
+        if first is not self.jump:
+            # It has told for all.
+            return 0.0
+        z = log_activities([jump._form for jump in operation.together])
+        if z is None:
+            return None
+        molecules = [*state.pools.values()][operation.number]
+        # Volumes, and factorials, are the same for all numbers.
+        return float(sum(z[name] * np.sum(n) for name, n in molecules.items()))
+
+    def weigh(self, operation: Network, schedule: Any) -> None:
+        """Feel no forces."""
+
+    def remarks(self, look: Any) -> list[Any]:
+        return []
+
+    def shown(self, operation: Network) -> dict[str, Any]:
+        fired = operation.arrays()["fired"].copy()
+        fired.flags.writeable = False
+        return {"events": fired[:-1], "hops": int(fired[-1])}
+
+    def check_state(self, operation: Network, arrays: Mapping[str, np.ndarray]) -> None:
+        if "fired" in arrays and (arrays["fired"] < 0).any():
+            raise ParameterError(f"{self.jump.name}: numbers of events must be >= 0")
+
+
+def log_activities(forms: Sequence[NetworkForm]) -> dict[str, float] | None:
+    """Return ln z by species, such that counts are distributed as ∏ (V z)^n/n! within what reactions conserve; None
+    where the rates of some are not in detailed balance (Wegscheider's condition).
+
+    Where reactions conserve numbers of molecules, z is known only up to factors that change no ratio of probabilities.
+    """
+    pool = forms[0].pool
+    rows, wanted = [], []
+    for form in forms:
+        rates = form.rates
+        for r, (channel, back) in enumerate(zip(form.channels, form.reverse, strict=True)):
+            if rates[r] == 0.0 and (back < 0 or rates[back] == 0.0):
+                continue
+            if back < 0 or rates[r] == 0.0 or rates[back] == 0.0:
+                return None
+            if back < r:
+                continue
+            change = channel.change
+            fixed = [n * np.log(pool.concentrations[s]) for s, n in change.items() if pool.concentrations.get(s)]
+            if any(pool.concentrations.get(s) == 0.0 for s in change):
+                return None
+            rows.append([change.get(name, 0) for name in pool.species])
+            wanted.append(np.log(rates[r]) - np.log(rates[back]) - sum(fixed))
+    if not rows:
+        return dict.fromkeys(pool.species, 0.0)
+    a, b = np.array(rows, float).reshape(len(rows), -1), np.array(wanted)
+    z = np.linalg.pinv(a) @ b
+    if np.abs(a @ z - b).max() > _SAME * max(1.0, np.abs(b).max()):
+        return None
+    return dict(zip(pool.species, z.tolist(), strict=True))
