@@ -37,7 +37,7 @@ def longest(seconds: dict[str, float], allowed: float) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("report", type=Path)
-    parser.add_argument("--allowed", type=float, default=720.0, help="seconds that all others may take together")
+    parser.add_argument("--allowed", type=float, default=440.0, help="seconds that all others may take together")
     given = parser.parse_args()
     found = times(given.report)
     names = longest(found, given.allowed)
