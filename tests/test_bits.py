@@ -871,11 +871,16 @@ def usual(kind, word, way):
     return (number - list(KINDS).index(kind) - WORDS.index(word)) % len(WAYS) == 0
 
 
+def plain_pytest(kind, word, way):
+    """Tell whether plain pytest takes a case: every kind, every word and every way is among them."""
+    return (kind, word) in ONE_OF_EACH and way == next(one for one in WAYS if usual(kind, word, one))
+
+
 def marked(kind, word, way):
     marks = [] if way in BRIEF else [pytest.mark.slow]
     if not usual(kind, word, way):
         marks.append(pytest.mark.long)
-    elif (kind, word) not in ONE_OF_EACH or way != next(one for one in WAYS if usual(kind, word, one)):
+    elif not plain_pytest(kind, word, way):
         marks.append(pytest.mark.thorough)
     return pytest.param(kind, word, way, marks=marks)
 
@@ -940,6 +945,9 @@ def test_the_usual_part_of_the_matrix_pairs_kinds_and_words_with_ways():
     words = {word for _, word in CASES}
     assert {kind for kind, _ in ONE_OF_EACH} == set(WORDS_OF)
     assert {word for _, word in ONE_OF_EACH} == words
+    plain = [case for case in met if plain_pytest(*case)]
+    assert sorted({case[:2] for case in plain}) == sorted(ONE_OF_EACH)
+    assert {way for *_, way in plain} == set(WAYS)
 
 
 # Instruction sets: a process for each variant, which runs each kind with one word and in one of the ways; another
