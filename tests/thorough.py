@@ -2,6 +2,8 @@
 
 `pytest -m "not long" --junit-xml=times.xml`, then `python tests/thorough.py times.xml`: of all tests that are not long,
 those that take longest are listed until the others together take at most the time that is allowed.
+
+What tests share is counted with the first of them: look at `pytest --durations=20` afterwards.
 """
 
 import argparse
