@@ -843,6 +843,15 @@ CASES = [
     *itertools.product(COARSE, COARSE_WORDS),
     *itertools.product(IN_BLOCKS, BLOCKS),
 ]
+# Plain pytest takes each kind with one word and in one way, so that all words have their turn.
+WORDS_OF = {kind: [word for other, word in CASES if other == kind] for kind, _ in CASES}
+ONE_OF_EACH = [(kind, words[i % len(words)]) for i, (kind, words) in enumerate(WORDS_OF.items())]
+ONE_OF_EACH += [case for case in itertools.product(IN_BLOCKS, BLOCKS) if case not in ONE_OF_EACH]
+
+
+def all_of_it(cases):
+    """Parameters of the given cases, all but one of each kind for .ci/nightly."""
+    return [pytest.param(*c, marks=[] if c in ONE_OF_EACH else pytest.mark.thorough) for c in cases]
 
 
 # A debug or sanitizer run takes those with most threads, and with restarts.
@@ -850,7 +859,7 @@ BRIEF = {"4 threads, cut, reporters, work", "2, 3, 1 and 4 threads, restarts, re
 
 
 def usual(kind, word, way):
-    """Tell whether the normal run takes a case: every kind meets every way once, every word meets every way."""
+    """Tell whether a case is not for the long run alone: every kind and every word meets every way."""
     if way in LONG_WAYS:
         return False
     number = list(WAYS).index(way)
@@ -862,9 +871,18 @@ def usual(kind, word, way):
     return (number - list(KINDS).index(kind) - WORDS.index(word)) % len(WAYS) == 0
 
 
+def plain_pytest(kind, word, way):
+    """Tell whether plain pytest takes a case: every kind, every word and every way is among them."""
+    return (kind, word) in ONE_OF_EACH and way == next(one for one in WAYS if usual(kind, word, one))
+
+
 def marked(kind, word, way):
     marks = [] if way in BRIEF else [pytest.mark.slow]
-    return pytest.param(kind, word, way, marks=marks if usual(kind, word, way) else [*marks, pytest.mark.long])
+    if not usual(kind, word, way):
+        marks.append(pytest.mark.long)
+    elif not plain_pytest(kind, word, way):
+        marks.append(pytest.mark.thorough)
+    return pytest.param(kind, word, way, marks=marks)
 
 
 @pytest.mark.parametrize(("kind", "word", "way"),
@@ -927,13 +945,13 @@ def test_the_usual_part_of_the_matrix_pairs_kinds_and_words_with_ways():
     words = {word for _, word in CASES}
     assert {kind for kind, _ in ONE_OF_EACH} == set(WORDS_OF)
     assert {word for _, word in ONE_OF_EACH} == words
+    plain = [case for case in met if plain_pytest(*case)]
+    assert sorted({case[:2] for case in plain}) == sorted(ONE_OF_EACH)
+    assert {way for *_, way in plain} == set(WAYS)
 
 
-# Instruction sets: a process for each variant, which runs each kind with one word and in one of the ways, so that all
-# words have their turn; another process runs the rest, which is for the long run.
-WORDS_OF = {kind: [word for other, word in CASES if other == kind] for kind, _ in CASES}
-ONE_OF_EACH = [(kind, words[i % len(words)]) for i, (kind, words) in enumerate(WORDS_OF.items())]
-ONE_OF_EACH += [case for case in itertools.product(IN_BLOCKS, BLOCKS) if case not in ONE_OF_EACH]
+# Instruction sets: a process for each variant, which runs each kind with one word and in one of the ways; another
+# process runs the rest, which is for the long run.
 THE_OTHERS = [case for case in CASES if case not in ONE_OF_EACH]
 IN_A_PROCESS = """
 import sys
@@ -983,7 +1001,7 @@ def test_instruction_sets(isa, kind, word, of_variant):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "word"), CASES)
+@pytest.mark.parametrize(("kind", "word"), all_of_it(CASES))
 def test_the_runs_are_not_trivially_equal(kind, word):
     """Things move, points cross edges, every force acts, and changes of numbers change something."""
     system, changes = build(kind)
@@ -1006,6 +1024,7 @@ def test_the_runs_are_not_trivially_equal(kind, word):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_words_differ():
     for kinds, words in ((KINDS, WORDS), (COARSE, COARSE_WORDS)):
         for kind in kinds:
