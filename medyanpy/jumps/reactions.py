@@ -63,7 +63,8 @@ class Reactions(Jump):
 
     Notes
     -----
-    Rates in pools of reactions of order n, with n molecules on the left, are in nm^(3(n-1))/s: per concentration in 1/nm³.
+    Rates in pools of reactions of order n, with n molecules on the left, are in nm^(3(n-1))/s: per concentration in
+    1/nm³.
     Numbers behind a semicolon are ``rate`` of one-way reactions, ``k_on`` and ``k_off`` of others.
 
     If each reaction goes both ways, and rates multiply to the same in both directions around each cycle, numbers of
