@@ -278,9 +278,16 @@ cdef class Network(JumpOperation):
         self.seen = self.pool.version
         return fault
 
-    cdef inline bint next_time(self, double h, Draws* draws, double* t, double* x) noexcept nogil:
-        """Whether something happens within h: when, and a number below the rate of everything."""
+    cdef inline void draw(self, Draws* draws, double* next) noexcept nogil:
+        """Draw a waiting time of rate 1, and a number that picks what happens. This is done for the next event while
+        the one at hand is still worked on: neither depends on the other, and a processor does both at once."""
         cdef double u[2]
+        draw_two(draws, u)
+        next[0] = draw_exponential(u[0])
+        next[1] = u[1]
+
+    cdef inline bint next_time(self, double h, Draws* draws, double* next, double* t, double* x) noexcept nogil:
+        """Whether something happens within h: when, and a number below the rate of everything."""
         cdef double total = self.tree.total()
         if draws.next > MOST_DRAWS or not total > 0.0:
             return False
@@ -288,17 +295,21 @@ cdef class Network(JumpOperation):
             # Beyond all numbers, or nearly: the letter says so.
             draws.next = MOST_DRAWS + 1
             return False
-        draw_two(draws, u)
-        t[0] += draw_exponential(u[0]) / total
-        x[0] = u[1] * total
-        return t[0] < h
+        t[0] += next[0] / total
+        x[0] = next[1] * total
+        if not t[0] < h:
+            return False
+        self.draw(draws, next)
+        return True
 
     cdef int mixed(self, World* world, double h, Draws* draws) noexcept nogil:
         """A pool that is well mixed."""
+        cdef double next[2]
         cdef double t = 0.0, x = 0.0
         cdef Py_ssize_t r, k, q
         cdef int fault
-        while self.next_time(h, draws, &t, &x):
+        self.draw(draws, next)
+        while self.next_time(h, draws, next, &t, &x):
             self.counts[0] += 1
             r = self.tree.pick(&x)
             fault = self.fire(world, t, 0, r)
@@ -322,10 +333,12 @@ cdef class Network(JumpOperation):
 
     cdef int on_cells(self, World* world, double h, Draws* draws) noexcept nogil:
         """A grid."""
+        cdef double next[2]
         cdef double t = 0.0, x = 0.0
         cdef Py_ssize_t cell, other, r
         cdef int fault
-        while self.next_time(h, draws, &t, &x):
+        self.draw(draws, next)
+        while self.next_time(h, draws, next, &t, &x):
             cell = self.tree.pick(&x)
             other = self.hopped(cell, &x)
             if other < 0:
