@@ -236,3 +236,45 @@ def test_molecules_that_diffuse_need_a_jump():
 def test_pools_that_cannot_be_are_refused(make, message):
     refuses(mp.ParameterError, message, make)
     refuses(mp.ParameterError, "is not a Pool or Compartments", system_of(mp.Pool(V, {"A": 1}), jump=False).add_pool, 3)
+
+
+def test_trajectories_hold_molecules_of_every_frame(tmp_path):
+    pytest.importorskip("h5py")
+    path = tmp_path / "t.h5"
+    simulation = simulation_of(pool_and_grid())
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 5, precision="double", velocities=True))
+    states = []
+    for _ in range(4):
+        simulation.step(5)
+        states.append(simulation.context.get_state().pools)
+    simulation.reporters[0].flush()
+    with mp.Trajectory(path) as trajectory:
+        for frame, pools in zip(trajectory, states, strict=True):
+            same(frame.pools, pools)
+            same(frame.state().pools, pools)
+        again = simulation_of(pool_and_grid())
+        again.context.set_state(trajectory[1].state())
+        same(again.context.get_state().pools, states[1])
+
+
+def test_tables_have_a_column_for_each_species(tmp_path):
+    def table(name, molecules):
+        simulation = simulation_of(pool_and_grid())
+        reporter = mp.reporters.StateDataReporter(tmp_path / name, 5, step=True, molecules=molecules)
+        simulation.reporters.append(reporter)
+        simulation.step(10)
+        reporter.close()
+        pools = simulation.context.get_state().pools
+        head, *rows = (tmp_path / name).read_text().splitlines()
+        return head, [int(n) for n in rows[-1].split(",")[1:]], pools
+
+    head, numbers, pools = table("all", True)
+    assert head == '#"Step","A of Pool","B of Pool","G of Compartments","H of Compartments"'
+    assert numbers == [pools["A"], pools["B"], 60, 15]
+    head, numbers, pools = table("some", ["B"])
+    assert head == '#"Step","B of Pool"'
+    assert numbers == [pools["B"]]
+    simulation = simulation_of(pool_and_grid())
+    with open(tmp_path / "none", "w") as stream:
+        simulation.reporters.append(mp.reporters.StateDataReporter(stream, 5, molecules=["X"]))
+        refuses(mp.ParameterError, "there is no species in pools 'X'", simulation.step, 5)

@@ -243,6 +243,18 @@ def test_a_grid_spreads_molecules_evenly(periodic):
     assert simulation.context.get_state(positions=True).jumps["Reactions"]["hops"] > 4000
 
 
+def test_molecules_hop_once_whatever_acts_on_the_grid():
+    """The first of two jumps on a grid moves molecules, at D/h² through each of six faces."""
+    grid = mp.Compartments((2, 2, 2), 2.0, {"A": 500, "B": 0}, {"A": 4.0}, periodic=True)
+    jumps = Reactions(grid, "A <-> B; k_on = 0, k_off = 0"), Reactions(grid, [], name="second")
+    simulation = built(grid, *jumps)
+    simulation.step(40)
+    shown = simulation.context.get_state(positions=True).jumps
+    assert shown["second"]["hops"] == 0
+    expected = 500 * 6 * 4.0 / 2.0**2 * simulation.context.time
+    assert abs(shown["Reactions"]["hops"] - expected) < 5.0 * np.sqrt(expected)
+
+
 def test_reactions_on_a_grid_keep_the_law_of_the_whole():
     """A + B <-> C with hops: weights ∏ V_c^n/n! of all cells are those of one volume, up to K_D per cell."""
     n, a0, b0, k = 27, 30, 20, 0.8

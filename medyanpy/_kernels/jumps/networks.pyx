@@ -24,8 +24,10 @@ Caches, and when they are computed again:
 """
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
 
 from medyanpy._kernels.core.elementary cimport log_
 from medyanpy._kernels.core.program cimport World
@@ -39,6 +41,16 @@ cdef enum:
     FACES = 6
 
 
+# One reaction in one direction: rate times the product of scale n - minus. Factors that it has not are 0 n + 1, so that
+# no branch depends on how many there are.
+cdef struct Channel:
+    double rate
+    int32_t species[MOST_FACTORS]
+    double scale[MOST_FACTORS]
+    double minus[MOST_FACTORS]
+
+
+@cython.final
 cdef class SumTree:
     """Numbers >= 0, their sum, and which of them a number below the sum falls on."""
     cdef double[::1] kept
@@ -106,6 +118,7 @@ cdef class SumTree:
         return node
 
 
+@cython.final
 cdef class Network(JumpOperation):
     """The reactions of one pool or grid.
 
@@ -123,10 +136,8 @@ cdef class Network(JumpOperation):
     """
     cdef PoolCounts pool
     cdef Py_ssize_t n
-    cdef const int32_t[:, ::1] factors
-    cdef const int32_t[:, ::1] minus
+    cdef Channel* channels                # (n,)
     cdef const int32_t[::1] reverse
-    cdef double[::1] rates
     # Of channel r, items changed[r] to changed[r + 1]: what it changes, and likewise whose rates it changes.
     cdef const int32_t[::1] changed, species, by
     cdef const int32_t[::1] first_touched, touched
@@ -144,15 +155,31 @@ cdef class Network(JumpOperation):
     cdef public object together
     cdef public int number
 
-    def __init__(self, str name, bint driven, int every, PoolCounts pool, factors, minus, list changes, reverse):
-        cdef Py_ssize_t r
+    def __cinit__(self, *args, **kwargs):
+        self.channels = NULL
+
+    def __dealloc__(self):
+        free(self.channels)
+
+    def __init__(self, str name, bint driven, int every, PoolCounts pool, const int32_t[:, ::1] factors,
+                 const int32_t[:, ::1] minus, list changes, reverse):
+        cdef Py_ssize_t r, k
         self.describe(name, float("nan"), driven, every)
         # No force knows how many molecules there are.
         self.moves = False
         self.pool = pool
         self.n = len(reverse)
-        self.factors, self.minus, self.reverse = factors, minus, reverse
-        self.rates = np.zeros(self.n)
+        self.reverse = reverse
+        self.channels = <Channel*> calloc(max(self.n, 1), sizeof(Channel))
+        if self.channels == NULL:
+            raise MemoryError
+        for r in range(self.n):
+            for k in range(MOST_FACTORS):
+                self.channels[r].minus[k] = -1.0
+                if factors[r, k] >= 0:
+                    self.channels[r].species[k] = factors[r, k]
+                    self.channels[r].scale[k] = 1.0
+                    self.channels[r].minus[k] = minus[r, k]
         self.changed = np.cumsum([0, *(len(species) for species, _ in changes)], dtype=np.int32)
         self.species = np.array([s for species, _ in changes for s in species], np.int32)
         self.by = np.array([b for _, by in changes for b in by], np.int32)
@@ -177,22 +204,23 @@ cdef class Network(JumpOperation):
         self.hopping = True
         self.seen = -1
 
-    def set(self, double kT, rates):
+    def set(self, double kT, const double[::1] rates):
         """Take rates (n,) of channels, with powers of the volume and what reservoirs contribute in them."""
+        cdef Py_ssize_t r
         self.kT = kT
-        self.rates = np.array(rates, float)
+        for r in range(self.n):
+            self.channels[r].rate = rates[r]
         self.seen = -1
 
     def arrays(self):
         return {**super().arrays(), "fired": self.kept_fired}
 
     cdef inline double propensity(self, const int64_t* n, Py_ssize_t r) noexcept nogil:
-        cdef double a = self.rates[r]
+        cdef const Channel* c = &self.channels[r]
+        cdef double a = c.rate
         cdef int k
         for k in range(MOST_FACTORS):
-            if self.factors[r, k] < 0:
-                break
-            a *= <double> (n[self.factors[r, k]] - self.minus[r, k])
+            a *= c.scale[k] * <double> n[c.species[k]] - c.minus[k]
         return a
 
     cdef inline double of_cell(self, Py_ssize_t cell) noexcept nogil:
@@ -250,9 +278,16 @@ cdef class Network(JumpOperation):
         self.seen = self.pool.version
         return fault
 
-    cdef inline bint next_time(self, double h, Draws* draws, double* t, double* x) noexcept nogil:
-        """Whether something happens within h: when, and a number below the rate of everything."""
+    cdef inline void draw(self, Draws* draws, double* next) noexcept nogil:
+        """Draw a waiting time of rate 1, and a number that picks what happens. This is done for the next event while
+        the one at hand is still worked on: neither depends on the other, and a processor does both at once."""
         cdef double u[2]
+        draw_two(draws, u)
+        next[0] = draw_exponential(u[0])
+        next[1] = u[1]
+
+    cdef inline bint next_time(self, double h, Draws* draws, double* next, double* t, double* x) noexcept nogil:
+        """Whether something happens within h: when, and a number below the rate of everything."""
         cdef double total = self.tree.total()
         if draws.next > MOST_DRAWS or not total > 0.0:
             return False
@@ -260,29 +295,36 @@ cdef class Network(JumpOperation):
             # Beyond all numbers, or nearly: the letter says so.
             draws.next = MOST_DRAWS + 1
             return False
-        draw_two(draws, u)
-        t[0] += draw_exponential(u[0]) / total
-        x[0] = u[1] * total
-        return t[0] < h
+        t[0] += next[0] / total
+        x[0] = next[1] * total
+        if not t[0] < h:
+            return False
+        self.draw(draws, next)
+        return True
 
     cdef int mixed(self, World* world, double h, Draws* draws) noexcept nogil:
         """A pool that is well mixed."""
+        cdef double next[2]
         cdef double t = 0.0, x = 0.0
         cdef Py_ssize_t r, k, q
         cdef int fault
-        while self.next_time(h, draws, &t, &x):
+        self.draw(draws, next)
+        while self.next_time(h, draws, next, &t, &x):
             self.counts[0] += 1
             r = self.tree.pick(&x)
             fault = self.fire(world, t, 0, r)
             if fault != 0:
                 return fault
+            if self.n <= WIDTH:
+                # All of them: quicker than to look up which.
+                for k in range(self.n):
+                    self.tree.values[k] = self.propensity(self.pool.counts, k)
+                self.tree.sum_up(1, 0)
+                continue
             for k in range(self.first_touched[r], self.first_touched[r + 1]):
                 q = self.touched[k]
                 self.tree.values[q] = self.propensity(self.pool.counts, q)
-                if self.tree.depth > 1:
-                    self.tree.refresh(q)
-            if self.tree.depth == 1:
-                self.tree.sum_up(1, 0)
+                self.tree.refresh(q)
         return 0
 
     cdef inline void follow(self, Py_ssize_t cell) noexcept nogil:
@@ -291,10 +333,12 @@ cdef class Network(JumpOperation):
 
     cdef int on_cells(self, World* world, double h, Draws* draws) noexcept nogil:
         """A grid."""
+        cdef double next[2]
         cdef double t = 0.0, x = 0.0
         cdef Py_ssize_t cell, other, r
         cdef int fault
-        while self.next_time(h, draws, &t, &x):
+        self.draw(draws, next)
+        while self.next_time(h, draws, next, &t, &x):
             cell = self.tree.pick(&x)
             other = self.hopped(cell, &x)
             if other < 0:

@@ -4,7 +4,8 @@ from libc.stdint cimport int64_t
 
 cdef class PoolCounts:
     cdef readonly object array          # (n_cells, n_species) int64: the state
-    cdef int64_t* counts                # the same
+    cdef int64_t* counts                # the same; one number that nothing reads where there are none
+    cdef int64_t spare
     cdef readonly Py_ssize_t n_cells
     cdef readonly Py_ssize_t n_species  # those that are counted; reservoirs have the numbers after these
     cdef readonly double volume         # nm^3, of a cell

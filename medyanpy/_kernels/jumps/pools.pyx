@@ -32,7 +32,7 @@ cdef class PoolCounts:
         cdef int c
         self.array = array
         self.n_cells, self.n_species = array.shape
-        self.counts = &counts[0, 0] if array.size else NULL
+        self.counts = &counts[0, 0] if array.size else &self.spare
         self.volume = volume
         self.fixed = np.asarray(fixed, float) * volume
         self.version = 0
