@@ -893,6 +893,36 @@ def links_bind_and_let_go_without_end():
     return Scene(context, lambda: bonds.set(on_rate=0.0, off_rate=1.0))
 
 
+def reacting(word, counts, **numbers):
+    """Points in the faces of an octahedron, whose reactions wait until their rates are set."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(1.0, 1)
+    membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+    species = {name: {"mass": 1.0, "friction": 1.0} for name in "ABC"}
+    points = topology.add_intriangle_points(membrane, species=species, counts=counts, capacity=4)
+    system = mp.System(topology)
+    jump = system.add_jump(mp.jumps.Reactions(points, word, on_rate=0.0, name="react", **numbers))
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    jump.set(on_rate=50.0)
+    return Scene(context, lambda: jump.set(on_rate=0.0), set(points.kind.all_rows.tolist()), "points")
+
+
+@fault("point_reactions.pyx", "create", "NO_ROOM", "react", "all 4 rows of these beads are taken")
+def more_points_than_there_are_rows():
+    return reacting("C -> A + B", {"C": 4}, reach=0.5)
+
+
+@fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "react", "more than it allows for: give most_partners")
+def more_partners_than_a_reaction_allows_for():
+    return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
+
+
+@fault("point_reactions.pyx", "attempt", "TOO_FAR", "react", "looking for what is near it along the surface does not end")
+def straight_lines_that_wind_around_a_sphere():
+    return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1e3)
+
+
 def balls_in_water(x, word, h, tolerance=1e-4, wall=None):
     """With a field that can be set, and that leaves them alone at first."""
     topology = mp.Topology()
@@ -1307,7 +1337,7 @@ def test_memory_runs_out(site):
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
     r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|TOO_FAR|NO_GEODESIC|TOO_CURVED"
-    r"|OUT_OF_TETHER|TOO_WIDE|NO_DENSITY"
+    r"|OUT_OF_TETHER|TOO_WIDE|NO_DENSITY|TOO_CROWDED"
     r"|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
@@ -1373,7 +1403,7 @@ BY_PAGES = [("capacity.pyx", "wake", "NO_ROOM")]
 NOT_PROVOKED = [
     ("collisions.pyx", "_touched", "OUT_OF_MEMORY"), ("ellipsoid_collisions.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("ellipsoids.pyx", "local_energy", "OUT_OF_MEMORY"), ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
-    ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
+    ("point_reactions.pyx", "attempt", "OUT_OF_MEMORY"), ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
 ]  # fmt: skip
 
 

@@ -334,7 +334,7 @@ class PointForm:
         most = partners_expected(self._handle, self._reach) if self._most is None else self._most
         placement = self._jump._numbers["placement"]
         given = numbers_for_kernel(self._ways, self.found(kT), 0.5 if placement is None else float(placement))
-        operation.set(kT, self._reach, most, given)
+        operation.set(kT, self.driven, self._reach, most, given)
 
     def meet(self, operation: Any, others: Any) -> None:
         """Share nothing with others."""

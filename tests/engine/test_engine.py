@@ -91,7 +91,8 @@ def test_a_store_needs_a_topology_alone(simulation):
 
 # What each part may know, beside NumPy and kernels. The store knows no forces, the schedule no users.
 MAY_KNOW = {
-    "store": {"_tools", "beads", "core.columns", "core.handles", "core.kinds", "core.layout", "errors", "topology"},
+    "store": {"_tools", "beads", "core.columns", "core.handles", "core.kinds", "core.layout", "core.species", "errors",
+              "pools", "topology"},
     "flipping": {"_tools", "core.kinds", "engine", "errors"},
     "schedule": {"engine", "errors", "core.flows", "integrators", "core.layout", "core.letters", "core.words",
                  "system"},

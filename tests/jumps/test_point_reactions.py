@@ -351,7 +351,7 @@ def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
     ("A <-> B; k_on = -1, k_off = 1", {}, "must be >= 0"),
     ("A <-> B; speed = 1, k_off = 1", {}, "a number is one of"),
 ])  # fmt: skip
-def test_what_cannot_be_meant_is_refused_before_the_first_step(text, options, match):
+def test_texts_and_numbers_without_a_meaning_are_refused_before_the_first_step(text, options, match):
     points, _, _ = built(octahedron(), {"A": 1}, 4, species=("A", "B", "C", "D"))
     with pytest.raises(mp.ParameterError, match=match):
         mp.jumps.Reactions(points, text, **options)

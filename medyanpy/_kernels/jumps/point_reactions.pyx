@@ -132,7 +132,7 @@ cdef class PointReactions(JumpOperation):
         free(self.found)
         free(self.windows)
 
-    def set(self, double kT, double reach, int most, list reactions):
+    def set(self, double kT, bint driven, double reach, int most, list reactions):
         """Take the numbers: of each reaction (kind, from a, from b, to a, to b, rate, fraction, affinity)."""
         cdef Py_ssize_t i
         cdef Reaction* grown = <Reaction*> realloc(self.reactions, (len(reactions) + 1) * sizeof(Reaction))
@@ -145,6 +145,7 @@ cdef class PointReactions(JumpOperation):
         if self.done.shape[0] != len(reactions):
             self.done = np.zeros(len(reactions), np.int64)
         self.kT = kT
+        self.driven = driven
         self.reach = reach
         self.most = most
 
@@ -436,6 +437,7 @@ cdef class PointReactions(JumpOperation):
         cdef int64_t id_a, id_b = -1, next_id = self.room.next_id[0]
         cdef Py_ssize_t n, k, changed = 0
         cdef Line line
+        cdef bint ends = True
         cdef int fault = 0
         if self.forces.count > 0:
             fault = self.energy_now(world, &old)
@@ -449,51 +451,49 @@ cdef class PointReactions(JumpOperation):
         else:
             a = self.choose(draws, r.from_a, &second)
             id_a = self.room.ids[a]
+            face = other = world.triangle[a - self.first_point]
+            weights[0] = far[0] = world.barycentric[2 * (a - self.first_point)]
+            weights[1] = far[1] = world.barycentric[2 * (a - self.first_point) + 1]
             if r.kind == MEET or r.kind == PASS:
                 n = self.lines_from(world, a, r.from_b)
-                if n < 0 or n > self.most:
+                if n == -1:
+                    return record_fault(world, OUT_OF_MEMORY, a, -1)
+                if n > self.most:
                     world.fault.value = <double> n
-                    return record_fault(
-                        world, OUT_OF_MEMORY if n == -1 else TOO_FAR if n == -2 else TOO_CROWDED, a, -1)
+                    return record_fault(world, TOO_CROWDED, a, -1)
                 k = <Py_ssize_t> (second * self.most)
-                if k >= n:
-                    return 0
-                line = self.found[k]
-                b = line.place
-                id_b = self.room.ids[b]
-            if r.kind == TURN:
-                self.turn(world, a, r.to_a, before, &changed)
-            elif r.kind == GO:
-                self.remove(world, a, before, &changed, &K)
-            elif r.kind == PASS:
-                self.turn(world, a, r.to_a, before, &changed)
-                self.turn(world, b, r.to_b, before, &changed)
-            elif r.kind == MEET:
-                face = world.triangle[a - self.first_point]
-                weights[0] = world.barycentric[2 * (a - self.first_point)]
-                weights[1] = world.barycentric[2 * (a - self.first_point) + 1]
-                if not fly_straight(world, &face, weights, r.fraction * line.x, r.fraction * line.y, MOST_CROSSINGS):
-                    return record_fault(world, TOO_FAR, a, -1)
-                self.remove(world, a, before, &changed, &K)
-                self.remove(world, b, before, &changed, &K)
-                fault = self.create(world, r.to_a, face, weights, draws, before, &changed, &K)
-            else:
+                ends = n >= 0
+                if ends:
+                    if k >= n:
+                        return 0
+                    line = self.found[k]
+                    b = line.place
+                    id_b = self.room.ids[b]
+                    if r.kind == MEET:
+                        ends = fly_straight(
+                            world, &face, weights, r.fraction * line.x, r.fraction * line.y, MOST_CROSSINGS)
+            elif r.kind == PART:
                 # Apart along one straight line, from where it is.
-                face = other = world.triangle[a - self.first_point]
-                weights[0] = far[0] = world.barycentric[2 * (a - self.first_point)]
-                weights[1] = far[1] = world.barycentric[2 * (a - self.first_point) + 1]
                 draw_two(draws, u)
                 length = self.reach * sqrt(u[0])
                 sincos2pi(u[1], &y, &x)
                 x *= length
                 y *= length
-                if not (fly_straight(world, &face, weights, -r.fraction * x, -r.fraction * y, MOST_CROSSINGS)
-                        and fly_straight(world, &other, far, (1.0 - r.fraction) * x, (1.0 - r.fraction) * y,
-                                         MOST_CROSSINGS)):
-                    return record_fault(world, TOO_FAR, a, -1)
+                ends = fly_straight(world, &face, weights, -r.fraction * x, -r.fraction * y, MOST_CROSSINGS) and (
+                    fly_straight(world, &other, far, (1.0 - r.fraction) * x, (1.0 - r.fraction) * y, MOST_CROSSINGS))
+            if not ends:
+                return record_fault(world, TOO_FAR, a, -1)
+            if r.kind == TURN or r.kind == PASS:
+                self.turn(world, a, r.to_a, before, &changed)
+                if r.kind == PASS:
+                    self.turn(world, b, r.to_b, before, &changed)
+            else:
                 self.remove(world, a, before, &changed, &K)
-                fault = self.create(world, r.to_a, face, weights, draws, before, &changed, &K)
-                if fault == 0:
+                if r.kind == MEET:
+                    self.remove(world, b, before, &changed, &K)
+                if r.kind != GO:
+                    fault = self.create(world, r.to_a, face, weights, draws, before, &changed, &K)
+                if fault == 0 and r.kind == PART:
                     fault = self.create(world, r.to_b, other, far, draws, before, &changed, &K)
         if fault != 0:
             return fault
