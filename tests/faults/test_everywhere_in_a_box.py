@@ -386,7 +386,7 @@ NOT_ASKED = {
                      "Topology.expect_places", "plot", "Kind.taken",
                      "average", "autocorrelation", "statistical_inefficiency", "Trajectory.read", "JumpCase.__init__",
                      "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
-                     "Reactions.log_weight", "TrialMoves.log_weight", "Kind.remade"],
+                     "Reactions.log_weight", "MoleculePool.checked", "TrialMoves.log_weight", "Kind.remade"],
                     _STEPS),
     "mobility_matrix": "its box is asked for, and other images are seen by tests/hydrodynamics/test_lattice.py",
     "cluster_mobility_matrix": "clusters are in open space",
