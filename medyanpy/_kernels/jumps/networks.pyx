@@ -315,16 +315,13 @@ cdef class Network(JumpOperation):
             fault = self.fire(world, t, 0, r)
             if fault != 0:
                 return fault
-            if self.n <= WIDTH:
-                # All of them: quicker than to look up which.
-                for k in range(self.n):
-                    self.tree.values[k] = self.propensity(self.pool.counts, k)
-                self.tree.sum_up(1, 0)
-                continue
             for k in range(self.first_touched[r], self.first_touched[r + 1]):
                 q = self.touched[k]
                 self.tree.values[q] = self.propensity(self.pool.counts, q)
-                self.tree.refresh(q)
+                if self.tree.depth > 1:
+                    self.tree.refresh(q)
+            if self.tree.depth == 1:
+                self.tree.sum_up(1, 0)
         return 0
 
     cdef inline void follow(self, Py_ssize_t cell) noexcept nogil:
