@@ -229,7 +229,7 @@ class Pool(MoleculePool):
     Raises
     ------
     ParameterError
-        Counts that are not whole, or negative; a species in both; no species at all.
+        Counts that are not whole, or negative; a species in both. No species at all.
 
     Examples
     --------
@@ -295,7 +295,7 @@ class Compartments(MoleculePool):
     Raises
     ------
     ParameterError
-        Counts that are not whole, negative, or of another shape; diffusion of what is not counted; no species at all.
+        Counts that are not whole, negative, or of another shape. Diffusion of what is not counted. No species at all.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """System: a topology, the forces on it, the jumps that happen in it, pools of molecules, and the fluid."""
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from medyanpy._tools.images import Box, checked_box, in_words
@@ -351,18 +351,23 @@ class System(Displayed, Guarded):
 
     def _page(self) -> Page:
         beads = self.topology._table()
+        parts: tuple[tuple[str, Iterable[str], Iterable[Any], str], ...] = (
+            ("forces", self._names, self._forces, "numbers"),
+            ("jumps", self._jump_names, self._jumps, "numbers"),
+            ("pools", self._pools, self._pools.values(), "molecules"),
+        )
         others = [
-            Table(what, [(named(name, one), *one._row()) for name, one in zip(names, all_of_them, strict=True)], head)
-            for what, names, all_of_them, head in (
-                ("forces", self._names, self._forces, ("forces", "on", "numbers")),
-                ("jumps", self._jump_names, self._jumps, ("jumps", "on", "numbers")),
-                ("pools", self._pools, self._pools.values(), ("pools", "of", "molecules")),
+            Table(
+                what,
+                [(named(name, one), *one._row()) for name, one in zip(names, members, strict=True)],
+                (what, "of" if what == "pools" else "on", said),
             )
+            for what, names, members, said in parts
         ]
         space = [] if self._box is None else [("box (nm)", in_words(self._box))]
         fluid = [] if self._hydrodynamics is None else [("hydrodynamics", repr(self._hydrodynamics))]
-        said = f"{amount(self.topology.n_beads)} beads, {amount(len(self._forces))} forces"
-        return Page("System", said, [beads, *others, Table("space", space), Table("fluid", fluid)])
+        about = f"{amount(self.topology.n_beads)} beads, {amount(len(self._forces))} forces"
+        return Page("System", about, [beads, *others, Table("space", space), Table("fluid", fluid)])
 
     def __repr__(self) -> str:
         fluid = "" if self._hydrodynamics is None else f", hydrodynamics: {self._hydrodynamics!r}"

@@ -278,3 +278,10 @@ def test_tables_have_a_column_for_each_species(tmp_path):
     with open(tmp_path / "none", "w") as stream:
         simulation.reporters.append(mp.reporters.StateDataReporter(stream, 5, molecules=["X"]))
         refuses(mp.ParameterError, "there is no species in pools 'X'", simulation.step, 5)
+
+
+def test_units_of_rates_between_two():
+    """11.6 /(µM s) of actin: one molecule in a µm³ has 1/602.2 µM."""
+    k = 11.6 * mp.units.per_micromolar_second
+    assert k / 1e9 * 602.214076 == pytest.approx(11.6, rel=1e-12)
+    assert mp.units.micrometer2_per_second == 1e6

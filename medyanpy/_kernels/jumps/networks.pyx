@@ -63,13 +63,12 @@ cdef class SumTree:
         cdef Py_ssize_t room = 0, wide = n
         self.n = n
         self.depth = 0
-        while True:
-            self.offset[self.depth] = room
-            if self.depth > 0 and wide == 1:
-                break
+        self.offset[0] = 0
+        while self.depth == 0 or wide > 1:
             wide = max(1, (wide + WIDTH - 1) // WIDTH)
             room += wide * WIDTH
             self.depth += 1
+            self.offset[self.depth] = room
         self.kept = np.zeros(room + 1)
         self.values = &self.kept[0]
 
@@ -315,16 +314,13 @@ cdef class Network(JumpOperation):
             fault = self.fire(world, t, 0, r)
             if fault != 0:
                 return fault
-            if self.n <= WIDTH:
-                # All of them: quicker than to look up which.
-                for k in range(self.n):
-                    self.tree.values[k] = self.propensity(self.pool.counts, k)
-                self.tree.sum_up(1, 0)
-                continue
             for k in range(self.first_touched[r], self.first_touched[r + 1]):
                 q = self.touched[k]
                 self.tree.values[q] = self.propensity(self.pool.counts, q)
-                self.tree.refresh(q)
+                if self.tree.depth > 1:
+                    self.tree.refresh(q)
+            if self.tree.depth == 1:
+                self.tree.sum_up(1, 0)
         return 0
 
     cdef inline void follow(self, Py_ssize_t cell) noexcept nogil:
