@@ -908,17 +908,17 @@ def reacting(word, counts, **numbers):
     return Scene(context, lambda: jump.set(on_rate=0.0), set(points.kind.all_rows.tolist()), "points")
 
 
-@fault("point_reactions.pyx", "create", "NO_ROOM", "react", "all 4 rows of these beads are taken")
+@fault("point_reactions.pyx", "create", "NO_ROOM", "PointReactions", "all 4 rows of these beads are taken")
 def more_points_than_there_are_rows():
     return reacting("C -> A + B", {"C": 4}, reach=0.5)
 
 
-@fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "react", "more than it allows for: give most_partners")
+@fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "PointReactions", "more than it allows for: give most_partners")
 def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
 
 
-@fault("point_reactions.pyx", "attempt", "TOO_FAR", "react", "looking for what is near it along the surface does not end")
+@fault("point_reactions.pyx", "attempt", "TOO_FAR", "PointReactions", "looking for what is near it along the surface does")
 def straight_lines_that_wind_around_a_sphere():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1e3)
 

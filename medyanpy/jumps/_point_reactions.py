@@ -250,7 +250,7 @@ class PointForm:
             raise ParameterError(f"{self._jump.name}: give reach=, within which two points react")
         return float(reach or 1.0)
 
-    def found(self, kT: float) -> Rates:  # noqa: N803 - the symbol of the papers
+    def found(self, kT: float) -> Rates:
         """Return the rates of all directions."""
         rates: list[float] = []
         for reaction in self._read:
@@ -264,8 +264,8 @@ class PointForm:
         given = {name: value for name in _NUMBERS.values() if (value := self._jump._numbers[name]) is not None}
         if given and len(self._read) > 1:
             raise ParameterError(
-                f"{self._jump.name}: {', '.join(given)} is one number for {len(self._read)} reactions: write each behind "
-                'its own, as "A <-> B; k_on = 2.0, k_off = 1.0"'
+                f"{self._jump.name}: {', '.join(given)} is one number for {len(self._read)} reactions: write each "
+                'behind its own, as "A <-> B; k_on = 2.0, k_off = 1.0"'
             )
         for name, value in reaction.numbers.items():
             if name not in _NUMBERS:
@@ -317,7 +317,7 @@ class PointForm:
         diffusion = kT * sum(1.0 / f for f in friction)
         return microscopic_rate(k, self._reach, diffusion, density) if isfinite(kT) else inf
 
-    def bind(self, layout: "Layout", kT: float) -> PointReactions:  # noqa: N803
+    def bind(self, layout: "Layout", kT: float) -> PointReactions:
         if self._meets:
             layout.expect_width(self._jump.name, self._reach)
         handle, membrane = self._handle, self._handle.membrane
@@ -330,7 +330,7 @@ class PointForm:
         self.update(operation, kT)
         return operation
 
-    def update(self, operation: Any, kT: float) -> None:  # noqa: N803
+    def update(self, operation: Any, kT: float) -> None:
         most = partners_expected(self._handle, self._reach) if self._most is None else self._most
         placement = self._jump._numbers["placement"]
         given = numbers_for_kernel(self._ways, self.found(kT), 0.5 if placement is None else float(placement))
@@ -342,7 +342,7 @@ class PointForm:
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
 
-    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:  # noqa: N803
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
         found = self.found(kT)
         if any(found.affinities):
             return None

@@ -392,7 +392,7 @@ def test_reactions_that_cannot_be_are_refused(reactions, more, message):
 
 
 def test_subjects_are_pools_of_the_system():
-    refuses(mp.ParameterError, "subject must be a Pool or Compartments, not 3", Reactions, 3, "A -> B; rate = 1")
+    refuses(mp.ParameterError, "subject must be a Pool, Compartments, or the handle", Reactions, 3, "A -> B; rate = 1")
     pool = mp.Pool(**POOL)
     topology = mp.Topology()
     topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
