@@ -13,7 +13,7 @@ from medyanpy.reporters._table import read_table
 from medyanpy.reporters.state_data import COLUMNS
 
 # Those of boxes are in tests/test_boxes.py.
-ALL = dict.fromkeys({column.keyword for column in COLUMNS} - {"acceptance", "box"}, True)
+ALL = dict.fromkeys({column.keyword for column in COLUMNS} - {"acceptance", "box", "molecules"}, True)
 
 
 def make(seed=1, n_points=20, closed=True):
