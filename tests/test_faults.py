@@ -918,7 +918,7 @@ def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
 
 
-@fault("point_reactions.pyx", "attempt", "TOO_FAR", "PointReactions", "looking for what is near it along the surface does")
+@fault("point_reactions.pyx", "attempt", "TOO_FAR", "PointReactions", "looking for what is near it along the surface")
 def straight_lines_that_wind_around_a_sphere():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1e3)
 
