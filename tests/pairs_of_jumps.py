@@ -58,6 +58,14 @@ def molecules(system):
     system.add_jump(mp.jumps.Reactions(grid, "A + B <-> C; k_on = 4.0, k_off = 3.0", name="molecules"))
 
 
+def reactions(system):
+    proteins = system.topology["proteins"]
+    system.add_force(mp.forces.SoftSphere(proteins.of("A"), proteins.of("C"), 5.0, 0.6, name="apart"))
+    options = {"reach": 1.2, "on_rate": 5.0, "off_rate": 8.0, "name": "react"}
+    system.add_jump(mp.jumps.Reactions(proteins, "A + B <-> C", **options))
+    system.add_jump(mp.jumps.Reactions(proteins, "A <-> B", on_rate=6.0, off_rate=9.0, name="switch"))
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -102,10 +110,11 @@ def ramp_of_numbers(system):
 
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
+         "reactions": reactions,
          "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules")
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions")
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(PARTS)
@@ -121,6 +130,12 @@ def built(*parts, n=30):
     places = rng.uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (n, 3))
     beads = topology.add_beads(places, mass=1.0, friction=1.0, name="beads")
     balls = topology.add_balls(np.empty((0, 3)), 0.3, mass=1.0, friction=1.0, capacity=40, name="balls")
+    if "reactions" in parts:
+        numbers = {"A": (1.0, 1.0), "B": (2.0, 1.0), "C": (3.0, 2.0)}
+        species = {name: {"mass": m, "friction": friction} for name, (m, friction) in numbers.items()}
+        topology.add_intriangle_points(
+            sheet, species=species, counts={"A": 6, "B": 6}, capacity=20, seed=4, name="proteins"
+        )  # fmt: skip
     system = mp.System(topology, box=(*mesh.box[:2], None))
     system.add_force(mp.forces.MembraneEdgeSprings(sheet, 4.0, length=1.3, name="edges"))
     system.add_force(mp.forces.SoftSphere(beads, [beads, points, balls], 10.0, 0.7, name="spheres"))

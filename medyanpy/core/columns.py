@@ -93,7 +93,9 @@ class Column:
     @property
     def path(self) -> str:
         """Path of the column in trajectories."""
-        return f"particles/all/{self.entry}" if self.of == BEADS else f"medyanpy/{self.of}/{self.entry}"
+        # Of positions and velocities H5MD says where they are; its species are numbers of kinds.
+        of_h5md = self in (POSITIONS, VELOCITIES)
+        return f"particles/all/{self.entry}" if of_h5md else f"medyanpy/{self.of}/{self.entry}"
 
     @property
     def is_momentum(self) -> bool:

@@ -125,6 +125,8 @@ class Worksheet:
         All forces that can tell, on the same beads.
     remarks : tuple of (type, str)
         What is wrong or unlikely: the warnings of the Context, by their classes.
+    notes : tuple of str
+        Numbers of jumps that are no warnings, such as how well steps resolve a reaction.
     """
 
     timestep: float
@@ -134,6 +136,7 @@ class Worksheet:
     forces: tuple[ForceRow, ...]
     together: ForceRow
     remarks: tuple[tuple[type[Warning], str], ...] = field(repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def ok(self) -> bool:
@@ -156,6 +159,7 @@ class Worksheet:
             ("forces", "longest timestep (s)", "timestep / longest"),
             *((f.name, *_limit(f)) for f in (*self.forces, *([self.together] if len(self.forces) > 1 else []))),
         ])]  # fmt: skip
+        lines += ["", *self.notes] if self.notes else []
         lines += ["", *([f"{kind.__name__}: {text}" for kind, text in self.remarks] or [self._verdict()])]
         return "\n".join(lines)
 
@@ -251,7 +255,10 @@ def look(
         *_remarks_of_temperatures(system, integrator),
         *_remarks_of_units(own, beads),
     ]
-    return Worksheet(integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks))
+    notes = tuple(note for jump in system.jumps for note in jump.notes(own))
+    return Worksheet(
+        integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks), notes
+    )  # fmt: skip
 
 
 def warn(

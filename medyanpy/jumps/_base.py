@@ -69,8 +69,8 @@ class Jump(Parameterized):
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
         "arrays_shown beside_frames bind births carry changed_box check check_state domains driven flips_edges_of "
-        "forces ids in_frames joined kinds log_weight meet naming needs_temperature pools remarks remarks_on_cost "
-        "shown stirs update weigh without".split()
+        "forces ids in_frames joined kinds log_weight meet naming needs_temperature notes pools remarks "
+        "remarks_on_cost shown stirs update weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -219,6 +219,10 @@ class Jump(Parameterized):
 
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return what is wrong or unlikely about it in a system, for `Simulation.check` and warnings."""
+        return []
+
+    def notes(self, look: "Look") -> list[str]:
+        """Return sentences on its numbers in a system that `Simulation.check` prints, and that are no warnings."""
         return []
 
     def changed_box(self, box: np.ndarray) -> np.ndarray | None:

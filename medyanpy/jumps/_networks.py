@@ -153,7 +153,7 @@ class NetworkForm:
     def weigh(self, operation: Network, schedule: Any) -> None:
         """Feel no forces."""
 
-    def remarks(self, look: Any) -> list[Any]:
+    def notes(self, look: Any) -> list[str]:
         return []
 
     def shown(self, operation: Network) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from medyanpy.jumps._reaction_texts import Reaction
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
+    from medyanpy.core.species import Species
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look, Remark
+    from medyanpy.engine.worksheet import Look
     from medyanpy.jumps.reactions import Reactions
     from medyanpy.state import State
 
@@ -33,6 +34,8 @@ TURN, PART, MEET, PASS, COME, GO = range(6)
 _KINDS = {(1, 1): TURN, (1, 2): PART, (2, 1): MEET, (2, 2): PASS, (0, 1): COME, (1, 0): GO}
 # How far logarithms of rates may miss balance around a cycle: rounding of a few of them.
 _BALANCED = 1e-9
+# Beyond these a rate is off by more than some percent: √(4Dh)/R, the inertial length over R, and λh.
+_LONGEST_HOP, _INERTIA, _FASTEST = 0.2, 0.1, 0.1
 
 
 class OneWay(NamedTuple):
@@ -356,8 +359,37 @@ class PointForm:
         if (arrays["done"] < 0).any():
             raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")
 
-    def remarks(self, look: "Look") -> "list[Remark]":
-        return []
+    def notes(self, look: "Look") -> list[str]:
+        """Return, for each reaction of two points, how well steps resolve it, and what follows."""
+        kT, h = look.integrator.kT, look.integrator.timestep
+        notes: list[str] = []
+        if kT is None:
+            return notes
+        for way, rate in zip(self._ways, self.found(kT).rates, strict=True):
+            if way.kind not in (MEET, PASS):
+                continue
+            hop, inertia = self.resolved(kT, h, [self._handle.species[i] for i in way.reactants])
+            often = rate * h * self._jump.every
+            text = f"{self._jump.name}: {way.text}: √(4Dh)/R = {hop:.3g}, inertial length/R = {inertia:.3g}"
+            text += f", λh = {often:.3g}"
+            if hop > _LONGEST_HOP or inertia > _INERTIA or often > _FASTEST:
+                text += (
+                    f". Above {_LONGEST_HOP:g}, {_INERTIA:g} and {_FASTEST:g} it is slower than points that diffuse; "
+                    "its equilibrium is the same"
+                )
+            notes.append(text)
+        return notes
+
+    def resolved(self, kT: float, h: float, pair: "list[Species]") -> tuple[float, float]:
+        """Return the length of a step of diffusion, and the inertial length, of the relative motion of two points, over
+        the reach; without friction the first is 0, and the second infinite."""
+        mass = 1.0 / sum(1.0 / one.mass for one in pair)
+        if min(one.friction for one in pair) == 0.0:
+            return 0.0, inf
+        diffusion = kT * sum(1.0 / one.friction for one in pair)
+        # Of the relative velocity √(kT/μ), which lasts for μ D/kT.
+        inertia = sqrt(kT / mass) * mass * diffusion / kT
+        return sqrt(4.0 * diffusion * h) / self._reach, inertia / self._reach
 
 
 def _hint(reaction: Reaction) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look, Remark
+    from medyanpy.engine.worksheet import Look
     from medyanpy.state import State
 
 __all__ = ["Reactions"]
@@ -242,8 +242,8 @@ class Reactions(Jump):
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         self._form.weigh(operation, schedule)
 
-    def remarks(self, look: "Look") -> "list[Remark]":
-        return self._form.remarks(look)
+    def notes(self, look: "Look") -> list[str]:
+        return self._form.notes(look)
 
     def _acts_on(self) -> str:
         return str(self._subject.name)

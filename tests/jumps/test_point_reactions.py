@@ -374,3 +374,32 @@ def test_too_many_partners_and_no_room_end_the_run_by_name():
     system.add_jump(mp.jumps.Reactions(points, "A + B <-> C", reach=1.0, on_rate=0.0, off_rate=5.0))
     with pytest.raises(mp.SimulationError, match="all 4 rows of these beads are taken"):
         make().step(100)
+
+
+def test_check_tells_how_well_steps_resolve_a_reaction():
+    """Of A and B with m = 1, 2 and γ = 100: D = 0.02, reduced mass 2/3, inertial length √(μ/kT) D."""
+    points, system, make = built(octahedron(), {"A": 3, "B": 3}, 8, friction=100.0, timestep=0.05)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C", reach=0.5, on_rate=0.6, off_rate=1.0))
+    text = str(make().check())
+    hop, inertia = np.sqrt(4 * 0.02 * 0.05) / 0.5, np.sqrt(2 / 3) * 0.02 / 0.5
+    assert f"A + B -> C: √(4Dh)/R = {hop:.3g}, inertial length/R = {inertia:.3g}, λh = 0.03" in text
+    assert "slower than points that diffuse" not in text
+    points, system, make = built(octahedron(), {"A": 3, "B": 3}, 8)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C", reach=0.5, on_rate=0.6, off_rate=1.0))
+    assert "slower than points that diffuse" in str(make().check())
+
+
+def test_trajectories_and_documents_hold_species(tmp_path):
+    points, simulation = reacting()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5))
+    simulation.step(30)
+    state = simulation.context.get_state(positions=True)
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert np.array_equal(trajectory[-1].column("species"), state.column("species"))
+        assert (np.diff(trajectory.read("species"), axis=0) != 0).any()
+    system = mp.deserialize(mp.serialize(simulation.system))
+    assert system.topology.point_handles[0].species == points.species
+    assert str(system["bind"]) == str(simulation.system["bind"])
+    assert repr(points.of("A")) == "points.of('A')"
+    with pytest.raises(mp.ParameterError, match="did you mean 'A'"):
+        points.of("a")
