@@ -210,13 +210,23 @@ def test_switches_are_binomial_and_keep_maxwells_distribution():
         check_mean(f"kinetic energy of {name}", np.array(energies)[:, k], 1.0, time_series=True, sees=0.06)
 
 
-def test_production_and_decay_are_poisson():
+def test_production_and_decay_are_poisson_and_created_points_are_thermal():
+    """Without friction nothing but their creation gives points their velocities."""
     mesh = torus()
-    points, system, make = built(mesh, {}, 80, species=("A",))
-    system.add_jump(mp.jumps.Reactions(points, f"0 <-> A; k_on = {9.0 / mesh.area}, k_off = 1.0"))
-    counts = watched(make(), points, 4000, 10)[:, 0]
-    check_mean("A", counts, 9.0, time_series=True, sees=0.8)
-    check_mean("spread of A", (counts - 9.0) ** 2, 9.0, time_series=True, sees=3.0)
+    points, system, make = built(mesh, {}, 80, species=("C",), friction=0.0)
+    system.add_jump(mp.jumps.Reactions(points, f"0 <-> C; k_on = {9.0 / mesh.area}, k_off = 1.0"))
+    simulation = make()
+    counts, energies = [], []
+    for _ in range(4000):
+        simulation.step(10)
+        state = simulation.context.get_state(positions=True, velocities=True)
+        there = state.living(points)
+        counts.append(len(there))
+        energies.append(0.5 * MASSES["C"] * (state.velocities[there] ** 2).sum() - len(there))
+    counts = np.array(counts, float)
+    check_mean("C", counts, 9.0, time_series=True, sees=0.8)
+    check_mean("spread of C", (counts - 9.0) ** 2, 9.0, time_series=True, sees=3.0)
+    check_mean("kinetic energy beyond kT each", np.array(energies), 0.0, time_series=True, sees=1.2)
 
 
 def test_a_cycle_out_of_balance_does_work_and_one_in_balance_does_none():
@@ -393,6 +403,7 @@ def test_trajectories_and_documents_hold_species(tmp_path):
     points, simulation = reacting()
     simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5))
     simulation.step(30)
+    simulation.reporters[0].flush()
     state = simulation.context.get_state(positions=True)
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert np.array_equal(trajectory[-1].column("species"), state.column("species"))
