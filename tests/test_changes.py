@@ -98,6 +98,25 @@ def periodic_box():
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 
+def reacting():
+    """Points with species, and molecules, that react."""
+    topology = mp.Topology()
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(4.0, 1), 1.0, 0.3, name="vesicle")
+    numbers = {"A": (0.7, 0.3), "B": (0.9, 0.4), "C": (1.5, 0.5)}
+    species = {name: {"mass": mass, "friction": friction} for name, (mass, friction) in numbers.items()}
+    proteins = topology.add_intriangle_points(
+        vesicle, species=species, counts={"A": 8, "B": 8}, capacity=30, seed=5, name="proteins"
+    )  # fmt: skip
+    topology.add_beads(2.0 * line(4, [0.0, 9, 9]), mass=1.0, friction=0.5, name="beads")
+    system = system_with(topology, forces.MembraneEdgeSprings(vesicle, 8.0, 2.4),
+                         forces.SoftSphere(proteins.of("A"), proteins.of("C"), 2.0, 1.5, name="spheres"))  # fmt: skip
+    numbers = {"reach": 1.5, "on_rate": 1.0, "off_rate": 2.0, "most_partners": 40}
+    system.add_jump(jumps.Reactions(proteins, "A + B <-> C", name="react", **numbers))
+    pool = system.add_pool(mp.Pool(volume=100.0, counts={"D": 20, "E": 0}))
+    system.add_jump(jumps.Reactions(pool, "D <-> E; k_on = 4, k_off = 2", name="molecules"))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
 def overdamped():
     """Without velocities, in a fluid."""
     topology = mp.Topology()
@@ -110,7 +129,7 @@ def overdamped():
     return mp.Simulation(system, mp.BrownianIntegrator(0.02, kT=0.5, seed=3), threads=1)
 
 
-SCENES = {scene.__name__: scene for scene in (open_space, periodic_box, overdamped)}
+SCENES = {scene.__name__: scene for scene in (open_space, periodic_box, reacting, overdamped)}
 
 
 # What changes --------------------------------------------------------------------------------------------------------

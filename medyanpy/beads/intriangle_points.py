@@ -13,11 +13,12 @@ from medyanpy.beads.membranes import Membrane
 from medyanpy.core.columns import BARYCENTRIC, SPECIES, TRIANGLES, Column
 from medyanpy.core.handles import MAX_BEADS, Handle
 from medyanpy.core.kinds import Block, Kind
-from medyanpy.core.species import Species, counted, species_of
+from medyanpy.core.species import OfSpecies, Species, counted, species_of
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 
 if TYPE_CHECKING:
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 
@@ -94,6 +95,20 @@ class InTrianglePoints(Handle, kind=PointsKind):
         self.membrane = membrane
         self.triangles = triangles
         self._weights = weights
+
+    @property
+    def species(self) -> tuple[Species, ...]:
+        """Species that points may be of, in the order given: each has ``name``, ``mass`` and ``friction``."""
+        return self._species
+
+    def of(self, species: str) -> OfSpecies:
+        """Return its beads of one species, whichever these are at a time; ParameterError for an unknown name."""
+        return OfSpecies(self, species)
+
+    def counts(self, state: "State") -> dict[str, int]:
+        """Return the number of beads of each species in a state, by name."""
+        now = state.column(SPECIES.name)[state.living(self)]
+        return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(self._species)}
 
     @property
     def normals(self) -> np.ndarray:

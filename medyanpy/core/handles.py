@@ -14,12 +14,11 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.core.columns import SPECIES
 from medyanpy.core.kinds import Kind
-from medyanpy.core.species import OfSpecies, Species
+from medyanpy.core.species import Species
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.beads.free import Beads
-    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]
@@ -63,8 +62,6 @@ class Handle(Guarded):
     friction : (n,) float array, pN s/nm
     fixed : bool
         Whether its beads are immobile.
-    species : tuple of Species
-        Species that its beads may be of, in the order given; empty without any. Each has a name, mass and friction.
     """
 
     _remedy = "it is what was given when these beads were added; add them to a new Topology with what you want"
@@ -89,8 +86,8 @@ class Handle(Guarded):
         self.friction = friction
         self.fixed = False
         self.kind = self._kind(self)
-        self.species: tuple[Species, ...] = ()
-        #: Species of each bead, (n,) int32, where there are any.
+        #: Species that its beads may be of, in the order given, and the number of that of each, (n,) int32.
+        self._species: tuple[Species, ...] = ()
         self._of_species = _NO_SPECIES
         #: Rows of its beads and their ids, where these are not simply counted from the first; and inactive rows.
         self._rows: np.ndarray | None = None
@@ -115,20 +112,9 @@ class Handle(Guarded):
     def capacity(self) -> int:
         return len(self) + len(self._inactive)
 
-    # Species -------------------------------------------------------------------------------------------------
-
-    def of(self, species: str) -> OfSpecies:
-        """Return its beads of one species, whichever these are at a time; ParameterError for an unknown name."""
-        return OfSpecies(self, species)
-
-    def counts(self, state: "State") -> dict[str, int]:
-        """Return the number of beads of each species in a state, by name."""
-        now = state.column(SPECIES.name)[state.living(self)]
-        return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(self.species)}
-
     def _take_species(self, species: "tuple[Species, ...]", numbers: np.ndarray) -> None:
         """Let beads be of species from now on: numbers (n,) are theirs."""
-        self._complete(species=species, _of_species=numbers)
+        self._species, self._of_species = species, numbers
         if species:
             columns, per_bead = (*self.kind.columns, SPECIES), (*self.kind.per_bead, "_of_species")
             self.kind._complete(columns=columns, per_bead=per_bead)

@@ -246,7 +246,7 @@ class Kind(Guarded):
 
     def inertia_of_created(self, columns: dict[Column, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return mass and friction of n beads that jumps have added: of their species, or those that all have."""
-        species = self.handle.species
+        species = self.handle._species
         if species:
             return by_species(species, columns[SPECIES])
         mass, friction = (np.full(n, self.of_all(name)) for name in ("mass", "friction"))
@@ -262,7 +262,7 @@ class Kind(Guarded):
     def differs(self) -> str | None:
         """Return the name of a number that differs between its beads, so that added ones have none; None without
         any."""
-        given_by_species = ("mass", "friction") if self.handle.species else ()
+        given_by_species = ("mass", "friction") if self.handle._species else ()
         numbers = {name: getattr(self.handle, name) for name in self.per_bead if name not in given_by_species}
         of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)

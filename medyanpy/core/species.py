@@ -94,7 +94,7 @@ class OfSpecies:
     """
 
     def __init__(self, handle: "Handle", name: str) -> None:
-        names = {one.name: i for i, one in enumerate(handle.species)}
+        names = {one.name: i for i, one in enumerate(handle._species)}
         self.number: int = look_up(names, name, f"species of {handle.name!r}", ParameterError)
         self.handle = handle
         self.name = name

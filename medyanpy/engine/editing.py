@@ -84,9 +84,9 @@ def describe_the_living(store: Store) -> None:
 
 def _describe_species(store: Store, handle: Handle) -> None:
     """Let the beads of a handle be of the species that jumps have made them."""
-    if handle.species:
+    if handle._species:
         now = store.arrays[SPECIES.array][store.layout.internal(handle.beads)]
-        mass, friction = by_species(handle.species, now)
+        mass, friction = by_species(handle._species, now)
         handle._take(mass=mass, friction=friction, _of_species=now)
 
 

@@ -155,7 +155,7 @@ class Store:
         self.room: Room | None = None
         self.mass_of_the_living: np.ndarray = self.mass
         self.inverse_of_the_living: np.ndarray = self.inverse_mass
-        of_species = [h for h in layout.handles if h.species]
+        of_species = [h for h in layout.handles if h._species]
         if not (layout.has_room or layout.is_renumbered or of_species):
             return
         self.ids = layout.ids
@@ -166,7 +166,7 @@ class Store:
             at = layout.n
             for handle in of_species:
                 self.table[layout.block_of(handle)] = at
-                at += len(handle.species)
+                at += len(handle._species)
         self.room = Room(self.alive, self.ids, self.next_id, self.arrays.get(SPECIES.array), self.table)
         living = self.of_the_living("mass", self.mass)
         born = living[: layout.n] > self.mass
@@ -182,7 +182,7 @@ class Store:
             if handle.kind.comes_and_goes:
                 asleep = slice(self.layout.slice_of(handle).stop, self.layout.block_of(handle).stop)
                 out[asleep] = handle.kind.of_all(name) or 0.0
-        of_species = [getattr(one, name) for handle in self.layout.handles for one in handle.species]
+        of_species = [getattr(one, name) for handle in self.layout.handles for one in handle._species]
         return np.append(out, of_species)
 
     def entries(self, species: np.ndarray | None = None) -> np.ndarray:
@@ -198,8 +198,8 @@ class Store:
         """Largest mass of a bead that may be at each place, (n,)."""
         largest = self.mass_of_the_living[: self.layout.n].copy()
         for handle in self.layout.handles:
-            if handle.species:
-                largest[self.layout.block_of(handle)] = max(one.mass for one in handle.species)
+            if handle._species:
+                largest[self.layout.block_of(handle)] = max(one.mass for one in handle._species)
         return largest
 
     def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
@@ -439,7 +439,7 @@ class Store:
                 own = own[there[own]]
             theirs = {c: values[own] for c, values in given.items() if c in handle.kind.columns}
             if SPECIES in theirs:
-                numbers_of(f"{what}: {handle.name}: species", handle.species, theirs[SPECIES])
+                numbers_of(f"{what}: {handle.name}: species", handle._species, theirs[SPECIES])
             else:
                 theirs = handle.kind.taken(f"{what}: {handle.name}", theirs)
             for c, taken in theirs.items():

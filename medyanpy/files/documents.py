@@ -456,7 +456,7 @@ class _Rebuilder:
             given = members_of(tree, where, ("handle",), optional=("of",))
             handle = self._handle(given["handle"], f"{where}.handle")
             with errors_at(where):
-                return handle.of(given["of"]) if "of" in given else handle
+                return OfSpecies(handle, given["of"]) if "of" in given else handle
         if "force" in tree:
             return self._force(members_of(tree, where, ("force",))["force"], f"{where}.force")
         if "pool" in tree:

@@ -599,7 +599,8 @@ cdef class NeighborList:
         near.site = &site[0]
         near.groups = _integers(own[9])
         near.given = &groups[0]
-        near.wanted = NULL if wanted is None else &wanted[0, 0]
+        if wanted is not None:
+            near.wanted = &wanted[0, 0]
         near.radius = &radius[0]
         near.excluded_from = &excluded_from[0]
         near.excluded = &excluded[0] if excluded.shape[0] else NULL
