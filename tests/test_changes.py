@@ -107,8 +107,9 @@ def reacting():
     proteins = topology.add_intriangle_points(
         vesicle, species=species, counts={"A": 8, "B": 8}, capacity=30, seed=5, name="proteins"
     )  # fmt: skip
-    topology.add_beads(2.0 * line(4, [0.0, 9, 9]), mass=1.0, friction=0.5, name="beads")
+    beads = topology.add_beads(2.0 * line(4, [0.0, 9, 9]), mass=1.0, friction=0.5, name="beads")
     system = system_with(topology, forces.MembraneEdgeSprings(vesicle, 8.0, 2.4),
+                         forces.HarmonicTrap(beads, 0.3, [0.0, 9.0, 9.0], name="trap"),
                          forces.SoftSphere(proteins.of("A"), proteins.of("C"), 2.0, 1.5, name="spheres"))  # fmt: skip
     numbers = {"reach": 1.5, "on_rate": 1.0, "off_rate": 2.0, "most_partners": 40}
     system.add_jump(jumps.Reactions(proteins, "A + B <-> C", name="react", **numbers))
