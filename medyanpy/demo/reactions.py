@@ -21,7 +21,7 @@ VOLUME_MODULUS = 0.083  # pN/nm²
 # Walls of edges, in units of EDGE, the least angle of triangles that flips make, and flips in a step of each edge.
 SHORTEST, LONGEST, MIN_ANGLE, FLIPS = 0.67, 1.36, 0.3, 0.1
 MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 2.8e-8  # pN s²/nm, pN s/nm and s.
-# nm²/s: many encounters in a short run; nm; 1/s. √(4 D dt) of two points is a fifth of the reach, as the timestep wants.
+# nm²/s: many encounters in a short run; nm; 1/s. √(4 D dt) of two points is a fifth of the reach.
 DIFFUSION, REACH, OFF = 7e7, 20.0, 4.7e5
 PARTNERS = 20  # Points have one partner within the reach on average.
 COLORS = {"A": "tab:blue", "B": "tab:orange", "C": "tab:red"}
