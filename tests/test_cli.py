@@ -20,12 +20,14 @@ from medyanpy.demo import (
     run_membrane_demo,
     run_network_demo,
     run_protein_demo,
+    run_reactions_demo,
     run_rigid_demo,
     run_rod_demo,
     run_surface_demo,
     vesicle,
 )
 from medyanpy.demo import points as demo
+from medyanpy.demo import reactions as reactions_demo
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import tether as tether_demo
 from medyanpy.demo import tube as tube_demo
@@ -515,6 +517,34 @@ def test_a_small_demo_of_a_tether_writes_everything(tmp_path, monkeypatch):
 
     with Image.open(out / "movie.gif") as movie:
         assert (movie.n_frames, movie.size) == (4, (320, 480))
+
+
+def test_a_small_demo_of_reactions_writes_everything(tmp_path):
+    out, text = tmp_path / "out", io.StringIO()
+    done = run_reactions_demo(out, pairs=20, steps=200, threads=1, stream=text)
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == done.summary
+    # Counts have not settled in 200 steps, and the demo says so.
+    assert [(r["quantity"], r["verdict"]) for r in summary["results"]] == [
+        ("complexes C", "--"),
+        ("K_D", "--"),
+        ("energy change without heat and work, relative", "OK"),
+        ("chemical work", "OK"),
+    ]
+    counts = summary["counts"]
+    assert counts["A"] + counts["C"] == counts["B"] + counts["C"] == 20
+    assert counts["C"] > 0
+    assert "20 A and 20 B: K_D = 402" in text.getvalue()
+    resumed = mp.Simulation.resume(out / "run.checkpoint", reporters=False)
+    (points,) = resumed.topology.point_handles
+    assert points.counts(resumed.context.get_state(positions=True)) == counts
+
+
+def test_complexes_of_the_demo_of_reactions():
+    """Of one pair P(C) = 1/(1 + K_D S); of two, by hand: weights 1/4, 1/K and 1/2K²."""
+    assert reactions_demo.mean_of_complexes(1, 3.0) == pytest.approx(0.25, rel=1e-14)
+    assert reactions_demo.mean_of_complexes(2, 2.0) == pytest.approx((0.5 + 0.25) / (0.25 + 0.5 + 0.125), rel=1e-14)
 
 
 def watched(force, pressure, shift=1.0, radius=1.0, n=400):

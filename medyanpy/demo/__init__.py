@@ -4,6 +4,7 @@ from medyanpy.demo.filaments import run_filament_demo
 from medyanpy.demo.network import run_network_demo
 from medyanpy.demo.points import run_demo
 from medyanpy.demo.protein import run_protein_demo
+from medyanpy.demo.reactions import run_reactions_demo
 from medyanpy.demo.registry import DEMOS
 from medyanpy.demo.report import Demo, Line
 from medyanpy.demo.rigid import run_rigid_demo
@@ -13,5 +14,5 @@ from medyanpy.demo.tether import run_membrane_demo
 
 __all__ = [
     "DEMOS", "Demo", "Line", "run_demo", "run_filament_demo", "run_membrane_demo", "run_network_demo",
-    "run_protein_demo", "run_rigid_demo", "run_rod_demo", "run_surface_demo",
+    "run_protein_demo", "run_reactions_demo", "run_rigid_demo", "run_rod_demo", "run_surface_demo",
 ]

@@ -244,7 +244,7 @@ class PointForm:
 
     @property
     def driven(self) -> bool:
-        return any(affinity != 0.0 for affinity in self.found(1.0).affinities)
+        return any(affinity != 0.0 for affinity in self.found(None).affinities)
 
     @property
     def _reach(self) -> float:
@@ -253,8 +253,9 @@ class PointForm:
             raise ParameterError(f"{self._jump.name}: give reach=, within which two points react")
         return float(reach or 1.0)
 
-    def found(self, kT: float) -> Rates:
-        """Return the rates of all directions."""
+    def found(self, kT: float | None) -> Rates:
+        """Return the rates of all directions. As long as kT is not known, None, those from a macroscopic rate are as
+        slow reactions have them, which any rate can be."""
         rates: list[float] = []
         for reaction in self._read:
             on, off = self._both(reaction, self._ways[len(rates)], self._given_for(reaction), kT)
@@ -280,7 +281,9 @@ class PointForm:
             given[_NUMBERS[name]] = value
         return given
 
-    def _both(self, reaction: Reaction, way: OneWay, numbers: dict[str, float], kT: float) -> tuple[float, float]:
+    def _both(
+        self, reaction: Reaction, way: OneWay, numbers: dict[str, float], kT: float | None
+    ) -> tuple[float, float]:
         """Return forward and backward rate."""
         where = f"{self._jump.name}: {reaction.equation}"
         on, off, k_d = (numbers.get(name) for name in ("on_rate", "off_rate", "dissociation_constant"))
@@ -305,7 +308,7 @@ class PointForm:
             raise ParameterError(f"{where}: off_rate is given, but the reaction goes one way: write <->")
         return on, 0.0 if off is None else off
 
-    def _microscopic(self, way: OneWay, k: float, kT: float) -> float:
+    def _microscopic(self, way: OneWay, k: float, kT: float | None) -> float:
         """Return λ for a rate constant of two points that diffuse."""
         handle = self._handle
         friction = [handle.species[i].friction for i in way.reactants]
@@ -317,6 +320,8 @@ class PointForm:
             if most == 0:
                 raise ParameterError(f"{self._jump.name}: give density=: there are no points at the start")
             density = most / handle.membrane.mesh.area
+        if kT is None:
+            return k / (pi * self._reach**2)
         diffusion = kT * sum(1.0 / f for f in friction)
         return microscopic_rate(k, self._reach, diffusion, density) if isfinite(kT) else inf
 

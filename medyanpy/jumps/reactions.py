@@ -182,7 +182,7 @@ class Reactions(Jump):
         super()._declare(**numbers)
         if isinstance(self._form, PointForm):
             # Everything but kT is known now: what is missing or twice is told at once.
-            self._form.found(1.0)
+            self._form.found(None)
 
     def rates_of(self, k: int) -> tuple[float, float]:
         """Return the rates there and back of a reaction by its number, as they are now; back 0 where there is none."""

@@ -262,6 +262,25 @@ def test_rates_from_a_macroscopic_constant():
         microscopic_rate(1e9, 5.0, 2e6, density)
 
 
+@pytest.mark.parametrize("kT", [4.14, 0.1])
+def test_a_macroscopic_rate_is_that_of_the_temperature_of_the_run(kT):
+    """Of points that diffuse with kT/γ each; what they cannot reach is refused before the first step, and not before
+    the temperature is known."""
+    mesh, reach = octahedron(), 0.1
+    points, system, _ = built(mesh, {"A": 6, "B": 4}, 12)
+    most = macroscopic_rate(np.inf, reach, 2.0 * kT, 6 / mesh.area)
+    jump = system.add_jump(mp.jumps.Reactions(
+        points, "A + B <-> C", reach=reach, macroscopic_rate=0.9 * most, dissociation_constant=0.3
+    ))  # fmt: skip
+    mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=kT, seed=1), threads=1).step(1)
+    forth, back = jump._form.found(kT).rates
+    assert macroscopic_rate(forth, reach, 2.0 * kT, 6 / mesh.area) == pytest.approx(0.9 * most, rel=1e-9)
+    assert back == pytest.approx(0.3 * forth * np.pi * reach**2, rel=1e-12)
+    assert not jump.driven
+    with pytest.raises(mp.ParameterError, match="how often points meet"):
+        mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=0.8 * kT, seed=1), threads=1)
+
+
 def test_pair_forces_act_between_the_species_they_name():
     """The energy of SoftSphere between A and B against a sum over all pairs, while points switch."""
     points, system, make = built(
