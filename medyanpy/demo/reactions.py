@@ -141,7 +141,7 @@ def _build(mesh: mp.TriangleMesh, pairs: int, wanted: float, seed: int) -> tuple
 def _picture(simulation: mp.Simulation, path: Any, **looks: Any) -> None:
     """Draw points of each species in its colour: a handle for each, on the mesh as it is."""
     state = simulation.context.get_state(positions=True)
-    vesicle, points = simulation.topology.handles
+    vesicle, points = simulation.topology.membranes[0], simulation.topology.point_handles[0]
     topology = mp.Topology()
     mesh = mp.TriangleMesh(state.positions[vesicle.beads], state.faces[vesicle.name])
     drawn = topology.add_membrane(mesh, MASS, FRICTION, name=vesicle.name)
