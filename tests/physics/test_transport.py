@@ -391,7 +391,7 @@ def test_a_tube_pulls_with_the_force_of_its_radius_and_tension():
     area they have in the patch under a tension of 1. They keep that area, so that the tension is the same."""
     free, _ = patch_of_one()
     area, _, modulus = equation_of_patch(free)
-    rows = tube_at(area, sqrt(0.5 * KAPPA), 120_000, rest=15_000)
+    rows = tube_at(area, sqrt(0.5 * KAPPA), 200_000, rest=15_000)
     length, n = rows[0, 2], 21 * 24
     flat, bent = mp.analysis.average(free[:, 7] / 144), mp.analysis.average(rows[:, 7] / n)
     sigma = 1.0 + modulus * (bent.value / flat.value - 1.0)
