@@ -23,8 +23,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "medyanpy"
 # From the bottom up; a module may import from layers below its own and from its own subpackage.
 LAYERS = [{"_kernels"}, {"core.__init__", "errors", "units", "_version"}, {"_tools"},
           {"core.columns", "core.flows", "rigid"}, {"core.letters", "core.kick_flows", "core.species"},
-          {"core.kinds", "core.words", "kicks", "presets"},
-          {"mesh"}, {"surfaces"}, {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"rods", "topology"},
+          {"core.kinds", "core.words", "kicks"},
+          {"mesh"}, {"surfaces"}, {"boundaries"}, {"core.handles"}, {"core.sites"}, {"beads"}, {"presets", "rods", "topology"},
           {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics", "pools"}, {"jumps", "steps"},
           {"integrators", "system", "state"}, {"engine"}, {"context"}, {"files"}, {"reporters"}, {"simulation"},
           {"mdanalysis", "ovito", "runs", "testing"}, {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"},

@@ -54,7 +54,7 @@ def mobility_matrix(
     Raises
     ------
     ParameterError
-        Numbers outside of their domain; a sphere that overlaps the wall; a box that is open along some direction, too
+        Numbers outside of their domain; a sphere that overlaps the wall. A box that is open along some direction, too
         small, or has a wall.
 
     References
