@@ -64,8 +64,8 @@ class SplittingIntegrator(Described, Guarded):
         Control that shortens steps; all are `timestep` where none is given. For words of A, B and G.
     rotation : str
         How A turns rigid bodies and nodes of rods: ``"split"``, about one axis after the other in their
-        `rotation_parts`, with an error of timestep²; or ``"exact"``, at once and to rounding. The latter costs as much as
-        15 to 100 parts, and is for flights that are long beside the time of a turn (:doc:`/theory/rotation`).
+        `rotation_parts`, with an error of timestep²; or ``"exact"``, at once and to rounding. The latter costs as much
+        as 15 to 100 parts, and is for flights that are long beside the time of a turn (:doc:`/theory/rotation`).
 
     Raises
     ------
