@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from math import inf, isfinite, log, pi, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from medyanpy.beads import InTrianglePoints
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.jumps._reaction_texts import Reaction
+from medyanpy.pools import MoleculePool, Pool
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
@@ -47,9 +48,14 @@ class OneWay(NamedTuple):
     products: tuple[int, ...]
     back: int
     text: str
+    #: Molecules of a pool that it takes and gives, by number: species that are counted, then reservoirs; -1: none.
+    taken: int = -1
+    given: int = -1
 
 
-def ways_of(what: str, handle: Any, reactions: tuple[Reaction, ...]) -> tuple[OneWay, ...]:
+def ways_of(
+    what: str, handle: Any, reactions: tuple[Reaction, ...], pool: MoleculePool | None
+) -> tuple[OneWay, ...]:
     """Return the directions of reactions, each reverse behind its forward one; ParameterError for what points cannot
     do."""
     if not isinstance(handle, InTrianglePoints):
@@ -59,24 +65,36 @@ def ways_of(what: str, handle: Any, reactions: tuple[Reaction, ...]) -> tuple[On
             f"{what}: {handle.name!r} has no species: give species= to add_intriangle_points"
         )
     names = {one.name: i for i, one in enumerate(handle.species)}
+    molecules = {} if pool is None else {name: i for i, name in enumerate((*pool.species, *pool.concentrations))}
+    if twice := sorted(names.keys() & molecules.keys()):
+        raise ParameterError(f"{what}: {twice[0]!r} is a species of {handle.name!r} and of the pool: rename one")
     ways: list[OneWay] = []
     for reaction in reactions:
-        sides = [
-            tuple(look_up(names, name, f"species ({what}: {reaction.equation})", ParameterError) for name in side)
+        where = f"species ({what}: {reaction.equation})"
+        found = [
+            [look_up(names | molecules, name, where, ParameterError) for name in side if name not in molecules]
             for side in (reaction.reactants, reaction.products)
         ]
-        sides[1] = _stays(*sides)
-        both = [sides, sides[::-1]] if reaction.reversible else [sides]
-        for direction, (before, after) in enumerate(both):
-            kind = _KINDS.get((len(before), len(after)))
-            if kind is None:
-                raise ParameterError(
-                    f"{what}: {reaction.equation}: points react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, "
-                    "0 -> A and A -> 0; write it as steps of these"
-                )
+        moved = [
+            [molecules[name] for name in side if name in molecules] for side in (reaction.reactants, reaction.products)
+        ]
+        sides = [tuple(found[0]), _stays(tuple(found[0]), tuple(found[1]))]
+        kinds = [_KINDS.get((len(a), len(b))) for a, b in (sides, sides[::-1])]
+        few = max(map(len, moved)) <= 1 and (not any(moved) or kinds[0] in (TURN, COME, GO))
+        if kinds[0] is None or not few:
+            raise ParameterError(
+                f"{what}: {reaction.equation}: points react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A "
+                "and A -> 0, and with one molecule of a pool on a side in A -> B, 0 -> A and A -> 0; write it as steps "
+                "of these"
+            )
+        titles = [" + ".join(side) or "0" for side in (reaction.reactants, reaction.products)]
+        for direction in (0, 1) if reaction.reversible else (0,):
             back = -1 if not reaction.reversible else len(ways) + (-1 if direction else 1)
-            arrow = [" + ".join(handle.species[i].name for i in side) or "0" for side in (before, after)]
-            ways.append(OneWay(kind, before, after, back, " -> ".join(arrow)))
+            turn = -1 if direction else 1
+            before, after = sides[::turn]
+            taken, given = ((*side, -1)[0] for side in moved[::turn])
+            title = " -> ".join(titles[::turn])
+            ways.append(OneWay(cast(int, kinds[direction]), before, after, back, title, taken, given))
     return tuple(ways)
 
 
@@ -96,15 +114,18 @@ class Rates(NamedTuple):
     activities: np.ndarray
 
 
-def balanced(ways: tuple[OneWay, ...], rates: "list[float]", reach: float, n_species: int) -> Rates:
+def balanced(
+    ways: tuple[OneWay, ...], rates: "list[float]", reach: float, n_species: int, n_molecules: int
+) -> Rates:
     """Return rates with the affinities that drive them: in balance where activities z of species exist with equal flows
     both ways."""
     rows, sizes, pairs = [], [], []
     for i, way in enumerate(ways):
         if way.back > i:
-            row = np.zeros(n_species)
-            np.add.at(row, list(way.products), 1.0)
-            np.subtract.at(row, list(way.reactants), 1.0)
+            # Behind points come molecules, and a place for none.
+            row = np.zeros(n_species + n_molecules + 1)
+            np.add.at(row, [*way.products, *([n_species + way.given] if way.given >= 0 else [])], 1.0)
+            np.subtract.at(row, [*way.reactants, *([n_species + way.taken] if way.taken >= 0 else [])], 1.0)
             back = ways[way.back]
             forth, reverse = (_flow(one, rate, reach) for one, rate in ((way, rates[i]), (back, rates[way.back])))
             if forth > 0.0 and reverse > 0.0:
@@ -112,7 +133,7 @@ def balanced(ways: tuple[OneWay, ...], rates: "list[float]", reach: float, n_spe
                 sizes.append(log(forth / reverse))
                 pairs.append(i)
     affinity = [inf if rate > 0.0 else 0.0 for rate in rates]
-    activities = np.zeros(n_species)
+    activities = np.zeros(n_species + n_molecules + 1)
     if rows:
         activities = np.linalg.lstsq(np.array(rows), np.array(sizes), rcond=None)[0]
         left = np.array(sizes) - np.array(rows) @ activities
@@ -197,7 +218,7 @@ def numbers_for_kernel(
     out: list[tuple[float, ...]] = []
     for way, rate, affinity in zip(ways, rates.rates, rates.affinities, strict=True):
         before, after = ((*side, -1, -1)[:2] for side in (way.reactants, way.products))
-        out.append((way.kind, *before, *after, rate, fraction, affinity))
+        out.append((way.kind, *before, *after, way.taken, way.given, rate, fraction, affinity))
     return out
 
 
@@ -220,13 +241,18 @@ class PointForm:
     """Reactions of points, as `Reactions` asks for them."""
 
     needs_temperature = True
-    pools = stirs = ()
+    stirs: tuple[MoleculePool, ...] = ()
 
-    def __init__(self, jump: "Reactions", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any) -> None:
+    def __init__(
+        self, jump: "Reactions", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any, pool: Any
+    ) -> None:
+        if pool is not None and not isinstance(pool, Pool):
+            raise ParameterError(f"{jump.name}: pool must be a Pool, which is well mixed, not {pool!r}")
         self._jump = jump
+        self._pool: Pool | None = pool
         self._handle: InTrianglePoints = handle
         self._read = reactions
-        self._ways = ways_of(jump.name, handle, reactions)
+        self._ways = ways_of(jump.name, handle, reactions, pool)
         self.kinds: tuple[str, ...] = tuple(way.text for way in self._ways)
         self._most: int | None = None
         if most_partners is not None:
@@ -237,6 +263,10 @@ class PointForm:
     @property
     def handles(self) -> tuple[Handle, ...]:
         return (self._handle,)
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return () if self._pool is None else (self._pool,)
 
     @property
     def births(self) -> tuple[Handle, ...]:
@@ -260,7 +290,8 @@ class PointForm:
         for reaction in self._read:
             on, off = self._both(reaction, self._ways[len(rates)], self._given_for(reaction), kT)
             rates += [on, off] if reaction.reversible else [on]
-        return balanced(self._ways, rates, self._reach, len(self._handle.species))
+        n_molecules = 0 if self._pool is None else len(self._pool.species) + len(self._pool.concentrations)
+        return balanced(self._ways, rates, self._reach, len(self._handle.species), n_molecules)
 
     def _given_for(self, reaction: Reaction) -> dict[str, float]:
         """Return the numbers of one reaction, by the names of arguments."""
@@ -334,6 +365,7 @@ class PointForm:
             self._jump.name, kT, self.driven, self._jump.every, layout.room, layout.places_by_row(handle),
             np.array([one.mass for one in handle.species]), faces, len(layout.triangulation.faces), layout.n_cartesian,
             layout.n, WorkSpace(layout.n, layout.momenta_sizes),
+            None if self._pool is None else layout.pools[self._pool],
         )  # fmt: skip
         self.update(operation, kT)
         return operation
@@ -352,9 +384,11 @@ class PointForm:
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
         found = self.found(kT)
-        if any(found.affinities):
+        if any(found.affinities) or self._pool is not None:
+            # Molecules of a pool have a weight too, which reactions on the pool alone may count already.
             return None
-        return float(np.array(list(self._handle.counts(state).values())) @ found.activities)
+        counts = np.array(list(self._handle.counts(state).values()))
+        return float(counts @ found.activities[: len(counts)])
 
     def shown(self, operation: Any) -> dict[str, Any]:
         return {"events": operation.done_so_far()}

@@ -12,7 +12,7 @@ from medyanpy.jumps._base import Jump, argument, number
 from medyanpy.jumps._networks import NetworkForm
 from medyanpy.jumps._point_reactions import PointForm
 from medyanpy.jumps._reaction_texts import Reaction, read_reactions
-from medyanpy.pools import MoleculePool
+from medyanpy.pools import MoleculePool, Pool
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Reactions"]
 
 # Arguments that pools do not have.
-_OF_POINTS = ("reach", "dissociation_constant", "macroscopic_rate", "density", "placement", "most_partners")
+_OF_POINTS = ("reach", "dissociation_constant", "macroscopic_rate", "density", "placement", "most_partners",
+              "pool")  # fmt: skip
 
 
 def _names(reaction: Reaction) -> tuple[str, ...]:
@@ -76,7 +77,10 @@ class Reactions(Jump):
 
     Points react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0, and both ways of these. In
     A -> B and A + B -> C + D places stay. Velocities are scaled by :math:`\sqrt{m_A/m_B}` there, and created points
-    draw theirs from Maxwell's distribution. Events that change the energy of forces on the points are accepted with
+    draw theirs from Maxwell's distribution. One molecule of `pool` may stand on a side of A -> B, 0 -> A and A -> 0:
+    M + A <-> MA binds it to a point, A <-> P brings it to the membrane, uniform by area.
+
+    Events that change the energy of forces on the points are accepted with
     :math:`\min\{1, e^{-\Delta U/kT}\}`. Where such forces are, each attempt takes one or two evaluations of their
     whole energy. Texts may have ``K_D`` and ``k_macro``, too, for `dissociation_constant` and `macroscopic_rate`.
 
@@ -132,6 +136,10 @@ class Reactions(Jump):
         "", "Of points: where C stands on the line from A to B, 0 at A and 1 at B; 0.5 where none is given.",
         default=None, at_least=0.0, at_most=1.0, kw_only=True,
     )  # fmt: skip
+    pool: Pool | None = argument(
+        "Pool, optional", "Of points: its molecules take part, as A in M + A <-> MA or in A <-> P. Rates are per "
+        "concentration of it, in 1/nm³.", default=None, kw_only=True,
+    )  # fmt: skip
     most_partners: int | None = argument(
         "int, optional", "Most lines to partners that a point may have: more are a fault. From the number of points "
         "where none is given; a smaller number saves attempts.", default=None, kw_only=True,
@@ -144,7 +152,7 @@ class Reactions(Jump):
         self._reactions: tuple[Reaction, ...] = () if nothing else read_reactions(self.name, given["reactions"])
         self._form: NetworkForm | PointForm
         if isinstance(self._subject, Handle):
-            self._form = PointForm(self, self._subject, self._reactions, given["most_partners"])
+            self._form = PointForm(self, self._subject, self._reactions, given["most_partners"], given["pool"])
             return
         for name in _OF_POINTS:
             if given[name] is not None:

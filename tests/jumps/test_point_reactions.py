@@ -229,6 +229,45 @@ def test_production_and_decay_are_poisson_and_created_points_are_thermal():
     check_mean("kinetic energy beyond kT each", np.array(energies), 0.0, time_series=True, sees=1.2)
 
 
+def law_of(weight):
+    weight = np.exp(weight - weight.max())
+    weight /= weight.sum()
+    n = np.arange(len(weight))
+    return weight @ n, weight @ n**2 - (weight @ n) ** 2
+
+
+@pytest.mark.parametrize("text", ["M + A <-> MA", "A <-> MA"])
+def test_molecules_of_a_pool_bind_to_points_and_to_the_membrane(text):
+    """Of 30 molecules in V: binomial sites 20!/(n! (20-n)!), or a membrane 1/n!, times 30!/(30-n)! (k_on/(k_off V))^n,
+    and the area for a membrane. A second jump shares the pool and changes nothing of the balance."""
+    mesh, total, sites, volume = octahedron(), 30, 20, 50.0
+    on_points = text.startswith("M")
+    numbers = {name: {"mass": mass, "friction": 1.0} for name, mass in (("M", 1.0), ("MA", 2.0))}
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+    counts = {"M": sites if on_points else 0}
+    points = topology.add_intriangle_points(membrane, species=numbers, counts=counts, capacity=40, seed=1)
+    system = mp.System(topology)
+    pool = system.add_pool(mp.Pool(volume=volume, counts={"A": total, "X": 0}))
+    on = 2.0 * volume / 30.0 if on_points else 2.0 * volume / mesh.area
+    system.add_jump(mp.jumps.Reactions(points, text, on_rate=on, off_rate=2.0, pool=pool))
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=1.0, seed=1))
+    seen = []
+    for _ in range(4000):
+        simulation.step(10)
+        state = simulation.context.get_state(positions=True)
+        seen.append([points.counts(state)["MA"], state.pools["A"]])
+    bound, free = np.array(seen, float).T
+    assert (bound + free == total).all()
+    n = np.arange((sites if on_points else total) + 1)
+    weight = n * np.log(1.0 / 30.0 if on_points else 1.0) - gammaln(total - n + 1) - gammaln(n + 1)
+    weight = weight - gammaln(sites - n + 1) if on_points else weight
+    mean, variance = law_of(weight)
+    check_mean("bound", bound, mean, time_series=True, sees=0.5)
+    check_mean("spread of bound", (bound - mean) ** 2, variance, time_series=True, sees=2.0)
+    assert not system["Reactions"].driven
+
+
 def test_a_cycle_out_of_balance_does_work_and_one_in_balance_does_none():
     """Three species in a circle: kT ln of the product of rates per turn, which is ln 8 here."""
     turns = "A <-> B; k_on = 2, k_off = 1\nB <-> C; k_on = 2, k_off = 1\nC <-> A; k_on = {}, k_off = {}"
@@ -387,6 +426,9 @@ def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
     ("A <-> B; k_on = 1\nB <-> C; k_on = 1", {"off_rate": 1.0}, "one number for 2 reactions"),
     ("A <-> B; k_on = -1, k_off = 1", {}, "must be >= 0"),
     ("A <-> B; speed = 1, k_off = 1", {}, "a number is one of"),
+    ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": mp.Compartments((2, 2, 2), 1.0, {"X": 1})}, "well mixed"),
+    ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": mp.Pool(volume=1.0, counts={"A": 1})}, "and of the pool"),
+    ("A + B + X -> C", {"on_rate": 1.0, "reach": 1.0, "pool": mp.Pool(volume=1.0, counts={"X": 1})}, "points react as"),
 ])  # fmt: skip
 def test_texts_and_numbers_without_a_meaning_are_refused_before_the_first_step(text, options, match):
     points, _, _ = built(octahedron(), {"A": 1}, 4, species=("A", "B", "C", "D"))

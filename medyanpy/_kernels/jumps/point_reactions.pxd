@@ -16,7 +16,9 @@ cdef struct Reaction:
     int kind
     int32_t from_a, from_b    # species; -1: none
     int32_t to_a, to_b
-    double rate               # 1/s; of MEET and PASS by straight line, of COME by area
+    # Of the pool: which species an event takes a molecule of, and which it gives one of; -1: none.
+    int32_t taken, given
+    double rate               # 1/s; of MEET and PASS by straight line, of COME by area; by concentration of `taken`
     double fraction           # of MEET and PART: where on the line from A to B the one stands
     double affinity           # kT: what drives it round cycles; 0 in balance, infinite where there is no way back
 

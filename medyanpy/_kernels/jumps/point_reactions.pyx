@@ -31,6 +31,7 @@ from medyanpy._kernels.core.unfold cimport Flat, axes_of, fly_straight, go_acros
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.core.workspace cimport WorkSpace
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 cdef enum:
     MOST_WINDOWS = 4096       # of one point: more, and lines wind around the mesh
@@ -79,6 +80,8 @@ cdef class PointReactions(JumpOperation):
     most : int
         Straight lines to partners that a point may have.
     space : WorkSpace
+    pool : PoolCounts, optional
+        Whose molecules take part; of one cell.
     """
     cdef Room room
     cdef const int32_t[::1] places
@@ -87,6 +90,7 @@ cdef class PointReactions(JumpOperation):
     cdef double reach
     cdef int most
     cdef WorkSpace space
+    cdef PoolCounts pool
     cdef Sequence forces
     cdef Reaction* reactions
     cdef Py_ssize_t n_reactions
@@ -107,7 +111,7 @@ cdef class PointReactions(JumpOperation):
 
     def __init__(self, str name, double kT, bint driven, int every, Room room not None, const int32_t[::1] places,
                  const double[::1] masses, faces, Py_ssize_t n_faces, Py_ssize_t first_point, Py_ssize_t n_places,
-                 WorkSpace space not None):
+                 WorkSpace space not None, PoolCounts pool=None):
         self.describe(name, kT, driven, every)
         self.room = room
         self.places = places
@@ -115,6 +119,7 @@ cdef class PointReactions(JumpOperation):
         self.first_face, self.last_face = faces
         self.first_point = first_point
         self.space = space
+        self.pool = pool
         self.forces = Sequence([])
         self.head = np.full(max(1, n_faces), -1, np.int32)
         self.following = np.full(max(1, n_places), -1, np.int32)
@@ -133,15 +138,16 @@ cdef class PointReactions(JumpOperation):
         free(self.windows)
 
     def set(self, double kT, bint driven, double reach, int most, list reactions):
-        """Take the numbers: of each reaction (kind, from a, from b, to a, to b, rate, fraction, affinity)."""
+        """Take the numbers: of each reaction (kind, from a, from b, to a, to b, taken, given, rate, fraction,
+        affinity)."""
         cdef Py_ssize_t i
         cdef Reaction* grown = <Reaction*> realloc(self.reactions, (len(reactions) + 1) * sizeof(Reaction))
         if grown == NULL:
             raise MemoryError
         self.reactions = grown
         self.n_reactions = len(reactions)
-        for i, (kind, from_a, from_b, to_a, to_b, rate, fraction, affinity) in enumerate(reactions):
-            grown[i] = Reaction(kind, from_a, from_b, to_a, to_b, rate, fraction, affinity)
+        for i, (kind, from_a, from_b, to_a, to_b, taken, given, rate, fraction, affinity) in enumerate(reactions):
+            grown[i] = Reaction(kind, from_a, from_b, to_a, to_b, taken, given, rate, fraction, affinity)
         if self.done.shape[0] != len(reactions):
             self.done = np.zeros(len(reactions), np.int64)
         self.kT = kT
@@ -231,16 +237,18 @@ cdef class PointReactions(JumpOperation):
 
     cdef double rate_of(self, World* world, const Reaction* r) noexcept nogil:
         """The rate of attempts of a reaction."""
-        cdef double n
+        cdef double n, rate = r.rate
+        if r.taken >= 0:
+            rate *= self.pool.amount(0, r.taken) / self.pool.volume
         if r.kind == COME:
-            return r.rate * self.surface(world)
+            return rate * self.surface(world) if rate > 0.0 else 0.0
         n = self.numbers[r.from_a]
         if r.kind == MEET or r.kind == PASS:
             if r.from_a == r.from_b:
                 # Each pair is met from both of its ends.
                 return 0.5 * r.rate * self.most * n if n > 1 else 0.0
             return r.rate * self.most * n if self.numbers[r.from_b] > 0 else 0.0
-        return r.rate * n
+        return rate * n
 
     # Straight lines --------------------------------------------------------------------------------------------------
 
@@ -511,6 +519,10 @@ cdef class PointReactions(JumpOperation):
                 self.potential = old
                 return 0
         self.done[which] += 1
+        if r.taken >= 0:
+            self.pool.take(0, r.taken, 1)
+        if r.given >= 0:
+            self.pool.put(0, r.given, 1)
         if r.kind == COME:
             id_a = self.room.ids[a]
         return self.happened(world, t, <int> which, id_a, id_b, gained + K, K, self.kT * r.affinity)
@@ -609,7 +621,7 @@ cdef class PointReactions(JumpOperation):
         frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> face, &frame)
         axes_of(&frame, ex, ey)
         draw_two(draws, u)
-        size = sqrt(-2.0 * log_core(u[0]) * self.kT / self.masses[species])
+        size = sqrt(-2.0 * log_core(u[0]) * self.kT)
         sincos2pi(u[1], &beside, &along)
         for c in range(3):
             v[c] = size * (along * ex[c] + beside * ey[c])
