@@ -61,9 +61,9 @@ def molecules(system):
 def reactions(system):
     proteins = system.topology["proteins"]
     system.add_force(mp.forces.SoftSphere(proteins.of("A"), proteins.of("C"), 5.0, 0.6, name="apart"))
-    options = {"reach": 1.2, "on_rate": 5.0, "off_rate": 8.0, "name": "react"}
+    options = {"reach": 1.2, "on_rate": 40.0, "off_rate": 60.0, "name": "react"}
     system.add_jump(mp.jumps.Reactions(proteins, "A + B <-> C", **options))
-    system.add_jump(mp.jumps.Reactions(proteins, "A <-> B", on_rate=6.0, off_rate=9.0, name="switch"))
+    system.add_jump(mp.jumps.Reactions(proteins, "A <-> B", on_rate=30.0, off_rate=40.0, name="switch"))
 
 
 def creation(system):

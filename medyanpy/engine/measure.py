@@ -38,7 +38,7 @@ class Measure:
         self.store = store
         self.schedule = schedule
         self._now = np.empty(len(store.layout.handles))
-        self._kinetic_now = KineticEnergies(store.ranges, self._now, True)
+        self._kinetic_now = KineticEnergies(store.ranges, self._now, True, store.by_row)
         self._place = Place()
 
     def look(

@@ -106,7 +106,8 @@ class Proposing:
         energies = np.empty(len(store.ranges))
         return [
             Metropolis(
-                moving, kicks, sums, KineticEnergies(store.ranges, energies, True), energies, self._copies(schedule),
+                moving, kicks, sums, KineticEnergies(store.ranges, energies, True, store.by_row),
+                energies, self._copies(schedule),
                 Copies(arrays, [False] * len(arrays)), kT, first, self.counts[block],
             )
         ]  # fmt: skip

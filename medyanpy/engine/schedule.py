@@ -239,7 +239,7 @@ class Schedule:
             for stage, letter in letters:
                 operations += self.operations(stage, letter, flows)
                 if stage.index == last_o:
-                    operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
+                    operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False, self.store.by_row))
         if not self.integrator.overdamped:
             looks = self._watch()
             flights = (drift.Drift, rotation.Rotation, LookAtEdges)

@@ -144,6 +144,11 @@ class Store:
         self.ranges: np.ndarray = np.array(
             [(layout.block_of(h).start, layout.block_of(h).stop) for h in layout.handles], np.int64
         )
+        #: Places in the order of rows, where beads come and go: in this order they are added up.
+        self.by_row: np.ndarray | None = None
+        if self.room is not None:
+            places = [layout.places_by_row(handle) for handle in layout.handles]
+            self.by_row = np.concatenate([np.empty(0, np.int32), *places])
         #: Kinetic energies by handle after the word's last O in the last step of a run; nan if not measured.
         self.after_o: np.ndarray = np.full(len(layout.handles), np.nan)
         #: Of adaptive steps: the density, 0 where it is that of the place; the time, s, and what its rounding has lost.

@@ -621,7 +621,7 @@ cdef class PointReactions(JumpOperation):
         frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> face, &frame)
         axes_of(&frame, ex, ey)
         draw_two(draws, u)
-        size = sqrt(-2.0 * log_core(u[0]) * self.kT)
+        size = sqrt(-2.0 * log_core(u[0]) * self.kT / self.masses[species])
         sincos2pi(u[1], &beside, &along)
         for c in range(3):
             v[c] = size * (along * ex[c] + beside * ey[c])
