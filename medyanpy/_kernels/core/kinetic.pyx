@@ -70,7 +70,9 @@ cdef class KineticEnergies(Operation):
         if not (self.always or world.last):
             return 0
         task.partial = &self.partial[0]
-        task.order = NULL if self.order is None or self.order.shape[0] == 0 else &self.order[0]
+        task.order = NULL
+        if self.order is not None and self.order.shape[0] > 0:
+            task.order = &self.order[0]
         for r in range(self.ranges.shape[0]):
             task.start = self.ranges[r, 0]
             n = self.ranges[r, 1] - task.start
