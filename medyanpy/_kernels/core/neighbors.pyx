@@ -918,6 +918,8 @@ cdef class NeighborList:
         cdef Py_ssize_t more = count - near.count[slot]
         cdef int32_t* row
         cdef int32_t* old = near.rows[block]
+        if more == 0:
+            return True
         s = near.member[last - 1]
         used = near.row_of[s] - old + near.count[last - 1]
         if used + more > near.capacity[block]:
@@ -925,7 +927,9 @@ cdef class NeighborList:
             row = <int32_t*> malloc(wanted * sizeof(int32_t))
             if row == NULL:
                 return False
-            memcpy(row, old, used * sizeof(int32_t))
+            if used > 0:
+                # A block without a pair has had no memory so far.
+                memcpy(row, old, used * sizeof(int32_t))
             near.rows[block] = row
             near.capacity[block] = wanted
             for s in range(first, last):
