@@ -28,8 +28,7 @@ class BeadsKind(Kind):
 
     def created(self, columns: dict[Column, np.ndarray]) -> "Beads":
         x = columns[POSITIONS]
-        mass, friction = (np.full(len(x), self.of_all(name)) for name in ("mass", "friction"))
-        return self.handle._more(self.handle.name, x, mass, friction)
+        return self.handle._more(self.handle.name, x, *self.inertia_of_created(columns, len(x)))
 
 
 class Beads(Handle, kind=BeadsKind):

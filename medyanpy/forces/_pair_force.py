@@ -274,10 +274,7 @@ class PairForce(Force):
         weight_of: Callable[..., np.ndarray] | None = None,
     ) -> Operation:  # fmt: skip
         """Make the operation for all pairs at any distance; `weight_of` gives factors by row and bead number."""
-        if any(self._of_species):
-            raise ParameterError(
-                f"{self.name} acts at any distance, and cannot tell species apart: give a cutoff, or the handle"
-            )
+        self._expect_wholes("give a cutoff, or the handle")
         if layout.is_periodic:
             raise ParameterError(
                 f"{self.name} acts at any distance, which has no meaning among images in a periodic box: give a cutoff"
@@ -316,6 +313,11 @@ class PairForce(Force):
         skin = _SKIN * reach if (given := self._numbers["skin"]) is None else given
         excluded = self._excluded(members)
         return NeighborList(members.row, members.group, radius, reach, skin, *excluded, self._wanted(layout, members))
+
+    def _expect_wholes(self, remedy: str) -> None:
+        """Refuse beads of one species in what acts at any distance; ParameterError."""
+        if any(self._of_species):
+            raise ParameterError(f"{self.name} acts at any distance, and cannot tell species apart: {remedy}")
 
     def _wanted(self, layout: "Layout", members: "_Members") -> np.ndarray | None:
         """Return for each member the bits of the species that count in either group; None where all do."""

@@ -385,6 +385,7 @@ class Coulomb(PairForce):
         if cutoff is None:
             of = functools.partial(self._charges, layout)
             return self._bind_all(layout, Radial.COULOMB, (constant,), of)
+        self._expect_wholes("give the handle")
         members = self._members(layout)
         neighbors = self._neighbors(layout, members, np.full(len(members.row), 0.5 * cutoff))
         charges, excluded = self._charges(layout, members.row, members.bead), self._excluded(members)

@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy._kernels.jumps.networks import Network
 from medyanpy._tools.names import did_you_mean
 from medyanpy.errors import ParameterError
+from medyanpy.jumps._balance import log_activities_of
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.pools import Compartments, MoleculePool
 
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from medyanpy.state import State
 
 __all__ = ["NetworkForm", "log_activities"]
-
-# Detailed balance is a matter of logarithms of rates, which users give with some digits.
-_SAME = 1e-9
-
 
 class Channel:
     """One reaction in one direction.
@@ -191,8 +188,7 @@ def log_activities(forms: Sequence[NetworkForm]) -> dict[str, float] | None:
             wanted.append(np.log(rates[r]) - np.log(rates[back]) - sum(fixed))
     if not rows:
         return dict.fromkeys(pool.species, 0.0)
-    a, b = np.array(rows, float).reshape(len(rows), -1), np.array(wanted)
-    z = np.linalg.pinv(a) @ b
-    if np.abs(a @ z - b).max() > _SAME * max(1.0, np.abs(b).max()):
+    z, left = log_activities_of(np.array(rows, float).reshape(len(rows), -1), np.array(wanted))
+    if left.any():
         return None
     return dict(zip(pool.species, z.tolist(), strict=True))

@@ -13,6 +13,7 @@ from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.jumps._balance import log_activities_of
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.pools import MoleculePool, Pool
 
@@ -33,8 +34,6 @@ _NUMBERS = {"k_on": "on_rate", "k_off": "off_rate", "rate": "on_rate", "K_D": "d
 TURN, PART, MEET, PASS, COME, GO = range(6)
 # Kinds by how many points there are before and after.
 _KINDS = {(1, 1): TURN, (1, 2): PART, (2, 1): MEET, (2, 2): PASS, (0, 1): COME, (1, 0): GO}
-# How far logarithms of rates may miss balance around a cycle: rounding of a few of them.
-_BALANCED = 1e-9
 # Beyond these a rate is off by more than some percent: √(4Dh)/R, the inertial length over R, and λh.
 _LONGEST_HOP, _INERTIA, _FASTEST = 0.2, 0.1, 0.1
 
@@ -135,9 +134,7 @@ def balanced(
     affinity = [inf if rate > 0.0 else 0.0 for rate in rates]
     activities = np.zeros(n_species + n_molecules + 1)
     if rows:
-        activities = np.linalg.lstsq(np.array(rows), np.array(sizes), rcond=None)[0]
-        left = np.array(sizes) - np.array(rows) @ activities
-        left[np.abs(left) < _BALANCED * max(1.0, float(np.abs(sizes).max()))] = 0.0
+        activities, left = log_activities_of(np.array(rows), np.array(sizes))
         for i, own in zip(pairs, left.tolist(), strict=True):
             affinity[i], affinity[ways[i].back] = own, -own
     return Rates(tuple(rates), tuple(affinity), activities)

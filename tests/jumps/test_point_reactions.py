@@ -475,3 +475,17 @@ def test_trajectories_and_documents_hold_species(tmp_path):
     assert repr(points.of("A")) == "points.of('A')"
     with pytest.raises(mp.ParameterError, match="did you mean 'A'"):
         points.of("a")
+
+
+@pytest.mark.parametrize("options", [{}, {"cutoff": 2.0, "tolerance": 1e-3}])
+def test_forces_at_any_distance_refuse_beads_of_one_species(options):
+    """Waves of Ewald's sum, and sums over all pairs, have no way to leave the other species out."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.flat_sheet(4, 4, 2.0, periodic=True) if options else octahedron()
+    membrane = topology.add_membrane(mesh, 1.0, fixed=True)
+    numbers = {name: {"mass": 1.0, "friction": 1.0} for name in "AB"}
+    points = topology.add_intriangle_points(membrane, species=numbers, counts={"A": 3, "B": 3}, seed=1)
+    system = mp.System(topology, box=(*mesh.box[:2], 20.0) if options else None)
+    system.add_force(mp.forces.Coulomb(points.of("A"), 1.0, **options))
+    with pytest.raises(mp.ParameterError, match="cannot tell species apart"):
+        mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))

@@ -381,9 +381,6 @@ cdef class PointReactions(JumpOperation):
 
     # Events ----------------------------------------------------------------------------------------------------------
 
-    cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil:
-        return False
-
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
         cdef double total, left, t = 0.0
@@ -447,15 +444,9 @@ cdef class PointReactions(JumpOperation):
         cdef Line line
         cdef bint ends = True
         cdef int fault = 0
-        if self.forces.count > 0:
-            fault = self.energy_now(world, &old)
-            if fault != 0:
-                return fault
         if r.kind == COME:
             draw_two(draws, u)
             self.anywhere(world, u[0], u[1], draws, &face, weights)
-            fault = self.create(world, r.to_a, face, weights, draws, before, &changed, &K)
-            a = before[0].place
         else:
             a = self.choose(draws, r.from_a, &second)
             id_a = self.room.ids[a]
@@ -491,18 +482,24 @@ cdef class PointReactions(JumpOperation):
                     fly_straight(world, &other, far, (1.0 - r.fraction) * x, (1.0 - r.fraction) * y, MOST_CROSSINGS))
             if not ends:
                 return record_fault(world, TOO_FAR, a, -1)
-            if r.kind == TURN or r.kind == PASS:
-                self.turn(world, a, r.to_a, before, &changed)
-                if r.kind == PASS:
-                    self.turn(world, b, r.to_b, before, &changed)
-            else:
+        # Not before it is known that something would happen.
+        if self.forces.count > 0:
+            fault = self.energy_now(world, &old)
+            if fault != 0:
+                return fault
+        if r.kind == TURN or r.kind == PASS:
+            self.turn(world, a, r.to_a, before, &changed)
+            if r.kind == PASS:
+                self.turn(world, b, r.to_b, before, &changed)
+        else:
+            if r.kind != COME:
                 self.remove(world, a, before, &changed, &K)
-                if r.kind == MEET:
-                    self.remove(world, b, before, &changed, &K)
-                if r.kind != GO:
-                    fault = self.create(world, r.to_a, face, weights, draws, before, &changed, &K)
-                if fault == 0 and r.kind == PART:
-                    fault = self.create(world, r.to_b, other, far, draws, before, &changed, &K)
+            if r.kind == MEET:
+                self.remove(world, b, before, &changed, &K)
+            if r.kind != GO:
+                fault = self.create(world, r.to_a, face, weights, draws, before, &changed, &K)
+            if fault == 0 and r.kind == PART:
+                fault = self.create(world, r.to_b, other, far, draws, before, &changed, &K)
         if fault != 0:
             return fault
         if self.forces.count > 0:
@@ -524,7 +521,7 @@ cdef class PointReactions(JumpOperation):
         if r.given >= 0:
             self.pool.put(0, r.given, 1)
         if r.kind == COME:
-            id_a = self.room.ids[a]
+            id_a = self.room.ids[before[0].place]
         return self.happened(world, t, <int> which, id_a, id_b, gained + K, K, self.kT * r.affinity)
 
     cdef int energy_now(self, World* world, double* out) noexcept nogil:
