@@ -173,6 +173,9 @@ class State(Displayed, Snapshot):
         of the links e, of e·d and of (d² - 1)/2, which act on directors too.
     counts : dict of str to (int, int)
         Numbers of tries and of events of every jump, by its name.
+    entropy_production : float, k_B
+        Sum of the driving energies of all events so far over kT, see `EventReporter`: in a steady state the entropy
+        that the jumps produce. 0 of balanced jumps, inf once an event had no way back.
     blocks : tuple of BlockCounts
         Counts of every block M( ) of the word; see :doc:`/theory/metropolis`.
     acceptance : float, 0 to 1
@@ -302,6 +305,10 @@ class State(Displayed, Snapshot):
     @property
     def counts(self) -> "dict[str, Counts]":
         return dict(self._parts["counts"])
+
+    @property
+    def entropy_production(self) -> float:
+        return float(self._parts.get("entropy_production", 0.0))
 
     @property
     def blocks(self) -> tuple[BlockCounts, ...]:

@@ -277,7 +277,7 @@ def test_tables_have_a_column_for_each_species(tmp_path):
     simulation = simulation_of(pool_and_grid())
     with open(tmp_path / "none", "w") as stream:
         simulation.reporters.append(mp.reporters.StateDataReporter(stream, 5, molecules=["X"]))
-        refuses(mp.ParameterError, "there is no species in pools 'X'", simulation.step, 5)
+        refuses(mp.ParameterError, "there is no species in pools or of beads 'X'", simulation.step, 5)
 
 
 def test_units_of_rates_between_two():

@@ -257,6 +257,10 @@ class Jumping:
             for name, operation in zip(self.names, self.operations, strict=True)
         }
 
+    def entropy_production(self) -> float:
+        """Return what has driven all events so far, in kT; inf where one had no way back."""
+        return float(sum(operation.driven_so_far for operation in self.operations))
+
     def shown(self) -> dict[str, Mapping[str, Any]]:
         """Return what states hold of discrete states, by the name of the jump."""
         return {

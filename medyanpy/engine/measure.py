@@ -54,6 +54,7 @@ class Measure:
             if velocities if column.is_momentum else positions:
                 parts[column.name] = self.store.shown(column)
         parts["counts"] = self.schedule.jumping.counts()
+        parts["entropy_production"] = self.schedule.jumping.entropy_production()
         parts["blocks"] = self.schedule.proposing.said()
         parts["who"] = self._who_is_there()
         parts["box"] = box_shown(self.store.layout.box)

@@ -122,7 +122,7 @@ class NetworkForm:
                 rates[r] *= fixed[name] if name in fixed else 1.0 / volume if i else 1.0
             if not channel.reactants or channel.reactants[0] in fixed:
                 rates[r] *= volume
-        operation.set(kT, rates)
+        operation.set(kT, rates, solved([self])[1])
 
     def meet(self, operation: Network, others: "list[tuple[Any, Any]]") -> None:
         """Let molecules hop in the first of the jumps on a grid, and know all of them."""
@@ -169,26 +169,31 @@ def log_activities(forms: Sequence[NetworkForm]) -> dict[str, float] | None:
 
     Where reactions conserve numbers of molecules, z is known only up to factors that change no ratio of probabilities.
     """
+    z, affinities = solved(forms)
+    return None if affinities.any() else z
+
+
+def solved(forms: Sequence[NetworkForm]) -> tuple[dict[str, float], np.ndarray]:
+    """Return ln z by species that come nearest to balance, and what drives each channel of all forms away from it, kT:
+    infinite where it has no way back, 0 where it never happens."""
     pool = forms[0].pool
-    rows, wanted = [], []
+    rows, wanted, pairs, affinities = [], [], [], []
     for form in forms:
-        rates = form.rates
+        rates, first = form.rates, len(affinities)
+        affinities += [np.inf if rate > 0.0 else 0.0 for rate in rates]
         for r, (channel, back) in enumerate(zip(form.channels, form.reverse, strict=True)):
-            if rates[r] == 0.0 and (back < 0 or rates[back] == 0.0):
-                continue
-            if back < 0 or rates[r] == 0.0 or rates[back] == 0.0:
-                return None
-            if back < r:
+            if back < r or rates[r] == 0.0 or rates[back] == 0.0:
                 continue
             change = channel.change
-            fixed = [n * np.log(pool.concentrations[s]) for s, n in change.items() if pool.concentrations.get(s)]
             if any(pool.concentrations.get(s) == 0.0 for s in change):
-                return None
+                continue
+            fixed = [n * np.log(pool.concentrations[s]) for s, n in change.items() if s in pool.concentrations]
             rows.append([change.get(name, 0) for name in pool.species])
             wanted.append(np.log(rates[r]) - np.log(rates[back]) - sum(fixed))
-    if not rows:
-        return dict.fromkeys(pool.species, 0.0)
-    z, left = log_activities_of(np.array(rows, float).reshape(len(rows), -1), np.array(wanted))
-    if left.any():
-        return None
-    return dict(zip(pool.species, z.tolist(), strict=True))
+            pairs.append((first + r, first + back))
+    z = np.zeros(len(pool.species))
+    if rows:
+        z, left = log_activities_of(np.array(rows, float).reshape(len(rows), -1), np.array(wanted))
+        for (there, back), own in zip(pairs, left.tolist(), strict=True):
+            affinities[there], affinities[back] = own, -own
+    return dict(zip(pool.species, z.tolist(), strict=True)), np.array(affinities)

@@ -12,17 +12,17 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints
 from medyanpy.core.handles import Handle
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.jumps._balance import log_activities_of
 from medyanpy.jumps._reaction_texts import Reaction
-from medyanpy.pools import MoleculePool, Pool
+from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.core.species import Species
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look
-    from medyanpy.jumps.reactions import Reactions
+    from medyanpy.jumps._base import Jump
     from medyanpy.state import State
 
 __all__ = ["PointForm", "macroscopic_rate", "microscopic_rate"]
@@ -241,15 +241,16 @@ class PointForm:
     stirs: tuple[MoleculePool, ...] = ()
 
     def __init__(
-        self, jump: "Reactions", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any, pool: Any
-    ) -> None:
-        if pool is not None and not isinstance(pool, Pool):
-            raise ParameterError(f"{jump.name}: pool must be a Pool, which is well mixed, not {pool!r}")
+        self, jump: "Jump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any, pool: Any,
+        ways: tuple[OneWay, ...] | None = None,
+    ) -> None:  # fmt: skip
+        if pool is not None and not isinstance(pool, MoleculePool):
+            raise ParameterError(f"{jump.name}: pool must be a Pool or Compartments, not {shown(pool)}")
         self._jump = jump
-        self._pool: Pool | None = pool
+        self._pool: MoleculePool | None = pool
         self._handle: InTrianglePoints = handle
         self._read = reactions
-        self._ways = ways_of(jump.name, handle, reactions, pool)
+        self._ways = ways_of(jump.name, handle, reactions, pool) if ways is None else ways
         self.kinds: tuple[str, ...] = tuple(way.text for way in self._ways)
         self._most: int | None = None
         if most_partners is not None:
@@ -275,7 +276,7 @@ class PointForm:
 
     @property
     def _reach(self) -> float:
-        reach = self._jump._numbers["reach"]
+        reach = self._jump._numbers.get("reach")
         if reach is None and self._meets:
             raise ParameterError(f"{self._jump.name}: give reach=, within which two points react")
         return float(reach or 1.0)
@@ -293,7 +294,7 @@ class PointForm:
     def _given_for(self, reaction: Reaction) -> dict[str, float]:
         """Return the numbers of one reaction, by the names of arguments."""
         where = f"{self._jump.name}: {reaction.equation}"
-        given = {name: value for name in _NUMBERS.values() if (value := self._jump._numbers[name]) is not None}
+        given = {name: value for name in _NUMBERS.values() if (value := self._jump._numbers.get(name)) is not None}
         if given and len(self._read) > 1:
             raise ParameterError(
                 f"{self._jump.name}: {', '.join(given)} is one number for {len(self._read)} reactions: write each "
@@ -342,7 +343,7 @@ class PointForm:
         friction = [handle.species[i].friction for i in way.reactants]
         if min(friction) == 0.0:
             raise ParameterError(f"{self._jump.name}: macroscopic_rate needs friction of {way.text.split(' -> ')[0]}")
-        density = self._jump._numbers["density"]
+        density = self._jump._numbers.get("density")
         if density is None:
             most = max(int(np.count_nonzero(handle._of_species == i)) for i in way.reactants)
             if most == 0:
@@ -369,7 +370,7 @@ class PointForm:
 
     def update(self, operation: Any, kT: float) -> None:
         most = partners_expected(self._handle, self._reach) if self._most is None else self._most
-        placement = self._jump._numbers["placement"]
+        placement = self._jump._numbers.get("placement")
         given = numbers_for_kernel(self._ways, self.found(kT), 0.5 if placement is None else float(placement))
         operation.set(kT, self.driven, self._reach, most, given)
 

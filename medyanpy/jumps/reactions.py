@@ -1,25 +1,16 @@
 """Reactions: of molecules in pools, by mass action, and of points in membranes, along straight lines."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from medyanpy._tools.declared import declared
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, shown
-from medyanpy.jumps._base import Jump, argument, number
+from medyanpy.jumps._base import argument, number
+from medyanpy.jumps._formed import FormedJump
 from medyanpy.jumps._networks import NetworkForm
 from medyanpy.jumps._point_reactions import PointForm
 from medyanpy.jumps._reaction_texts import Reaction, read_reactions
-from medyanpy.pools import MoleculePool, Pool
-
-if TYPE_CHECKING:
-    from medyanpy._kernels.jumps.jump import JumpOperation
-    from medyanpy.core.layout import Layout
-    from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look
-    from medyanpy.state import State
+from medyanpy.pools import MoleculePool
 
 __all__ = ["Reactions"]
 
@@ -34,7 +25,7 @@ def _names(reaction: Reaction) -> tuple[str, ...]:
 
 
 @declared
-class Reactions(Jump):
+class Reactions(FormedJump):
     r"""Reactions of molecules in a pool or grid, with hops between the cells of a grid; or of points in a membrane.
 
     *In a pool*, with :math:`n` molecules of its reactants in a volume V, a reaction happens at the rate
@@ -136,9 +127,10 @@ class Reactions(Jump):
         "", "Of points: where C stands on the line from A to B, 0 at A and 1 at B; 0.5 where none is given.",
         default=None, at_least=0.0, at_most=1.0, kw_only=True,
     )  # fmt: skip
-    pool: Pool | None = argument(
-        "Pool, optional", "Of points: its molecules take part, as A in M + A <-> MA or in A <-> P. Rates are per "
-        "concentration of it, in 1/nm³.", default=None, kw_only=True,
+    pool: MoleculePool | None = argument(
+        "Pool or Compartments, optional", "Of points: its molecules take part, as A in M + A <-> MA or in A <-> P, "
+        "those of the cell in which the point is. Rates are per concentration there, in 1/nm³.", default=None,
+        kw_only=True,
     )  # fmt: skip
     most_partners: int | None = argument(
         "int, optional", "Most lines to partners that a point may have: more are a fault. From the number of points "
@@ -150,7 +142,6 @@ class Reactions(Jump):
         self._subject = given["subject"]
         nothing = isinstance(given["reactions"], list | tuple) and not len(given["reactions"])
         self._reactions: tuple[Reaction, ...] = () if nothing else read_reactions(self.name, given["reactions"])
-        self._form: NetworkForm | PointForm
         if isinstance(self._subject, Handle):
             self._form = PointForm(self, self._subject, self._reactions, given["most_partners"], given["pool"])
             return
@@ -200,58 +191,6 @@ class Reactions(Jump):
             for name, keyword in zip(_names(reaction), ("on_rate", "off_rate"), strict=False)
         ]
         return float(found[0]), float(found[1]) if reaction.reversible else 0.0
-
-    @property
-    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._form.kinds
-
-    @property
-    def driven(self) -> bool:  # type: ignore[override]
-        return self._form.driven
-
-    @property
-    def needs_temperature(self) -> bool:  # type: ignore[override]
-        return self._form.needs_temperature
-
-    @property
-    def handles(self) -> tuple[Handle, ...]:
-        return self._form.handles
-
-    @property
-    def births(self) -> tuple[Handle, ...]:
-        return self._form.births
-
-    @property
-    def pools(self) -> tuple[MoleculePool, ...]:
-        return self._form.pools
-
-    @property
-    def stirs(self) -> tuple[MoleculePool, ...]:
-        return self._form.stirs
-
-    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        return self._form.bind(layout, kT)
-
-    def update(self, operation: Any, kT: float) -> None:
-        self._form.update(operation, kT)
-
-    def meet(self, operation: Any, others: Any) -> None:
-        self._form.meet(operation, others)
-
-    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        return self._form.log_weight(operation, state, kT)
-
-    def shown(self, operation: Any) -> Mapping[str, Any]:
-        return self._form.shown(operation)
-
-    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
-        self._form.check_state(operation, arrays)
-
-    def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        self._form.weigh(operation, schedule)
-
-    def notes(self, look: "Look") -> list[str]:
-        return self._form.notes(look)
 
     def _acts_on(self) -> str:
         return str(self._subject.name)

@@ -12,6 +12,7 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.sums import total
 from medyanpy._tools.validation import whole_number, words
 from medyanpy.beads import Membrane
+from medyanpy.core.species import OfSpecies
 from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
 from medyanpy.mesh import geometry
 from medyanpy.reporters._base import APPENDED
@@ -19,6 +20,7 @@ from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
+    from medyanpy.core.handles import Handle
     from medyanpy.pools import MoleculePool
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
@@ -120,6 +122,15 @@ def _molecules_of(pool: str, species: str) -> Column:
     return Column("molecules", f"{species} of {pool}", "", value)
 
 
+def _beads_of(handle: "Handle", species: str) -> Column:
+    of = OfSpecies(handle, species)
+
+    def value(row: Row) -> float:
+        return len(of.rows(row.state))
+
+    return Column("molecules", f"{species} of {handle.name}", "", value, "positions")
+
+
 # In this order, which is OpenMM's. In the place of that of `temperatures` there is one for each handle, in that of
 # `molecules` one for each species of each pool.
 COLUMNS = (
@@ -135,6 +146,7 @@ COLUMNS = (
     Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
     Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
     Column("chemical_work", "Chemical Work", "pN nm", lambda row: row.state.chemical_work, "energy"),
+    Column("entropy_production", "Entropy Production", "k_B", lambda row: row.state.entropy_production),
     _molecules_of("", ""),
     Column("acceptance", "Acceptance", "", lambda row: row.state.acceptance, form=".6f"),
     Column("area", "Area", "nm^2", _area, "positions"),
@@ -170,8 +182,11 @@ class StateDataReporter(TableReporter):
         Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
     chemical_work : bool
         What driven jumps have done, pN nm; likewise.
+    entropy_production : bool
+        What has driven the events of jumps so far, in units of Boltzmann's constant: see `State.entropy_production`.
     molecules : bool or list of str
-        A column for each species of each pool, or for those of these names: all molecules of a pool together.
+        A column for each species of each pool and of each handle with species, or for those of these names: all
+        molecules of a pool together.
     acceptance : bool
         Of all tries of blocks M( ) so far those accepted; needs a word with one.
     area, volume : bool
@@ -227,8 +242,8 @@ class StateDataReporter(TableReporter):
     def __init__(
         self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
         kinetic_energy: bool = False, total_energy: bool = False, temperature: bool = False, temperatures: bool = False,
-        work: bool = False, chemical_work: bool = False, molecules: bool | list[str] = False,
-        acceptance: bool = False, area: bool = False, volume: bool = False, box: bool = False, speed: bool = False,
+        work: bool = False, chemical_work: bool = False, entropy_production: bool = False,
+        molecules: bool | list[str] = False, acceptance: bool = False, area: bool = False, volume: bool = False, box: bool = False, speed: bool = False,
         progress: bool = False, remaining_time: bool = False, elapsed_time: bool = False,
         total_steps: int | None = None, separator: str = ",",
         comment: Literal["#", ""] = "#", append: bool = False, overwrite: bool = False,
@@ -298,13 +313,14 @@ class StateDataReporter(TableReporter):
                     MeshQualityWarning,
                 )
         molecules = [_molecules_of(name, s) for name, pool in self._pools.items() for s in pool.species]
+        molecules += [_beads_of(handle, one.name) for handle in topology.handles for one in handle._species]
         if self._species is not None:
-            known = {species for pool in self._pools.values() for species in pool.species}
+            known = [column.title.rpartition(" of ")[0] for column in molecules]
             for species in self._species:
-                look_up(dict.fromkeys(known), species, "species in pools", ParameterError)
+                look_up(dict.fromkeys(known), species, "species in pools or of beads", ParameterError)
             molecules = [column for column in molecules if column.title.rpartition(" of ")[0] in self._species]
         if "molecules" in self._wanted and not molecules:
-            raise ParameterError("StateDataReporter: molecules are asked for, but the system has none in pools")
+            raise ParameterError("StateDataReporter: molecules are asked for, but the system has none in pools, and no beads with species")
         columns: list[Column] = []
         for column in COLUMNS:
             if column.keyword not in self._wanted:

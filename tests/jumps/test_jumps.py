@@ -129,6 +129,8 @@ def test_the_books_are_the_energies_of_the_events():
     events = heard.heard()
     assert len(events) == state.counts["LinkBinding"].accepted
     np.testing.assert_allclose(sum(e[6] for e in events), state.chemical_work, rtol=1e-12)
+    np.testing.assert_allclose(sum(e[7] for e in events), state.entropy_production, rtol=1e-12)
+    assert state.entropy_production != 0.0
     bound = [e for e in events if e[3] == "bind"]
     assert len(bound) - (len(events) - len(bound)) == len(state.links(links))
 

@@ -268,6 +268,84 @@ def test_molecules_of_a_pool_bind_to_points_and_to_the_membrane(text):
     assert not system["Reactions"].driven
 
 
+@pytest.mark.parametrize("jump", ["Adsorption", "Reactions"])
+def test_molecules_of_compartments_are_those_of_the_place(jump):
+    """Two cells, a sheet across both, one species alike on both sides. Molecules neither diffuse nor hop, points do not
+    leave their cell: N_c of each cell by N!/(N-n)! (k/k' V_c)^n 1/n! A_c^n, apart from the other's."""
+    mesh, total, size = sheet(), (24, 6), 5.0
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+    points = topology.add_intriangle_points(
+        membrane, species={"A": {"mass": 1.0}}, counts={}, capacity=40, seed=1
+    )
+    system = mp.System(topology)
+    # The trap holds each point where it lands: none passes x = 2 within its life.
+    grid = system.add_pool(mp.Compartments(
+        (2, 1, 1), size=size, counts={"A" if jump == "Adsorption" else "P": np.array(total).reshape(2, 1, 1)},
+        origin=(2.0 - size, -1.0, -1.0),
+    ))  # fmt: skip
+    on, off = 0.02 * size**3, 300.0
+    if jump == "Adsorption":
+        made = system.add_jump(mp.jumps.Adsorption(grid["A"], points.of("A"), on_rate=on * off, off_rate=off))
+    else:
+        made = system.add_jump(mp.jumps.Reactions(points, f"P <-> A; k_on = {on * off}, k_off = {off}", pool=grid))
+    assert not made.driven
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1e-8, seed=1))
+    counts, sides = [], []
+    for _ in range(6000):
+        simulation.step(1)
+        state = simulation.context.get_state(positions=True)
+        x = state.positions[state.living(points)][:, 0]
+        counts.append(state.pools["A" if jump == "Adsorption" else "P"].ravel())
+        sides.append([np.sum(x < 2.0), np.sum(x >= 2.0)])
+    counts, sides = np.array(counts, float), np.array(sides, float)
+    assert (counts + sides == total).all()
+    for c in range(2):
+        n = np.arange(total[c] + 1)
+        weight = n * np.log(0.02 * 8.0) - gammaln(total[c] - n + 1) - gammaln(n + 1)
+        mean, variance = law_of(weight)
+        check_mean(f"points in cell {c}", sides[:, c], mean, time_series=True, sees=0.3)
+        check_mean("their spread", (sides[:, c] - mean) ** 2, variance, time_series=True, sees=0.6)
+
+
+def test_tables_have_columns_for_molecules_points_and_entropy(tmp_path):
+    points, system, make = built(octahedron(), {"A": 12}, 20)
+    pool = system.add_pool(mp.Pool(volume=10.0, counts={"P": 5}))
+    system.add_jump(mp.jumps.Adsorption(pool["P"], points.of("B"), on_rate=1.0, off_rate=1.0))
+    system.add_jump(mp.jumps.Reactions(points, "A -> B", on_rate=1e-3))
+    reporter = mp.reporters.StateDataReporter
+    simulation = make()
+    simulation.reporters.append(reporter(tmp_path / "all", 10, molecules=True, entropy_production=True, comment=""))
+    simulation.reporters.append(reporter(tmp_path / "some", 10, molecules=["B", "P"], comment=""))
+    simulation.step(200)
+    state = simulation.context.get_state(positions=True)
+    with open(tmp_path / "none", "w") as stream:
+        simulation.reporters.append(reporter(stream, 10, molecules=["Q"]))
+        with pytest.raises(mp.ParameterError, match="no species in pools or of beads 'Q'"):
+            simulation.step(10)
+    simulation.close()
+    rows = [line.split(",") for line in (tmp_path / "all").read_text().splitlines()]
+    name = points.name
+    assert rows[0] == ['"Entropy Production (k_B)"', '"P of Pool"', *(f'"{one} of {name}"' for one in "ABC")]
+    of = points.counts(state)
+    assert rows[-1] == [str(state.entropy_production), str(state.pools["P"]), *(str(of[one]) for one in "ABC")]
+    assert state.entropy_production == (np.inf if of["A"] < 12 else 0.0)
+    assert (tmp_path / "some").read_text().splitlines()[0] == f'"P of Pool","B of {name}"'
+
+
+def test_adsorption_refuses_what_is_not_a_species_of_a_pool_or_of_points():
+    points, system, _ = built(octahedron(), {"A": 3}, 9)
+    pool = system.add_pool(mp.Pool(volume=1.0, counts={"A": 3}))
+    with pytest.raises(mp.ParameterError, match=r'molecules must be a species of a pool, pool\["A"\]'):
+        mp.jumps.Adsorption(pool, points.of("A"), on_rate=1.0, off_rate=1.0)
+    with pytest.raises(mp.ParameterError, match=r'points must be of one species, points.of\("A"\)'):
+        mp.jumps.Adsorption(pool["A"], points, on_rate=1.0, off_rate=1.0)
+    with pytest.raises(mp.ParameterError, match="on_rate = -1.0 but must be finite and >= 0"):
+        mp.jumps.Adsorption(pool["A"], points.of("A"), on_rate=-1.0, off_rate=1.0)
+    one_way = mp.jumps.Adsorption(pool["A"], points.of("A"), on_rate=1.0, off_rate=0.0)
+    assert one_way.driven
+
+
 def test_a_cycle_out_of_balance_does_work_and_one_in_balance_does_none():
     """Three species in a circle: kT ln of the product of rates per turn, which is ln 8 here."""
     turns = "A <-> B; k_on = 2, k_off = 1\nB <-> C; k_on = 2, k_off = 1\nC <-> A; k_on = {}, k_off = {}"
@@ -284,6 +362,7 @@ def test_a_cycle_out_of_balance_does_work_and_one_in_balance_does_none():
         forward = sum(event.kind in ("A -> B", "B -> C", "C -> A") for event in heard)
         expected = (2 * forward - len(heard)) * np.log(2.0) if driven else 0.0
         assert chemical == pytest.approx(expected, abs=1e-9)
+        assert simulation.context.get_state().entropy_production == pytest.approx(expected, abs=1e-9)
 
 
 def test_rates_from_a_macroscopic_constant():
@@ -426,7 +505,7 @@ def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
     ("A <-> B; k_on = 1\nB <-> C; k_on = 1", {"off_rate": 1.0}, "one number for 2 reactions"),
     ("A <-> B; k_on = -1, k_off = 1", {}, "must be >= 0"),
     ("A <-> B; speed = 1, k_off = 1", {}, "a number is one of"),
-    ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": mp.Compartments((2, 2, 2), 1.0, {"X": 1})}, "well mixed"),
+    ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": {"X": 1}}, "pool must be a Pool or Compartments"),
     ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": mp.Pool(volume=1.0, counts={"A": 1})}, "and of the pool"),
     ("A + B + X -> C", {"on_rate": 1.0, "reach": 1.0, "pool": mp.Pool(volume=1.0, counts={"X": 1})}, "points react as"),
 ])  # fmt: skip

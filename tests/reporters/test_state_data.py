@@ -88,6 +88,7 @@ def test_columns_come_in_openmms_order():
         "Shadow Work (pN nm)",
         "Protocol Work (pN nm)",
         "Chemical Work (pN nm)",
+        "Entropy Production (k_B)",
         "Area (nm^2)",
         "Volume (nm^3)",
         "Speed (steps/s)",

@@ -36,6 +36,7 @@ cdef class TermForce(SmoothForce):
     cdef const double* energies
     cdef Py_ssize_t block
 
+    cdef void know_terms(self) noexcept nogil
     cdef void loops(self, BlockFunction loop, void* task, const double* energies, Py_ssize_t block) noexcept
     # Let the task see the places that a term depends on as they are now.
     cdef int look(self, World* world, Py_ssize_t term) noexcept nogil

@@ -91,13 +91,28 @@ cdef class TermForce(SmoothForce):
     cdef bint is_local(self) noexcept nogil:
         return True
 
-    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
-        cdef Py_ssize_t i
+    cdef void know_terms(self) noexcept nogil:
+        """The index, where it is not there yet."""
         if self.index_of_terms is None:
             with gil:
                 places, terms, n = self.named()
                 self.index_of_terms = TermIndex(places, terms)
                 self.near = Few(n)
+
+    cdef bint tells_beads(self) noexcept nogil:
+        return True
+
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
+        cdef int fault
+        self.know_terms()
+        self.index_of_terms.add_terms(place, self.near)
+        fault = self.local_energy(world, out)
+        self.near.clear()
+        return fault
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef Py_ssize_t i
+        self.know_terms()
         for i in range(change.n_moved):
             self.index_of_terms.add_terms(change.moved[i], self.near)
         return True

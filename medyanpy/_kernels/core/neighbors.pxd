@@ -141,6 +141,20 @@ cdef struct Neighbors:
     long long positions
 
 
+# In which groups a member is as the species that it is now.
+cdef inline int32_t group_now(const Neighbors* near, const World* world, Py_ssize_t member) noexcept nogil:
+    cdef int32_t group = near.given[member], species
+    cdef int64_t bit
+    if near.wanted != NULL:
+        # Sites are beads here.
+        species = world.species[near.site[member]]
+        if species >= 0:
+            bit = (<int64_t> 1) << species
+            group = (1 if group & 1 and near.wanted[2 * member] & bit else 0) | (
+                2 if group & 2 and near.wanted[2 * member + 1] & bit else 0)
+    return group
+
+
 # Sort slots by the numbers of their sites.
 cdef void sort_by_id(const int32_t* id, int32_t* slots, Py_ssize_t n) noexcept nogil
 

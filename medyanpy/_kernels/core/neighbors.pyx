@@ -54,16 +54,10 @@ cdef inline Py_ssize_t _member(const Neighbors* near, Py_ssize_t k) noexcept nog
 cdef void _find_species(Neighbors* near, World* world) noexcept nogil:
     """In which groups members are as the species that they are now. Sites are beads here."""
     cdef Py_ssize_t m
-    cdef int32_t species, group
-    cdef int64_t bit
+    cdef int32_t group
     near.present[0] = near.present[1] = near.present[2] = 0
     for m in range(near.n_members):
-        group = near.given[m]
-        species = world.species[near.site[m]]
-        if species >= 0:
-            bit = (<int64_t> 1) << species
-            group = (1 if group & 1 and near.wanted[2 * m] & bit else 0) | (
-                2 if group & 2 and near.wanted[2 * m + 1] & bit else 0)
+        group = group_now(near, world, m)
         near.groups[m] = group
         if group > 0:
             near.present[group - 1] = 1

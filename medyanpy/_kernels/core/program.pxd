@@ -222,6 +222,10 @@ cdef class Operation:
     # The gain of the energy from that of the part before and after.
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
     cdef int whole(self, World* world, double* out) noexcept nogil
+    # Whether `of_bead` has the energy of all terms with one bead, so that creating and removing beads one after another
+    # changes the energy by the sum of these. The caller has set f to work space, and x of points.
+    cdef bint tells_beads(self) noexcept nogil
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil
     # Optional: these two triangles will be asked about soon. Ask for the memory that `difference` will read.
     cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     # Whether `touch` has a local form, asked before any change.

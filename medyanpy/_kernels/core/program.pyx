@@ -177,6 +177,12 @@ cdef class Operation:
         out[0] = self.energy
         return fault
 
+    cdef bint tells_beads(self) noexcept nogil:
+        return False
+
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
+        return 0
+
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         return False
 

@@ -22,10 +22,12 @@ from medyanpy._kernels.core.box cimport Box, displacement, displacements_from, n
 from medyanpy._kernels.core.derivatives cimport Derivative
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH
 from medyanpy._kernels.core.expressions cimport evaluate as run_program
-from medyanpy._kernels.core.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch, sort_by_id
+from medyanpy._kernels.core.neighbors cimport (
+    AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, group_now, prefetch, sort_by_id,
+)
 from medyanpy._kernels.core.local_terms cimport NeighborForce
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
-from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World, is_there
 from medyanpy._kernels.forces.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
@@ -468,6 +470,42 @@ cdef class Pairs(NeighborForce):
             if self.member[j] >= 0 and self.neighbors.interact(self.member[k], self.member[j]):
                 fault |= self.add_pair(world, own, near.slot_of[self.member[j]], x, self.moved.x + 3 * j, out)
         return fault
+
+    cdef bint tells_beads(self) noexcept nogil:
+        return self.sites.are_beads and self.task.kind != WRITTEN and self.task.kind != SCREENED
+
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
+        """Over all members, whether a list holds or not: beads that come and go would let lists be built again."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef const double* x = world.x + 3 * place
+        cdef double d[3]
+        cdef double rr, radii = self.task.b, end_squared = self.task.end_squared
+        cdef bint by_radii = self.task.kind == SOFT_SPHERE and not near.equal
+        cdef Py_ssize_t own = self.neighbors.member_at[place] if place < self.neighbors.member_at.shape[0] else -1
+        cdef Py_ssize_t m, other
+        cdef int32_t group, partner, e
+        out[0] = 0.0
+        group = group_now(near, world, own) if own >= 0 else 0
+        if group == 0:
+            return 0
+        for m in range(near.n_members):
+            other = near.site[m]
+            displacement(&world.box, x, world.x + 3 * other, d)
+            rr = dot(d, d)
+            if by_radii:
+                radii = near.radius[own] + near.radius[m]
+                end_squared = radii * radii
+            if not rr < end_squared or m == own or not is_there(world, other):
+                continue
+            partner = group_now(near, world, m)
+            if not (group & 1 and partner & 2 or group & 2 and partner & 1):
+                continue
+            for e in range(near.excluded_from[own], near.excluded_from[own + 1]):
+                if near.excluded[e] == world.id[other]:
+                    break
+            else:
+                out[0] += self.pair_energy(0, 0, radii, rr)
+        return 0
 
     cdef int add_pair(
         self, World* world, int32_t own, int32_t other, const double* x, const double* y, double* out,

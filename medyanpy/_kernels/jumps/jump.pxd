@@ -39,6 +39,9 @@ cdef class JumpOperation(Operation):
     # Tried, accepted, and events that have happened since the first step; and who keeps them.
     cdef long long* counts
     cdef object kept_counts
+    # Sum and rest of what has driven its events, kT, and how many of them had no way back.
+    cdef double* driving
+    cdef object kept_driving
     cdef double kT            # pN nm; nan without a thermostat
     cdef readonly bint driven
     # Whether its events change what forces depend on.
@@ -58,6 +61,8 @@ cdef class JumpOperation(Operation):
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil
     # Whether `act` with these draws would ask for the energies of all forces.
     cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil
+    # For `act`: an event is driven by this affinity, kT, so that its sum over a turn of a cycle is what drives the cycle.
+    cdef void drive(self, double affinity) noexcept nogil
     # For `act`: an event has happened, `after` (s) the beginning. A fault where there is no memory.
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil

@@ -9,7 +9,7 @@ Random numbers are a function of seed, step, letter, number of the jump in its s
 """
 import numpy as np
 
-from libc.math cimport NAN
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, realloc
 
@@ -56,6 +56,10 @@ cdef class JumpOperation(Operation):
 
     def __cinit__(self, *args, **kwargs):
         cdef long long[::1] counts
+        cdef double[::1] driving
+        self.kept_driving = np.zeros(3)
+        driving = self.kept_driving
+        self.driving = &driving[0]
         self.kept_counts = np.zeros(3, np.int64)
         counts = self.kept_counts
         self.counts = &counts[0]
@@ -86,9 +90,14 @@ cdef class JumpOperation(Operation):
     def accepted(self):
         return self.counts[1]
 
+    @property
+    def driven_so_far(self):
+        """The sum of what has driven its events, kT; infinite once one had no way back."""
+        return INFINITY if self.driving[2] > 0.0 else self.driving[0] + self.driving[1]
+
     def arrays(self):
         """What steps change, by name: part of the state. Classes with more of it override this."""
-        return {"counts": self.kept_counts}
+        return {"counts": self.kept_counts, "driving": self.kept_driving}
 
     def took_over(self):
         """Its arrays have been written to from outside."""
@@ -118,6 +127,13 @@ cdef class JumpOperation(Operation):
 
     cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil:
         return False
+
+    cdef void drive(self, double affinity) noexcept nogil:
+        if affinity == INFINITY:
+            # Numbers of a state are finite.
+            self.driving[2] += 1.0
+        elif affinity != 0.0:
+            add(self.driving, affinity)
 
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil:

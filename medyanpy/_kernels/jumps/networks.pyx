@@ -137,6 +137,7 @@ cdef class Network(JumpOperation):
     cdef Py_ssize_t n
     cdef Channel* channels                # (n,)
     cdef const int32_t[::1] reverse
+    cdef const double[::1] affinity       # kT, of each channel: see `drive`
     # Of channel r, items changed[r] to changed[r + 1]: what it changes, and likewise whose rates it changes.
     cdef const int32_t[::1] changed, species, by
     cdef const int32_t[::1] first_touched, touched
@@ -203,10 +204,12 @@ cdef class Network(JumpOperation):
         self.hopping = True
         self.seen = -1
 
-    def set(self, double kT, const double[::1] rates):
-        """Take rates (n,) of channels, with powers of the volume and what reservoirs contribute in them."""
+    def set(self, double kT, const double[::1] rates, const double[::1] affinity):
+        """Take rates (n,) of channels, with powers of the volume and what reservoirs contribute in them, and what
+        drives each."""
         cdef Py_ssize_t r
         self.kT = kT
+        self.affinity = affinity
         for r in range(self.n):
             self.channels[r].rate = rates[r]
         self.seen = -1
@@ -255,6 +258,7 @@ cdef class Network(JumpOperation):
         for k in range(self.changed[r], self.changed[r + 1]):
             n[self.species[k]] += self.by[k]
         self.fired[r] += 1
+        self.drive(self.affinity[r])
         if not self.recording:
             # What `happened` does then.
             self.counts[1] += 1

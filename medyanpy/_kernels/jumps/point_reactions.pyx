@@ -81,7 +81,7 @@ cdef class PointReactions(JumpOperation):
         Straight lines to partners that a point may have.
     space : WorkSpace
     pool : PoolCounts, optional
-        Whose molecules take part; of one cell.
+        Whose molecules take part, each in the cell of the point or of the place.
     """
     cdef Room room
     cdef const int32_t[::1] places
@@ -239,7 +239,7 @@ cdef class PointReactions(JumpOperation):
         """The rate of attempts of a reaction."""
         cdef double n, rate = r.rate
         if r.taken >= 0:
-            rate *= self.pool.amount(0, r.taken) / self.pool.volume
+            rate *= self.pool.most(r.taken, world.written) / self.pool.volume
         if r.kind == COME:
             return rate * self.surface(world) if rate > 0.0 else 0.0
         n = self.numbers[r.from_a]
@@ -440,7 +440,7 @@ cdef class PointReactions(JumpOperation):
         cdef double second, length, x, y, K = 0.0, gained = 0.0, old = 0.0
         cdef int32_t a = -1, b = -1, face, other
         cdef int64_t id_a, id_b = -1, next_id = self.room.next_id[0]
-        cdef Py_ssize_t n, k, changed = 0
+        cdef Py_ssize_t n, k, cell = 0, changed = 0
         cdef Line line
         cdef bint ends = True
         cdef int fault = 0
@@ -482,6 +482,13 @@ cdef class PointReactions(JumpOperation):
                     fly_straight(world, &other, far, (1.0 - r.fraction) * x, (1.0 - r.fraction) * y, MOST_CROSSINGS))
             if not ends:
                 return record_fault(world, TOO_FAR, a, -1)
+        if (r.taken >= 0 or r.given >= 0) and self.pool.n_cells > 1:
+            cell = self.cell_at(world, face, weights)
+            if r.taken >= 0:
+                # The attempt was as if all molecules were there.
+                draw_two(draws, u)
+                if not u[0] * self.pool.most(r.taken, world.written) < self.pool.amount(cell, r.taken):
+                    return 0
         # Not before it is known that something would happen.
         if self.forces.count > 0:
             fault = self.energy_now(world, &old)
@@ -517,12 +524,24 @@ cdef class PointReactions(JumpOperation):
                 return 0
         self.done[which] += 1
         if r.taken >= 0:
-            self.pool.take(0, r.taken, 1)
+            self.pool.take(cell, r.taken, 1)
         if r.given >= 0:
-            self.pool.put(0, r.given, 1)
+            self.pool.put(cell, r.given, 1)
         if r.kind == COME:
             id_a = self.room.ids[before[0].place]
+        self.drive(r.affinity)
         return self.happened(world, t, <int> which, id_a, id_b, gained + K, K, self.kT * r.affinity)
+
+    cdef Py_ssize_t cell_at(self, World* world, int32_t face, const double* weights) noexcept nogil:
+        """The cell of the pool at a place on the membrane."""
+        cdef const double* origin = world.x + 3 * <Py_ssize_t> world.faces[3 * <Py_ssize_t> face]
+        cdef Frame frame
+        cdef double x[3]
+        cdef int c
+        frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> face, &frame)
+        for c in range(3):
+            x[c] = origin[c] + (weights[0] * frame.e1[c] + weights[1] * frame.e2[c])
+        return self.pool.cell_of(x)
 
     cdef int energy_now(self, World* world, double* out) noexcept nogil:
         """The energy of the forces on the points."""

@@ -36,6 +36,8 @@ cdef class PoolCounts:
         self.volume = volume
         self.fixed = np.asarray(fixed, float) * volume
         self.version = 0
+        self.summed = -1
+        self.sums = np.zeros(self.n_species + 1, np.int64)
         self.periodic = periodic
         for c in range(3):
             self.cells[c], self.size[c], self.origin[c] = cells[c], size[c], origin[c]
@@ -68,12 +70,29 @@ cdef class PoolCounts:
             return self.fixed[species - self.n_species]
         return <double> self.counts[cell * self.n_species + species]
 
+    cdef double most(self, Py_ssize_t species, long long written) noexcept nogil:
+        cdef Py_ssize_t cell, s
+        if species >= self.n_species or self.n_cells == 1:
+            return self.amount(0, species)
+        if self.summed != self.version or self.sums_written != written:
+            self.summed = self.version
+            self.sums_written = written
+            for s in range(self.n_species):
+                self.sums[s] = 0
+            for cell in range(self.n_cells):
+                for s in range(self.n_species):
+                    self.sums[s] += self.counts[cell * self.n_species + s]
+        return <double> self.sums[species]
+
     cdef void take(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil:
         self.put(cell, species, -n)
 
     cdef void put(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil:
         if species < self.n_species:
             self.counts[cell * self.n_species + species] += n
+            if self.summed == self.version:
+                self.sums[species] += n
+                self.summed += 1
             self.version += 1
 
     cdef void changed(self) noexcept nogil:

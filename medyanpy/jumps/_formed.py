@@ -1,0 +1,79 @@
+"""Base class of jumps with several forms, by what they act on."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.core.handles import Handle
+from medyanpy.jumps._base import Jump
+from medyanpy.jumps._networks import NetworkForm
+from medyanpy.jumps._point_reactions import PointForm
+from medyanpy.pools import MoleculePool
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps.jump import JumpOperation
+    from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Look
+    from medyanpy.state import State
+
+__all__ = ["FormedJump"]
+
+
+class FormedJump(Jump):
+    """Jump that hands on what it is asked to its form, which it makes of what it is given."""
+
+    _form: NetworkForm | PointForm
+
+    @property
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._form.kinds
+
+    @property
+    def driven(self) -> bool:  # type: ignore[override]
+        return self._form.driven
+
+    @property
+    def needs_temperature(self) -> bool:  # type: ignore[override]
+        return self._form.needs_temperature
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return self._form.handles
+
+    @property
+    def births(self) -> tuple[Handle, ...]:
+        return self._form.births
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return self._form.pools
+
+    @property
+    def stirs(self) -> tuple[MoleculePool, ...]:
+        return self._form.stirs
+
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
+        return self._form.bind(layout, kT)
+
+    def update(self, operation: Any, kT: float) -> None:
+        self._form.update(operation, kT)
+
+    def meet(self, operation: Any, others: Any) -> None:
+        self._form.meet(operation, others)
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
+        return self._form.log_weight(operation, state, kT)
+
+    def shown(self, operation: Any) -> Mapping[str, Any]:
+        return self._form.shown(operation)
+
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        self._form.check_state(operation, arrays)
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        self._form.weigh(operation, schedule)
+
+    def notes(self, look: "Look") -> list[str]:
+        return self._form.notes(look)
