@@ -177,7 +177,8 @@ def solved(forms: Sequence[NetworkForm]) -> tuple[dict[str, float], np.ndarray]:
     """Return ln z by species that come nearest to balance, and what drives each channel of all forms away from it, kT:
     infinite where it has no way back, 0 where it never happens."""
     pool = forms[0].pool
-    rows, wanted, pairs, affinities = [], [], [], []
+    rows, wanted, pairs = [], [], []
+    affinities: list[float] = []
     for form in forms:
         rates, first = form.rates, len(affinities)
         affinities += [np.inf if rate > 0.0 else 0.0 for rate in rates]

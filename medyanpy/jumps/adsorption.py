@@ -73,7 +73,8 @@ class Adsorption(FormedJump):
         super()._take(given)
         molecules, points = given["molecules"], given["points"]
         if not isinstance(molecules, Species):
-            raise ParameterError(f'{self.name}: molecules must be a species of a pool, pool["A"], not {shown(molecules)}')
+            wanted = 'a species of a pool, pool["A"]'
+            raise ParameterError(f"{self.name}: molecules must be {wanted}, not {shown(molecules)}")
         if not isinstance(points, OfSpecies):
             raise ParameterError(f'{self.name}: points must be of one species, points.of("A"), not {shown(points)}')
         self._molecules, self._points = molecules, points

@@ -243,7 +243,8 @@ class StateDataReporter(TableReporter):
         self, file: Any, interval: int, *, step: bool = False, time: bool = False, potential_energy: bool = False,
         kinetic_energy: bool = False, total_energy: bool = False, temperature: bool = False, temperatures: bool = False,
         work: bool = False, chemical_work: bool = False, entropy_production: bool = False,
-        molecules: bool | list[str] = False, acceptance: bool = False, area: bool = False, volume: bool = False, box: bool = False, speed: bool = False,
+        molecules: bool | list[str] = False, acceptance: bool = False, area: bool = False, volume: bool = False,
+        box: bool = False, speed: bool = False,
         progress: bool = False, remaining_time: bool = False, elapsed_time: bool = False,
         total_steps: int | None = None, separator: str = ",",
         comment: Literal["#", ""] = "#", append: bool = False, overwrite: bool = False,
@@ -320,7 +321,9 @@ class StateDataReporter(TableReporter):
                 look_up(dict.fromkeys(known), species, "species in pools or of beads", ParameterError)
             molecules = [column for column in molecules if column.title.rpartition(" of ")[0] in self._species]
         if "molecules" in self._wanted and not molecules:
-            raise ParameterError("StateDataReporter: molecules are asked for, but the system has none in pools, and no beads with species")
+            raise ParameterError(
+                "StateDataReporter: molecules are asked for, but the system has none in pools, and no beads with species"
+            )
         columns: list[Column] = []
         for column in COLUMNS:
             if column.keyword not in self._wanted:

@@ -340,7 +340,7 @@ def test_adsorption_refuses_what_is_not_a_species_of_a_pool_or_of_points():
         mp.jumps.Adsorption(pool, points.of("A"), on_rate=1.0, off_rate=1.0)
     with pytest.raises(mp.ParameterError, match=r'points must be of one species, points.of\("A"\)'):
         mp.jumps.Adsorption(pool["A"], points, on_rate=1.0, off_rate=1.0)
-    with pytest.raises(mp.ParameterError, match="on_rate = -1.0 but must be finite and >= 0"):
+    with pytest.raises(mp.ParameterError, match=r"on_rate = -1\.0 but must be finite and >= 0"):
         mp.jumps.Adsorption(pool["A"], points.of("A"), on_rate=-1.0, off_rate=1.0)
     one_way = mp.jumps.Adsorption(pool["A"], points.of("A"), on_rate=1.0, off_rate=0.0)
     assert one_way.driven

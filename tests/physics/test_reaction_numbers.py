@@ -165,7 +165,8 @@ def overdamped(n, side, reach, rate, diffusion, h, looks, every, seed):
     out = [n]
     for step in range(looks * every):
         a, b = (np.mod(x + np.sqrt(2.0 * diffusion * h) * random.normal(size=x.shape), side) for x in (a, b))
-        pairs = cKDTree(a, boxsize=side).sparse_distance_matrix(cKDTree(b, boxsize=side), reach, output_type="coo_matrix")
+        trees = (cKDTree(x, boxsize=side) for x in (a, b))
+        pairs = next(trees).sparse_distance_matrix(next(trees), reach, output_type="coo_matrix")
         happens = random.random(len(pairs.row)) < -np.expm1(-rate * h)
         gone_a, gone_b = set(), set()
         for i, j in zip(pairs.row[happens], pairs.col[happens], strict=True):
@@ -211,7 +212,7 @@ def test_a_thousand_and_a_thousand_decay_as_points_without_momenta_do():
         assert 5.0 * both < 0.03 * mean
         assert abs(found[:, k].mean() - mean) < 5.0 * both, f"{found[:, k].mean()} for {mean} at {step * h}"
         k_read = (1000.0 / found[:, k].mean() - 1.0) / (1e-3 * step * h) * 1e-6
-        print(f"A({1e3 * step * h:g} ms) = {found[:, k].mean():.1f}, without momenta {mean:.1f} ± {both:.1f}; k {k_read:.3f}")
+        print(f"A({1e3 * step * h:g} ms) {found[:, k].mean():.1f}, without momenta {mean:.1f} ± {both:.1f}; k {k_read:.3f}")
         low, high = [(2.8, 3.5), (2.6, 2.9), (2.3, 2.65)][k]
         assert low < k_read < high
 
