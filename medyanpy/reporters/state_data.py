@@ -322,7 +322,7 @@ class StateDataReporter(TableReporter):
             molecules = [column for column in molecules if column.title.rpartition(" of ")[0] in self._species]
         if "molecules" in self._wanted and not molecules:
             raise ParameterError(
-                "StateDataReporter: molecules are asked for, but the system has none in pools, and no beads with species"
+                "StateDataReporter: molecules are asked for, but there are none in pools, and no beads with species"
             )
         columns: list[Column] = []
         for column in COLUMNS:

@@ -212,7 +212,8 @@ def test_a_thousand_and_a_thousand_decay_as_points_without_momenta_do():
         assert 5.0 * both < 0.03 * mean
         assert abs(found[:, k].mean() - mean) < 5.0 * both, f"{found[:, k].mean()} for {mean} at {step * h}"
         k_read = (1000.0 / found[:, k].mean() - 1.0) / (1e-3 * step * h) * 1e-6
-        print(f"A({1e3 * step * h:g} ms) {found[:, k].mean():.1f}, without momenta {mean:.1f} ± {both:.1f}; k {k_read:.3f}")
+        said = f"{found[:, k].mean():.1f}, without momenta {mean:.1f} ± {both:.1f}; k {k_read:.3f}"
+        print(f"A({1e3 * step * h:g} ms) {said}")
         low, high = [(2.8, 3.5), (2.6, 2.9), (2.3, 2.65)][k]
         assert low < k_read < high
 
@@ -221,7 +222,7 @@ def test_a_membrane_gathers_what_binds_to_it():
     """665 A and 665 B in 0.47 × 0.47 × 5 µm, 3755 lipids M: A and B bind M with 0.5 µM and each other with 20 µM,
     between two members of the membrane with K_3D 2σ, σ = 1 nm. M 2440.5, MA and MB 56.5, MABM 600.7."""
     side, deep, sigma = 470.0, 5000.0, 1.0
-    volume, area, h = side**2 * deep, side**2, 1e-6
+    volume, h = side**2 * deep, 1e-6
     lipid, pair = 0.5 * MICROMOLAR, 20.0 * MICROMOLAR
     topology = mp.Topology()
     membrane = topology.add_membrane(sheet(side, 10), 1.0, fixed=True)
