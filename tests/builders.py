@@ -7,6 +7,7 @@ import traceback
 import h5py
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 import medyanpy as mp
 
@@ -164,3 +165,17 @@ def midpoints(n):
     turned = np.column_stack([i[inner] + 2 / 3, j[inner] + 2 / 3]) / n
     second, third = np.concatenate([upright, turned]).T
     return np.column_stack([1.0 - second - third, second, third])
+
+
+def moments(log_weight):
+    """Mean and variance of a whole number from 0 on, from the logarithms of weights."""
+    weight = np.exp(log_weight - np.max(log_weight))
+    weight /= weight.sum()
+    n = np.arange(len(weight))
+    return weight @ n, weight @ n**2 - (weight @ n) ** 2
+
+
+def mean_of_complexes(n, ratio):
+    """Mean and variance of the number of C of n A and n B, where one of each has the ratio P(C)/P(A, B)."""
+    k = np.arange(n + 1)
+    return moments(k * np.log(ratio) - gammaln(k + 1) - 2.0 * gammaln(n - k + 1))

@@ -801,7 +801,7 @@ def test_kinds_and_jumps_of_others_are_refused():
     topology.constrain(DISTANCE, beads.beads, d=1.0)
     system = mp.System(topology)
     system.add_jump(Births(beads))
-    with pytest.raises(mp.TopologyError, match=r"jumps cannot create or remove Beads.*names rows"):
+    with pytest.raises(mp.TopologyError, match=r"jumps cannot create, remove or change Beads.*holds some"):
         mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0))
 
 

@@ -908,7 +908,8 @@ def reacting(word, counts, **numbers):
     return Scene(context, lambda: jump.set(on_rate=0.0), set(points.kind.all_rows.tolist()), "points")
 
 
-@fault("point_reactions.pyx", "create", "NO_ROOM", "PointReactions", "all 4 rows of these beads are taken")
+@fault("point_reactions.pyx", "create", "NO_ROOM", "PointReactions",
+       "a bead of species 'B' cannot be created: all 4 rows of these beads are taken")
 def more_points_than_there_are_rows():
     return reacting("C -> A + B", {"C": 4}, reach=0.5)
 

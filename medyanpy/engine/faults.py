@@ -44,9 +44,9 @@ _CAUSES = {
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
-    "no room": "a bead cannot be created: all {room} rows of these beads are taken, or all 2**48 ids. Give them more "
-    "room: capacity= when they are added, or handle.reserve(...) inside topology.edit(). The state is from before; a "
-    "run can be resumed with more room",
+    "no room": "a bead{species} cannot be created: all {room} rows of these beads are taken, or all 2**48 ids. Give "
+    "them more room: capacity= when they are added, or handle.reserve(...) inside topology.edit(). The state is from "
+    "before; a run can be resumed with more room",
     "in wall": "its sphere overlaps the wall of the hydrodynamic interactions: its centre is {value:.3g} nm from it. "
     "No force keeps it away, or the timestep is too large for that force",
     "no root": "Lanczos' method does not settle for the hydrodynamic interactions (last change {value:.1e}): friction "
@@ -212,10 +212,14 @@ class Faults:
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
         room = 0 if handle is None else handle.capacity
+        species = ""
+        if fault.kind == "no room" and handle is not None and 0 < fault.value <= len(handle._species):
+            species = f" of species {handle._species[int(fault.value) - 1].name!r}"
         of_shape = fault.kind == "degenerate triangle"
         keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
         cause = _CAUSES.get(fault.kind, fault.kind).format(
-            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep, axis=axis, half=half
+            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep, axis=axis, half=half,
+            species=species,
         )
         if started and overlap is not None:
             cause = f"{overlap.text}: {MINIMISE}"

@@ -78,6 +78,8 @@ class Jumping:
                 "leave kick= out"
             )
         for name, jump in zip(self.names, self.jumps, strict=True):
+            for handle in jump.remakes:
+                _check_joint(name, handle)
             for handle in jump.births:
                 _check_birth(name, handle, system)
         for name, pool in system._pools.items():
@@ -284,6 +286,13 @@ class Jumping:
         return found
 
 
+def _check_joint(jump: str, handle: "Handle") -> None:
+    """Refuse beads that constraints join, which name their rows and know their masses; TopologyError."""
+    joint = handle.topology.joint
+    if joint is not None and handle in joint.handles:
+        raise TopologyError(f"{jump}: jumps cannot create, remove or change {handle!r}: {joint.first!r} holds some")
+
+
 def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
     """Refuse beads that a jump cannot add, since what they would be is not given.
 
@@ -293,9 +302,6 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
     """
     if not handle.kind.comes_and_goes:
         raise TopologyError(f"{jump}: jumps cannot create {handle!r}, whose beads are joined to each other or held")
-    joint = handle.topology.joint
-    if joint is not None and handle in joint.handles:
-        raise TopologyError(f"{jump}: jumps cannot create or remove {handle!r}: {joint.first!r} names rows")
     if (name := handle.kind.differs()) is not None:
         raise ParameterError(
             f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are created have none"

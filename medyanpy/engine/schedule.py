@@ -132,6 +132,12 @@ class Schedule:
                     f"BrownianIntegrator: bead {handle.beads[i]} ({handle.name!r}): friction[{i}] = 0 but must "
                     "be > 0: the bead would move without bound"
                 )
+            for one in handle._species:
+                if flow is None and one.friction == 0.0:
+                    raise ParameterError(
+                        f"BrownianIntegrator: species {one.name!r} of {handle.name!r}: friction = 0 but must be > 0: "
+                        "beads that become one would move without bound"
+                    )
 
     def coefficients(
         self, stage: Stage, formula: Callable[..., tuple[np.ndarray, np.ndarray]], of_beads: np.ndarray
@@ -577,8 +583,8 @@ def _check_rotation(system: System, integrator: SplittingIntegrator) -> None:
 def _check_fluid(system: System) -> None:
     for name, jump in zip(system.jump_names, system.jumps, strict=True):
         for handle in () if system.hydrodynamics is None else system.hydrodynamics.handles:
-            if any(handle is one for one in jump.births):
+            if any(handle is one for one in jump.remakes):
                 raise ParameterError(
-                    f"{name} bears and kills beads of {handle.name!r}, which feel each other through the fluid: those "
-                    "must stay the same"
+                    f"{name} creates, removes or changes beads of {handle.name!r}, which feel each other through the "
+                    "fluid: those must stay the same"
                 )

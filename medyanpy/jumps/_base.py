@@ -70,7 +70,7 @@ class Jump(Parameterized):
     _hooks = frozenset(
         "arrays_shown beside_frames bind births carry changed_box check check_state domains driven flips_edges_of "
         "forces ids in_frames joined kinds log_weight meet naming needs_temperature notes pools remarks "
-        "remarks_on_cost shown stirs update weigh without".split()
+        "remakes remarks_on_cost shown stirs update weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -108,6 +108,12 @@ class Jump(Parameterized):
         """Handles to which it adds beads: with room, one mass and friction, and one of each number of forces on
         them."""
         return ()
+
+    @property
+    def remakes(self) -> tuple[Handle, ...]:
+        """Handles of which beads may have another mass and friction after its events: those to which it adds beads, and
+        others."""
+        return self.births
 
     @property
     def pools(self) -> tuple[MoleculePool, ...]:

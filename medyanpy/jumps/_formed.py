@@ -47,6 +47,10 @@ class FormedJump(Jump):
         return self._form.births
 
     @property
+    def remakes(self) -> tuple[Handle, ...]:
+        return self._form.handles
+
+    @property
     def pools(self) -> tuple[MoleculePool, ...]:
         return self._form.pools
 

@@ -1,7 +1,7 @@
-"""Reactions of points that live in the triangles of a membrane: checks of what users give, and rates."""
+"""Reactions of beads with species: checks of what users give, and rates."""
 
 from collections.abc import Mapping
-from math import inf, isfinite, log, pi, sqrt
+from math import inf, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -10,10 +10,10 @@ from medyanpy._kernels.core.workspace import WorkSpace
 from medyanpy._kernels.jumps.point_reactions import PointReactions
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import whole_number
-from medyanpy.beads import InTrianglePoints
 from medyanpy.core.handles import Handle
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import ParameterError, shown
 from medyanpy.jumps._balance import log_activities_of
+from medyanpy.jumps._reaction_grounds import InSpace, OnMembrane, ground_of, microscopic_rate
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.pools import MoleculePool
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from medyanpy.jumps._base import Jump
     from medyanpy.state import State
 
-__all__ = ["PointForm", "macroscopic_rate", "microscopic_rate"]
+__all__ = ["PointForm"]
 
 # What texts may give of a reaction, in place of the arguments of these names.
 _NUMBERS = {"k_on": "on_rate", "k_off": "off_rate", "rate": "on_rate", "K_D": "dissociation_constant",
@@ -36,6 +36,8 @@ TURN, PART, MEET, PASS, COME, GO = range(6)
 _KINDS = {(1, 1): TURN, (1, 2): PART, (2, 1): MEET, (2, 2): PASS, (0, 1): COME, (1, 0): GO}
 # Beyond these a rate is off by more than some percent: √(4Dh)/R, the inertial length over R, and λh.
 _LONGEST_HOP, _INERTIA, _FASTEST = 0.2, 0.1, 0.1
+# Masses that are meant to add up may miss it by so much.
+_SAME_MASS = 1e-9
 
 
 class OneWay(NamedTuple):
@@ -53,17 +55,11 @@ class OneWay(NamedTuple):
 
 
 def ways_of(
-    what: str, handle: Any, reactions: tuple[Reaction, ...], pool: MoleculePool | None
+    what: str, handle: Handle, reactions: tuple[Reaction, ...], pool: MoleculePool | None
 ) -> tuple[OneWay, ...]:
-    """Return the directions of reactions, each reverse behind its forward one; ParameterError for what points cannot
+    """Return the directions of reactions, each reverse behind its forward one; ParameterError for what beads cannot
     do."""
-    if not isinstance(handle, InTrianglePoints):
-        raise TopologyError(f"{what}: points must be the handle of points in a membrane, not {handle!r}")
-    if not handle.species:
-        raise ParameterError(
-            f"{what}: {handle.name!r} has no species: give species= to add_intriangle_points"
-        )
-    names = {one.name: i for i, one in enumerate(handle.species)}
+    names = {one.name: i for i, one in enumerate(handle._species)}
     molecules = {} if pool is None else {name: i for i, name in enumerate((*pool.species, *pool.concentrations))}
     if twice := sorted(names.keys() & molecules.keys()):
         raise ParameterError(f"{what}: {twice[0]!r} is a species of {handle.name!r} and of the pool: rename one")
@@ -82,7 +78,7 @@ def ways_of(
         few = max(map(len, moved)) <= 1 and (not any(moved) or kinds[0] in (TURN, COME, GO))
         if kinds[0] is None or not few:
             raise ParameterError(
-                f"{what}: {reaction.equation}: points react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A "
+                f"{what}: {reaction.equation}: beads react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A "
                 "and A -> 0, and with one molecule of a pool on a side in A -> B, 0 -> A and A -> 0; write it as steps "
                 "of these"
             )
@@ -114,19 +110,19 @@ class Rates(NamedTuple):
 
 
 def balanced(
-    ways: tuple[OneWay, ...], rates: "list[float]", reach: float, n_species: int, n_molecules: int
+    ways: tuple[OneWay, ...], rates: "list[float]", within: float, n_species: int, n_molecules: int
 ) -> Rates:
     """Return rates with the affinities that drive them: in balance where activities z of species exist with equal flows
     both ways."""
     rows, sizes, pairs = [], [], []
     for i, way in enumerate(ways):
         if way.back > i:
-            # Behind points come molecules, and a place for none.
+            # Behind beads come molecules, and a place for none.
             row = np.zeros(n_species + n_molecules + 1)
             np.add.at(row, [*way.products, *([n_species + way.given] if way.given >= 0 else [])], 1.0)
             np.subtract.at(row, [*way.reactants, *([n_species + way.taken] if way.taken >= 0 else [])], 1.0)
             back = ways[way.back]
-            forth, reverse = (_flow(one, rate, reach) for one, rate in ((way, rates[i]), (back, rates[way.back])))
+            forth, reverse = (_flow(one, rate, within) for one, rate in ((way, rates[i]), (back, rates[way.back])))
             if forth > 0.0 and reverse > 0.0:
                 rows.append(row)
                 sizes.append(log(forth / reverse))
@@ -140,72 +136,11 @@ def balanced(
     return Rates(tuple(rates), tuple(affinity), activities)
 
 
-def _flow(way: OneWay, rate: float, reach: float) -> float:
-    """Return events per area at activities 1, of ideal points on a plane."""
+def _flow(way: OneWay, rate: float, within: float) -> float:
+    """Return events per area or volume at activities 1, of ideal beads of which others are met within so much of it."""
     if way.kind in (MEET, PASS):
-        rate *= pi * reach**2 * (0.5 if way.reactants[0] == way.reactants[1] else 1.0)
+        rate *= within * (0.5 if way.reactants[0] == way.reactants[1] else 1.0)
     return rate
-
-
-def macroscopic_rate(rate: float, reach: float, diffusion: float, density: float) -> float:
-    r"""Return the rate constant k, nm²/s, of two points that meet.
-
-    One point moves with the diffusion constant D of both together in a reflecting disc of radius
-    :math:`b = 2/\sqrt{\pi\rho}`, and reacts at the rate λ within R of the middle:
-    :math:`k = \pi b^2/\langle\tau\rangle`, with the mean time ⟨τ⟩ from a uniform start.
-
-    Parameters
-    ----------
-    rate : float, 1/s, > 0
-        λ; infinity for the limit where they react as they meet.
-    reach : float, nm, > 0
-    diffusion : float, nm²/s, > 0
-    density : float, 1/nm², > 0
-        Of either species, so that b is twice the radius of the area that one point of it has.
-    """
-    from scipy.special import ive
-
-    b = 2.0 / sqrt(pi * density)
-    if not b > reach:
-        raise ParameterError(f"macroscopic_rate: reach = {reach:g} nm but must be below {b:g}, 2/√(π density)")
-    outer = (b**2 - reach**2) / (2.0 * diffusion)
-    if rate == inf:
-        inside, at_edge = 0.0, 0.0
-    else:
-        k = sqrt(rate / diffusion)
-        inside = b**2 / (2.0 * rate)
-        at_edge = 1.0 / rate + outer / (reach * k) * float(ive(0, k * reach) / ive(1, k * reach))
-    # The integrals of r τ(r), from 0 to R and from R to b.
-    c = at_edge + reach**2 / (4.0 * diffusion) - b**2 / (2.0 * diffusion) * log(reach)
-    outside = -(b**4 - reach**4) / (16.0 * diffusion)
-    outside += b**2 / (2.0 * diffusion) * (0.5 * b**2 * log(b) - 0.5 * reach**2 * log(reach) - 0.25 * (b**2 - reach**2))
-    outside += 0.5 * c * (b**2 - reach**2)
-    return pi * b**2 / (2.0 / b**2 * (inside + outside))
-
-
-def microscopic_rate(k: float, reach: float, diffusion: float, density: float) -> float:
-    """Return the rate λ, 1/s, with which `macroscopic_rate` is k, nm²/s; the others as there.
-
-    Raises
-    ------
-    ParameterError
-        A k that no rate reaches, because points do not meet as often.
-    """
-    from scipy.optimize import brentq
-
-    most = macroscopic_rate(inf, reach, diffusion, density)
-    if not 0.0 < k < most:
-        raise ParameterError(
-            f"macroscopic_rate = {k:g} nm²/s but must be between 0 and {most:g}, how often points meet within "
-            f"reach = {reach:g} nm with a diffusion constant of {diffusion:g} nm²/s: a longer reach allows more"
-        )
-    # From the rate without depletion up to where meeting is what takes time.
-    low = log(k / (pi * reach**2))
-    high = low + 1.0
-    while macroscopic_rate(np.exp(high), reach, diffusion, density) < k:
-        high += 2.0
-    found = brentq(lambda x: macroscopic_rate(np.exp(x), reach, diffusion, density) - k, low - 1e-6, high, xtol=1e-14)
-    return float(np.exp(found))
 
 
 def numbers_for_kernel(
@@ -219,44 +154,62 @@ def numbers_for_kernel(
     return out
 
 
-def forces_on(schedule: "Schedule", handle: InTrianglePoints, ways: tuple[OneWay, ...]) -> list[Any]:
-    """Return the bound forces whose energy events change: those on points, or where none is created or removed, those
-    that tell species apart."""
+def forces_on(schedule: "Schedule", handle: Handle, ways: tuple[OneWay, ...]) -> list[Any]:
+    """Return the bound forces whose energy events change: those on the beads, or where all stay, those that tell
+    species apart."""
     stay = all(way.kind in (TURN, PASS) for way in ways)
     named = zip(schedule.system.forces, schedule.bound, strict=True)
     return [bound for force, bound in named if handle in (force.handles_by_species if stay else force.handles)]
 
 
-def partners_expected(handle: InTrianglePoints, reach: float) -> int:
-    """Return how many partners a point may be allowed to have: more than any has, where points are spread as they come
-    by chance."""
-    mean = handle.capacity * pi * reach**2 / handle.membrane.mesh.area
-    return 32 + int(np.ceil(2.0 * mean + 10.0 * sqrt(mean)))
-
-
 class PointForm:
-    """Reactions of points, as `Reactions` asks for them."""
+    """Reactions of beads, as `Reactions` asks for them."""
 
     needs_temperature = True
     stirs: tuple[MoleculePool, ...] = ()
 
     def __init__(
-        self, jump: "Jump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any, pool: Any,
-        ways: tuple[OneWay, ...] | None = None,
+        self, jump: "Jump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any = None, pool: Any = None,
+        momenta: Any = None, ways: tuple[OneWay, ...] | None = None,
     ) -> None:  # fmt: skip
         if pool is not None and not isinstance(pool, MoleculePool):
             raise ParameterError(f"{jump.name}: pool must be a Pool or Compartments, not {shown(pool)}")
         self._jump = jump
         self._pool: MoleculePool | None = pool
-        self._handle: InTrianglePoints = handle
+        self._handle: Handle = handle
+        self._ground: OnMembrane | InSpace = ground_of(jump.name, handle)
         self._read = reactions
         self._ways = ways_of(jump.name, handle, reactions, pool) if ways is None else ways
         self.kinds: tuple[str, ...] = tuple(way.text for way in self._ways)
         self._most: int | None = None
         if most_partners is not None:
             self._most = whole_number(f"{jump.name}: most_partners", most_partners, at_least=1, at_most=2**20)
-        #: True if two points react, or one becomes two.
+        #: Whether C takes the momentum of A and B, and hands it on.
+        self._together = momenta == "center_of_mass"
+        if momenta not in (None, "maxwell", "center_of_mass"):
+            raise ParameterError(
+                f'{jump.name}: momenta = {shown(momenta)} but must be "maxwell" or "center_of_mass"'
+            )
+        if self._together:
+            self._expect_balance()
+        #: True if two beads react, or one becomes two.
         self._meets = any(way.kind in (MEET, PASS, PART) for way in self._ways)
+
+    def _expect_balance(self) -> None:
+        """Refuse momenta of the centre of mass where beads do not move in space, or their masses do not add up."""
+        if not isinstance(self._ground, InSpace):
+            raise ParameterError(
+                f'{self._jump.name}: momenta="center_of_mass" is of beads in space: velocities of points lie in the '
+                "planes of their triangles"
+            )
+        for way in self._ways:
+            if way.kind in (MEET, PART):
+                before, after = (sum(self._handle._species[i].mass for i in side) for side in way[1:3])
+                if abs(before - after) > _SAME_MASS * before:
+                    raise ParameterError(
+                        f'{self._jump.name}: {way.text}: masses are {before:g} before and {after:g} pN s²/nm after, '
+                        'but must be the same with momenta="center_of_mass"'
+                    )
 
     @property
     def handles(self) -> tuple[Handle, ...]:
@@ -278,7 +231,7 @@ class PointForm:
     def _reach(self) -> float:
         reach = self._jump._numbers.get("reach")
         if reach is None and self._meets:
-            raise ParameterError(f"{self._jump.name}: give reach=, within which two points react")
+            raise ParameterError(f"{self._jump.name}: give reach=, within which two beads react")
         return float(reach or 1.0)
 
     def found(self, kT: float | None) -> Rates:
@@ -289,7 +242,8 @@ class PointForm:
             on, off = self._both(reaction, self._ways[len(rates)], self._given_for(reaction), kT)
             rates += [on, off] if reaction.reversible else [on]
         n_molecules = 0 if self._pool is None else len(self._pool.species) + len(self._pool.concentrations)
-        return balanced(self._ways, rates, self._reach, len(self._handle.species), n_molecules)
+        within = self._ground.within(self._reach)
+        return balanced(self._ways, rates, within, len(self._handle._species), n_molecules)
 
     def _given_for(self, reaction: Reaction) -> dict[str, float]:
         """Return the numbers of one reaction, by the names of arguments."""
@@ -319,7 +273,7 @@ class PointForm:
         macro = numbers.get("macroscopic_rate")
         if macro is not None:
             if on is not None or len(way.reactants) != 2:
-                raise ParameterError(f"{where}: macroscopic_rate is in place of the forward rate of two points")
+                raise ParameterError(f"{where}: macroscopic_rate is in place of the forward rate of two beads")
             on = self._microscopic(way, macro, kT)
         if k_d is not None:
             if way.kind != MEET or not reaction.reversible or (on is not None and off is not None):
@@ -328,7 +282,7 @@ class PointForm:
                 )
             if on is None and off is None:
                 raise ParameterError(f"{where}: give one of the rates, beside dissociation_constant")
-            ratio = k_d * pi * self._reach**2 * (0.5 if way.reactants[0] == way.reactants[1] else 1.0)
+            ratio = k_d * self._ground.within(self._reach) * (0.5 if way.reactants[0] == way.reactants[1] else 1.0)
             on, off = (off / ratio, off) if on is None and off is not None else (on, (on or 0.0) * ratio)
         if on is None or (reaction.reversible and off is None):
             missing = "on_rate" if on is None else "off_rate"
@@ -338,41 +292,37 @@ class PointForm:
         return on, 0.0 if off is None else off
 
     def _microscopic(self, way: OneWay, k: float, kT: float | None) -> float:
-        """Return λ for a rate constant of two points that diffuse."""
-        handle = self._handle
-        friction = [handle.species[i].friction for i in way.reactants]
+        """Return λ for a rate constant of two beads that diffuse."""
+        friction = [self._handle._species[i].friction for i in way.reactants]
         if min(friction) == 0.0:
             raise ParameterError(f"{self._jump.name}: macroscopic_rate needs friction of {way.text.split(' -> ')[0]}")
-        density = self._jump._numbers.get("density")
-        if density is None:
-            most = max(int(np.count_nonzero(handle._of_species == i)) for i in way.reactants)
-            if most == 0:
-                raise ParameterError(f"{self._jump.name}: give density=: there are no points at the start")
-            density = most / handle.membrane.mesh.area
+        density = self._ground.density(self._jump.name, self._jump._numbers.get("density"), way.reactants)
         if kT is None:
-            return k / (pi * self._reach**2)
+            return k / self._ground.within(self._reach)
         diffusion = kT * sum(1.0 / f for f in friction)
         return microscopic_rate(k, self._reach, diffusion, density) if isfinite(kT) else inf
 
     def bind(self, layout: "Layout", kT: float) -> PointReactions:
-        if self._meets:
-            layout.expect_width(self._jump.name, self._reach)
-        handle, membrane = self._handle, self._handle.membrane
-        faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
+        handle, ground = self._handle, self._ground.bind(layout)
+        ground.layout = layout
         operation = PointReactions(
             self._jump.name, kT, self.driven, self._jump.every, layout.room, layout.places_by_row(handle),
-            np.array([one.mass for one in handle.species]), faces, len(layout.triangulation.faces), layout.n_cartesian,
-            layout.n, WorkSpace(layout.n, layout.momenta_sizes),
-            None if self._pool is None else layout.pools[self._pool],
+            np.array([one.mass for one in handle._species]), layout.n, ground,
+            WorkSpace(layout.n, layout.momenta_sizes), None if self._pool is None else layout.pools[self._pool],
         )  # fmt: skip
         self.update(operation, kT)
         return operation
 
     def update(self, operation: Any, kT: float) -> None:
-        most = partners_expected(self._handle, self._reach) if self._most is None else self._most
+        layout = operation.ground.layout
+        if self._meets:
+            layout.expect_width(self._jump.name, self._reach)
+        if any(way.kind == COME for way in self._ways):
+            self._ground.expect_measure(self._jump.name, layout)
+        most = self._ground.partners_expected(layout, self._reach) if self._most is None else self._most
         placement = self._jump._numbers.get("placement")
         given = numbers_for_kernel(self._ways, self.found(kT), 0.5 if placement is None else float(placement))
-        operation.set(kT, self.driven, self._reach, most, given)
+        operation.set(kT, self.driven, self._reach, most, self._together, given)
 
     def meet(self, operation: Any, others: Any) -> None:
         """Share nothing with others."""
@@ -385,7 +335,7 @@ class PointForm:
         if any(found.affinities) or self._pool is not None:
             # Molecules of a pool have a weight too, which reactions on the pool alone may count already.
             return None
-        counts = np.array(list(self._handle.counts(state).values()))
+        counts = np.array(list(cast(Any, self._handle).counts(state).values()))
         return float(counts @ found.activities[: len(counts)])
 
     def shown(self, operation: Any) -> dict[str, Any]:
@@ -397,7 +347,7 @@ class PointForm:
             raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")
 
     def notes(self, look: "Look") -> list[str]:
-        """Return, for each reaction of two points, how well steps resolve it, and what follows."""
+        """Return, for each reaction of two beads, how well steps resolve it, and what follows."""
         kT, h = look.integrator.kT, look.integrator.timestep
         notes: list[str] = []
         if kT is None:
@@ -405,7 +355,7 @@ class PointForm:
         for way, rate in zip(self._ways, self.found(kT).rates, strict=True):
             if way.kind not in (MEET, PASS):
                 continue
-            hop, inertia = self.resolved(kT, h, [self._handle.species[i] for i in way.reactants])
+            hop, inertia = self.resolved(kT, h, [self._handle._species[i] for i in way.reactants])
             often = rate * h * self._jump.every
             text = f"{self._jump.name}: {way.text}: √(4Dh)/R = {hop:.3g}, inertial length/R = {inertia:.3g}"
             text += f", λh = {often:.3g}"
@@ -418,7 +368,7 @@ class PointForm:
         return notes
 
     def resolved(self, kT: float, h: float, pair: "list[Species]") -> tuple[float, float]:
-        """Return the length of a step of diffusion, and the inertial length, of the relative motion of two points, over
+        """Return the length of a step of diffusion, and the inertial length, of the relative motion of two beads, over
         the reach; without friction the first is 0, and the second infinite."""
         mass = 1.0 / sum(1.0 / one.mass for one in pair)
         if min(one.friction for one in pair) == 0.0:

@@ -83,7 +83,7 @@ class Adsorption(FormedJump):
             OneWay(GO, (points.number,), (), 0, "desorb", given=molecules.number),
         )
         reaction = Reaction((), (points.name,), reversible=True)
-        self._form = PointForm(self, points.handle, (reaction,), None, molecules.pool, ways)
+        self._form = PointForm(self, points.handle, (reaction,), pool=molecules.pool, ways=ways)
 
     def _acts_on(self) -> str:
         return f"{self._molecules!r}, {self._points!r}"

@@ -1,6 +1,6 @@
-"""Reactions: of molecules in pools, by mass action, and of points in membranes, along straight lines."""
+"""Reactions: of molecules in pools, by mass action, and of beads on membranes and in space, along straight lines."""
 
-from typing import Any
+from typing import Any, Literal
 
 from medyanpy._tools.declared import declared
 from medyanpy.core.handles import Handle
@@ -16,7 +16,7 @@ __all__ = ["Reactions"]
 
 # Arguments that pools do not have.
 _OF_POINTS = ("reach", "dissociation_constant", "macroscopic_rate", "density", "placement", "most_partners",
-              "pool")  # fmt: skip
+              "pool", "momenta")  # fmt: skip
 
 
 def _names(reaction: Reaction) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def _names(reaction: Reaction) -> tuple[str, ...]:
 
 @declared
 class Reactions(FormedJump):
-    r"""Reactions of molecules in a pool or grid, with hops between the cells of a grid; or of points in a membrane.
+    r"""Reactions of molecules in a pool or grid, with hops between the cells of a grid; or of beads with species.
 
     *In a pool*, with :math:`n` molecules of its reactants in a volume V, a reaction happens at the rate
 
@@ -41,17 +41,21 @@ class Reactions(FormedJump):
 
     .. math:: \frac{\rho_A \rho_B}{\rho_C} = K_D = \frac{\mu}{\lambda \pi R^2}
 
-    of ideal points on any mesh, and twice that of A + A <-> D.
+    of ideal points on any mesh, and twice that of A + A <-> D. *Free beads and balls* with species react likewise in
+    space: :math:`\lambda` for each pair of which the nearest images are closer than R, and products uniform in a ball,
+
+    .. math:: K_D = \frac{\mu}{\lambda\, 4\pi R^3/3} .
 
     Reactions among any number of species have an exact clock of their own within each letter J.
 
     Raises
     ------
     TopologyError
-        Beads that are not points in a membrane.
+        Beads that are neither points in a membrane nor free beads or balls.
     ParameterError
-        Texts that cannot be read, species that the pool or the points have not, a reaction that is written twice,
-        reactions that points cannot do, rates that are missing, given twice or below 0.
+        Texts that cannot be read, species that the pool or the beads have not, a reaction that is written twice,
+        reactions that beads cannot do, rates that are missing, given twice or below 0; a reach of more than half of
+        a periodic box. Production in space without a box that is periodic in all directions.
 
     Notes
     -----
@@ -66,12 +70,13 @@ class Reactions(FormedJump):
 
     ``state.jumps[name]`` holds ``"events"``, (n,) numbers of events in the order of `kinds`, and ``"hops"``.
 
-    Points react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0, and both ways of these. In
-    A -> B and A + B -> C + D places stay. Velocities are scaled by :math:`\sqrt{m_A/m_B}` there, and created points
+    Beads react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0, and both ways of these. In
+    A -> B and A + B -> C + D places stay. Velocities are scaled by :math:`\sqrt{m_A/m_B}` there, and created beads
     draw theirs from Maxwell's distribution. One molecule of `pool` may stand on a side of A -> B, 0 -> A and A -> 0:
-    M + A <-> MA binds it to a point, A <-> P brings it to the membrane, uniform by area.
+    M + A <-> MA binds it to a bead, A <-> P brings it to the membrane, uniform by area, or into the box, by
+    volume.
 
-    Events that change the energy of forces on the points are accepted with
+    Events that change the energy of forces on the beads are accepted with
     :math:`\min\{1, e^{-\Delta U/kT}\}`. Where such forces are, each attempt takes one or two evaluations of their
     whole energy. Texts may have ``K_D`` and ``k_macro``, too, for `dissociation_constant` and `macroscopic_rate`.
 
@@ -95,7 +100,7 @@ class Reactions(FormedJump):
     """
 
     subject: MoleculePool | Handle = argument(
-        "Pool, Compartments, or handle of points with species", "Of the system.", attribute="What reacts."
+        "Pool, Compartments, or handle of beads with species", "Of the system.", attribute="What reacts."
     )
     reactions: Any = argument(
         "str, Reaction, or a list of these",
@@ -103,38 +108,45 @@ class Reactions(FormedJump):
         attribute="Reactions as they were read.",
     )
     on_rate: float | None = number(
-        "nm^(3(n-1))/s", "Rate there of the one reaction, in place of `k_on` or `rate` in its text. Of points 1/s: "
-        "for each point, or each line between two; 1/(nm² s) of 0 -> A.", default=None, at_least=0.0, kw_only=True,
+        "nm^(3(n-1))/s", "Rate there of the one reaction, in place of `k_on` or `rate` in its text. Of beads 1/s: "
+        "for each one, or each line between two; 1/(nm² s) or 1/(nm³ s) of 0 -> A.", default=None, at_least=0.0,
+        kw_only=True,
     )  # fmt: skip
     off_rate: float | None = number(
-        "nm^(3(n-1))/s", "Rate back of the one reaction, in place of `k_off`; of points 1/s.", default=None,
+        "nm^(3(n-1))/s", "Rate back of the one reaction, in place of `k_off`; of beads 1/s.", default=None,
         at_least=0.0, kw_only=True,
     )  # fmt: skip
-    reach: float | None = number("nm", "R of reactions of two points.", default=None, above=0.0, kw_only=True)
+    reach: float | None = number("nm", "R of reactions of two beads.", default=None, above=0.0, kw_only=True)
     dissociation_constant: float | None = number(
-        "1/nm²", "K_D of A + B <-> C of points, in place of one of the two rates.", default=None, above=0.0,
+        "1/nm² or 1/nm³", "K_D of A + B <-> C of beads, in place of one of the two rates.", default=None, above=0.0,
         kw_only=True,
     )  # fmt: skip
     macroscopic_rate: float | None = number(
-        "nm²/s", "Of two points, in place of the rate there: the rate constant at `density`, for which λ is found.",
+        "nm²/s or nm³/s", "Of two beads, in place of the rate there: the rate constant, of points at `density`, for "
+        "which λ is found.",
         default=None, above=0.0, kw_only=True,
     )  # fmt: skip
     density: float | None = number(
         "1/nm²", "At which `macroscopic_rate` holds, of either species; that of the more frequent one at the start "
-        "where none is given.", default=None, above=0.0, kw_only=True,
+        "where none is given. Not in space.", default=None, above=0.0, kw_only=True,
     )  # fmt: skip
     placement: float | None = number(
-        "", "Of points: where C stands on the line from A to B, 0 at A and 1 at B; 0.5 where none is given.",
+        "", "Of beads: where C stands on the line from A to B, 0 at A and 1 at B; 0.5 where none is given.",
         default=None, at_least=0.0, at_most=1.0, kw_only=True,
     )  # fmt: skip
     pool: MoleculePool | None = argument(
-        "Pool or Compartments, optional", "Of points: its molecules take part, as A in M + A <-> MA or in A <-> P, "
-        "those of the cell in which the point is. Rates are per concentration there, in 1/nm³.", default=None,
+        "Pool or Compartments, optional", "Of beads: its molecules take part, as A in M + A <-> MA or in A <-> P, "
+        "those of the cell in which the bead is. Rates are per concentration there, in 1/nm³.", default=None,
         kw_only=True,
     )  # fmt: skip
     most_partners: int | None = argument(
-        "int, optional", "Most lines to partners that a point may have: more are a fault. From the number of points "
+        "int, optional", "Most lines to partners that a bead may have: more are a fault. From the number of beads "
         "where none is given; a smaller number saves attempts.", default=None, kw_only=True,
+    )  # fmt: skip
+    momenta: Literal["maxwell", "center_of_mass"] | None = argument(
+        '"maxwell" or "center_of_mass", optional', "Of created beads: drawn from Maxwell's distribution, which is so "
+        "where nothing is given; or in space, A + B <-> C with masses that add up, C takes the momentum of both and "
+        "hands it on.", default=None, kw_only=True,
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
@@ -143,15 +155,16 @@ class Reactions(FormedJump):
         nothing = isinstance(given["reactions"], list | tuple) and not len(given["reactions"])
         self._reactions: tuple[Reaction, ...] = () if nothing else read_reactions(self.name, given["reactions"])
         if isinstance(self._subject, Handle):
-            self._form = PointForm(self, self._subject, self._reactions, given["most_partners"], given["pool"])
+            own = (given[name] for name in ("most_partners", "pool", "momenta"))
+            self._form = PointForm(self, self._subject, self._reactions, *own)
             return
         for name in _OF_POINTS:
             if given[name] is not None:
-                raise ParameterError(f"{self.name}: {name} is of points in a membrane, and not of {self._subject!r}")
+                raise ParameterError(f"{self.name}: {name} is of beads with species, and not of {self._subject!r}")
         for k, reaction in enumerate(self._reactions):
             self._check_rates(k, reaction, given["on_rate"], given["off_rate"])
         if not isinstance(self._subject, MoleculePool):
-            wanted = "a Pool, Compartments, or the handle of points in a membrane"
+            wanted = "a Pool, Compartments, or the handle of beads with species"
             raise ParameterError(f"{self.name}: subject must be {wanted}, not {shown(self._subject)}")
         self._form = NetworkForm(self, self._subject, self._reactions)
 

@@ -362,7 +362,7 @@ def test_kinds_without_creation_and_removal_are_refused():
     system = mp.System(topology)
     system.add_hydrodynamics(RotnePrager(ETA, beads))
     system.add_jump(Reservoir(beads))
-    with pytest.raises(mp.ParameterError, match="Reservoir bears and kills beads of 'beads', which feel each other"):
+    with pytest.raises(mp.ParameterError, match="Reservoir creates, removes or changes beads of 'beads'"):
         mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0))
 
 

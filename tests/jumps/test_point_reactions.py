@@ -4,11 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from builders import mean_of_complexes, moments
 from scipy.spatial import ConvexHull
 from scipy.special import gammaln
 
 import medyanpy as mp
-from medyanpy.jumps._point_reactions import macroscopic_rate, microscopic_rate
+from medyanpy.jumps._reaction_grounds import macroscopic_rate, microscopic_rate
 from medyanpy.testing import check_mean
 
 MASSES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 2.5}
@@ -109,22 +110,12 @@ def test_lines_within_a_plane_end_where_the_points_are():
         assert sorted(ends) == others.tolist()
         assert np.allclose(np.hypot(*lines.T), np.linalg.norm(x[ends] - x[place], axis=1))
         for end, (a, b) in zip(ends, lines, strict=True):
-            face, second, third = operation.flown(store.program, int(place), a, b)
+            face, second, third = operation.ground.flown(store.program, int(place), a, b)
             corners = x[store.faces[face]]
             there = corners[0] + second * (corners[1] - corners[0]) + third * (corners[2] - corners[0])
             assert np.allclose(there, x[end], atol=1e-9)
         looked += len(ends)
     assert looked > 1000
-
-
-def mean_of_complexes(n, ratio):
-    """Mean and variance of the number of C of n A and n B, where one of each has the ratio P(C)/P(A, B)."""
-    k = np.arange(n + 1)
-    weight = k * np.log(ratio) - gammaln(k + 1) - 2.0 * gammaln(n - k + 1)
-    weight = np.exp(weight - weight.max())
-    weight /= weight.sum()
-    mean = weight @ k
-    return mean, weight @ (k - mean) ** 2
 
 
 def watched(simulation, points, samples, every):
@@ -229,13 +220,6 @@ def test_production_and_decay_are_poisson_and_created_points_are_thermal():
     check_mean("kinetic energy beyond kT each", np.array(energies), 0.0, time_series=True, sees=1.2)
 
 
-def law_of(weight):
-    weight = np.exp(weight - weight.max())
-    weight /= weight.sum()
-    n = np.arange(len(weight))
-    return weight @ n, weight @ n**2 - (weight @ n) ** 2
-
-
 @pytest.mark.parametrize("text", ["M + A <-> MA", "A <-> MA"])
 def test_molecules_of_a_pool_bind_to_points_and_to_the_membrane(text):
     """Of 30 molecules in V: binomial sites 20!/(n! (20-n)!), or a membrane 1/n!, times 30!/(30-n)! (k_on/(k_off V))^n,
@@ -262,7 +246,7 @@ def test_molecules_of_a_pool_bind_to_points_and_to_the_membrane(text):
     n = np.arange((sites if on_points else total) + 1)
     weight = n * np.log(1.0 / 30.0 if on_points else 1.0) - gammaln(total - n + 1) - gammaln(n + 1)
     weight = weight - gammaln(sites - n + 1) if on_points else weight
-    mean, variance = law_of(weight)
+    mean, variance = moments(weight)
     check_mean("bound", bound, mean, time_series=True, sees=0.5)
     check_mean("spread of bound", (bound - mean) ** 2, variance, time_series=True, sees=2.0)
     assert not system["Reactions"].driven
@@ -303,7 +287,7 @@ def test_molecules_of_compartments_are_those_of_the_place(jump):
     for c in range(2):
         n = np.arange(total[c] + 1)
         weight = n * np.log(0.02 * 8.0) - gammaln(total[c] - n + 1) - gammaln(n + 1)
-        mean, variance = law_of(weight)
+        mean, variance = moments(weight)
         check_mean(f"points in cell {c}", sides[:, c], mean, time_series=True, sees=0.3)
         check_mean("their spread", (sides[:, c] - mean) ** 2, variance, time_series=True, sees=0.6)
 
@@ -500,14 +484,14 @@ def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
     ("A + B <-> C", {"on_rate": 1.0, "off_rate": 1.0}, "give reach="),
     ("A + B -> C", {"reach": 1.0, "on_rate": 1.0, "off_rate": 1.0}, "goes one way"),
     ("A <-> B", {"on_rate": 1.0, "dissociation_constant": 1.0}, "dissociation_constant is that of A"),
-    ("A + B + C -> D", {"on_rate": 1.0, "reach": 1.0}, "points react as"),
+    ("A + B + C -> D", {"on_rate": 1.0, "reach": 1.0}, "beads react as"),
     ("A <-> E", {"on_rate": 1.0, "off_rate": 1.0}, "E"),
     ("A <-> B; k_on = 1\nB <-> C; k_on = 1", {"off_rate": 1.0}, "one number for 2 reactions"),
     ("A <-> B; k_on = -1, k_off = 1", {}, "must be >= 0"),
     ("A <-> B; speed = 1, k_off = 1", {}, "a number is one of"),
     ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": {"X": 1}}, "pool must be a Pool or Compartments"),
     ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": mp.Pool(volume=1.0, counts={"A": 1})}, "and of the pool"),
-    ("A + B + X -> C", {"on_rate": 1.0, "reach": 1.0, "pool": mp.Pool(volume=1.0, counts={"X": 1})}, "points react as"),
+    ("A + B + X -> C", {"on_rate": 1.0, "reach": 1.0, "pool": mp.Pool(volume=1.0, counts={"X": 1})}, "beads react as"),
 ])  # fmt: skip
 def test_texts_and_numbers_without_a_meaning_are_refused_before_the_first_step(text, options, match):
     points, _, _ = built(octahedron(), {"A": 1}, 4, species=("A", "B", "C", "D"))

@@ -10,7 +10,7 @@ from scipy.spatial import Delaunay, cKDTree
 from scipy.special import gammaln
 
 import medyanpy as mp
-from medyanpy.jumps._point_reactions import macroscopic_rate
+from medyanpy.jumps._reaction_grounds import macroscopic_rate
 from medyanpy.testing import check_mean
 
 pytestmark = pytest.mark.long

@@ -516,6 +516,7 @@ cdef class Program:
         self.world.fault.code = NO_FAULT
         self.world.fault.bead = -1
         self.world.fault.triangle = -1
+        self.world.fault.value = 0.0
         self.world.fault.operation = NULL
         return 0
 

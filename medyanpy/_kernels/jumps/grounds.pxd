@@ -1,0 +1,55 @@
+"""Where beads react: who is near whom, where products stand, and how much room there is. See grounds.pyx."""
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.jumps.jump cimport Draws
+
+
+# Where a bead stands.
+cdef struct Spot:
+    double x[3]
+    int32_t face              # of points, with the weights of its second and third corner
+    double weights[2]
+
+
+# A straight line from a bead to another.
+cdef struct Line:
+    int32_t place
+    double d[3]               # of points in the plane of `unfold.lay_out`, where the third is 0
+
+
+cdef class Ground:
+    cdef double reach
+    cdef readonly int dimensions
+    cdef public object layout             # of the context, for whoever sets the reach
+    # What `lines_from` has found.
+    cdef Line* found
+    cdef Py_ssize_t found_room
+    cdef readonly long long looked        # windows or cells looked at so far
+
+    # Forget where beads are, before all `enter` as they are in a letter.
+    cdef void clear(self, World* world) noexcept nogil
+    cdef void enter(self, World* world, int32_t place) noexcept nogil
+    # The bead is still where it has entered.
+    cdef void leave(self, World* world, int32_t place) noexcept nogil
+    # How much room there is: nm^2 or nm^3.
+    cdef double measure(self, World* world) noexcept nogil
+    # All straight lines shorter than the reach from a bead to beads of a species: how many; -1: no memory, -2: there
+    # is no end of them.
+    cdef Py_ssize_t lines_from(self, World* world, int32_t place, int32_t species) noexcept nogil
+    cdef bint note(self, Py_ssize_t n, int32_t place, double x, double y, double z) noexcept nogil
+    # A line whose end is uniform within the reach.
+    cdef void draw_line(self, Draws* draws, double* d) noexcept nogil
+    # Go a share of a line from a spot, which becomes its end; False: that does not end.
+    cdef bint go(self, World* world, double share, const double* d, Spot* spot) noexcept nogil
+    # Uniform by measure.
+    cdef void draw_spot(self, World* world, Draws* draws, Spot* out) noexcept nogil
+    # The place (3,) of a spot, nm.
+    cdef void where(self, World* world, const Spot* spot, double* x) noexcept nogil
+    # From Maxwell's distribution, with components of the variance kT/m.
+    cdef void draw_velocity(
+        self, World* world, Draws* draws, const Spot* spot, double variance, double* v) noexcept nogil
+    # Where a bead is; the same again, to the bit; and a bead that is there now, put at a spot.
+    cdef void read(self, World* world, int32_t place, Spot* out) noexcept nogil
+    cdef void write(self, World* world, int32_t place, const Spot* spot) noexcept nogil
+    cdef void put(self, World* world, int32_t place, const Spot* spot) noexcept nogil
