@@ -107,8 +107,8 @@ class InSpace:
 
 
 def _expected(mean: float) -> int:
-    """Return a number that a Poisson distribution of this mean does not reach."""
-    return 32 + int(np.ceil(2.0 * mean + 10.0 * sqrt(mean)))
+    """Return a number that a Poisson distribution of this mean does not reach: 13 standard deviations away or more."""
+    return 24 + int(np.ceil(1.5 * mean + 6.0 * sqrt(mean)))
 
 
 def macroscopic_rate(rate: float, reach: float, diffusion: float, density: float | None = None) -> float:

@@ -27,8 +27,8 @@ cdef class Ground:
     cdef Py_ssize_t found_room
     cdef readonly long long looked        # windows or cells looked at so far
 
-    # Forget where beads are, before all `enter` as they are in a letter.
-    cdef void clear(self, World* world) noexcept nogil
+    # Take where all beads at n places are that are there.
+    cdef void begin(self, World* world, const int32_t* places, Py_ssize_t n) noexcept nogil
     cdef void enter(self, World* world, int32_t place) noexcept nogil
     # The bead is still where it has entered.
     cdef void leave(self, World* world, int32_t place) noexcept nogil

@@ -40,6 +40,13 @@ cdef struct Window:
     double right[2]
 
 
+# A point in its triangle.
+cdef struct Resident:
+    int32_t place             # -1: it has left
+    int32_t species
+    double weights[2]
+
+
 cdef class Ground:
     """What reactions ask of the place where they happen."""
 
@@ -52,7 +59,7 @@ cdef class Ground:
     def __dealloc__(self):
         free(self.found)
 
-    cdef void clear(self, World* world) noexcept nogil:
+    cdef void begin(self, World* world, const int32_t* places, Py_ssize_t n) noexcept nogil:
         pass
 
     cdef void enter(self, World* world, int32_t place) noexcept nogil:
@@ -127,7 +134,10 @@ cdef class OnMembrane(Ground):
         Of all points: the first, and how many.
     """
     cdef Py_ssize_t first_face, last_face, first_point
-    # Points by triangle.
+    # Points by triangle: of face f, those from start[f] on, sorted as the letter begins, of which some have left; and
+    # chains of those that have come since. `following` is where a point stands in either.
+    cdef int32_t[::1] start
+    cdef Resident* residents
     cdef int32_t[::1] head
     cdef int32_t[::1] following
     cdef double area
@@ -138,22 +148,48 @@ cdef class OnMembrane(Ground):
         self.dimensions = 2
         self.first_face, self.last_face = faces
         self.first_point = first_point
+        self.start = np.zeros(n_faces + 2, np.int32)
         self.head = np.full(max(1, n_faces), -1, np.int32)
         self.following = np.full(max(1, n_points), -1, np.int32)
+        self.residents = <Resident*> realloc(NULL, (n_points + 1) * sizeof(Resident))
         self.measured = self.world = -1
         self.windows = <Window*> realloc(NULL, DEEPEST * sizeof(Window))
-        if self.windows == NULL:
+        if self.windows == NULL or self.residents == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         free(self.windows)
+        free(self.residents)
 
-    cdef void clear(self, World* world) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(self.first_face, self.last_face):
-            self.head[k] = -1
+    cdef void begin(self, World* world, const int32_t* places, Py_ssize_t n) noexcept nogil:
+        """Sorted by triangle, so that those of one are read together."""
+        cdef int32_t* start = &self.start[0]
+        cdef Py_ssize_t k, face
+        cdef int32_t place
+        cdef Resident* one
+        for face in range(self.first_face, self.last_face):
+            self.head[face] = -1
+        for face in range(self.first_face, self.last_face + 2):
+            start[face] = 0
+        for k in range(n):
+            if world.alive[places[k]]:
+                start[world.triangle[places[k] - self.first_point] + 2] += 1
+        for face in range(self.first_face, self.last_face):
+            start[face + 2] += start[face + 1]
+        for k in range(n):
+            place = places[k]
+            if world.alive[place]:
+                face = world.triangle[place - self.first_point]
+                self.following[place - self.first_point] = start[face + 1]
+                one = &self.residents[start[face + 1]]
+                start[face + 1] += 1
+                one.place = place
+                one.species = world.species[place]
+                one.weights[0] = world.barycentric[2 * (place - self.first_point)]
+                one.weights[1] = world.barycentric[2 * (place - self.first_point) + 1]
 
     cdef void enter(self, World* world, int32_t place) noexcept nogil:
+        """Into the chain of those that have come since."""
         cdef Py_ssize_t p = place - self.first_point
         cdef int32_t face = world.triangle[p]
         self.following[p] = self.head[face]
@@ -161,7 +197,11 @@ cdef class OnMembrane(Ground):
 
     cdef void leave(self, World* world, int32_t place) noexcept nogil:
         cdef int32_t next = self.following[place - self.first_point]
-        cdef int32_t* at = &self.head[world.triangle[place - self.first_point]]
+        cdef Py_ssize_t face = world.triangle[place - self.first_point]
+        cdef int32_t* at = &self.head[face]
+        if self.start[face] <= next < self.start[face + 1] and self.residents[next].place == place:
+            self.residents[next].place = -1
+            return
         while at[0] >= 0 and at[0] != place:
             at = &self.following[at[0] - self.first_point]
         at[0] = next
@@ -261,21 +301,29 @@ cdef class OnMembrane(Ground):
                    int32_t species, Py_ssize_t* n) noexcept nogil:
         """Add the points of a species in a triangle that the cone and the reach hold; False: no memory."""
         cdef int32_t at = self.head[flat.face]
-        cdef const double* weights
-        cdef double x, y, first
+        cdef Py_ssize_t k
+        cdef bint room = True
+        for k in range(self.start[flat.face], self.start[flat.face + 1]):
+            if self.residents[k].species == species and self.residents[k].place >= 0 and self.residents[k].place != own:
+                room &= self.see(flat, left, right, self.residents[k].place, self.residents[k].weights, n)
         while at >= 0:
             if world.species[at] == species and at != own:
-                weights = world.barycentric + 2 * (at - self.first_point)
-                first = (1.0 - weights[0]) - weights[1]
-                x = first * flat.x[0] + weights[0] * flat.x[1] + weights[1] * flat.x[2]
-                y = first * flat.y[0] + weights[0] * flat.y[1] + weights[1] * flat.y[2]
-                if x * x + y * y < self.reach * self.reach and (
-                        left == NULL or (left[0] * y - left[1] * x >= 0.0 and x * right[1] - y * right[0] > 0.0)):
-                    if not self.note(n[0], at, x, y, 0.0):
-                        return False
-                    n[0] += 1
+                room &= self.see(flat, left, right, at, world.barycentric + 2 * (at - self.first_point), n)
             at = self.following[at - self.first_point]
-        return True
+        return room
+
+    cdef inline bint see(self, const Flat* flat, const double* left, const double* right, int32_t place,
+                         const double* weights, Py_ssize_t* n) noexcept nogil:
+        """Add a point, if the cone and the reach hold it; False: no memory."""
+        cdef double first = (1.0 - weights[0]) - weights[1]
+        cdef double x = first * flat.x[0] + weights[0] * flat.x[1] + weights[1] * flat.x[2]
+        cdef double y = first * flat.y[0] + weights[0] * flat.y[1] + weights[1] * flat.y[2]
+        if not x * x + y * y < self.reach * self.reach:
+            return True
+        if left != NULL and not (left[0] * y - left[1] * x >= 0.0 and x * right[1] - y * right[0] > 0.0):
+            return True
+        n[0] += 1
+        return self.note(n[0] - 1, place, x, y, 0.0)
 
     cdef void draw_line(self, Draws* draws, double* d) noexcept nogil:
         cdef double u[2]
@@ -403,7 +451,7 @@ cdef class InSpace(Ground):
         self.cell = np.zeros((max(1, n), 3))
         self.mask = size - 1
 
-    cdef void clear(self, World* world) noexcept nogil:
+    cdef void begin(self, World* world, const int32_t* places, Py_ssize_t n) noexcept nogil:
         cdef double width = self.reach * (1.0 + MARGIN)
         cdef Py_ssize_t k
         cdef int c
@@ -414,6 +462,9 @@ cdef class InSpace(Ground):
             self.around[c] = 0.0
             if world.box.length[c] > 0.0:
                 self.around[c] = min(max(floor(world.box.length[c] / width), 1.0), <double> MOST_CELLS)
+        for k in range(n):
+            if world.alive[places[k]]:
+                self.enter(world, places[k])
 
     cdef void find_cell(self, World* world, const double* x, double* out) noexcept nogil:
         cdef double share

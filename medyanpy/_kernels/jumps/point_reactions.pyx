@@ -32,6 +32,10 @@ from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 
+cdef enum:
+    ROWS = 256                # of a block, in which a free one is looked for
+
+
 # What a bead was before an attempt.
 cdef struct Kept:
     int32_t place
@@ -83,6 +87,9 @@ cdef class PointReactions(JumpOperation):
     cdef int32_t[:, ::1] members
     cdef int32_t[::1] rank
     cdef int32_t[::1] numbers
+    # Which row a place is, and how many rows of each block are free, in the letter that has begun.
+    cdef int32_t[::1] row
+    cdef int32_t[::1] vacant
     cdef long long seen, world, written
     cdef double potential                 # of the forces on the beads, as they are now; infinite: not known
 
@@ -99,6 +106,10 @@ cdef class PointReactions(JumpOperation):
         self.telling = Sequence([])
         self.forces = Sequence([])
         self.rank = np.full(max(1, n_places), -1, np.int32)
+        row = np.full(max(1, n_places), -1, np.int32)
+        row[np.asarray(places)] = np.arange(places.shape[0], dtype=np.int32)
+        self.row = row
+        self.vacant = np.zeros(places.shape[0] // ROWS + 1, np.int32)
         self.members = np.zeros((masses.shape[0], max(1, places.shape[0])), np.int32)
         self.numbers = np.zeros(masses.shape[0], np.int32)
         self.done = np.zeros(1, np.int64)
@@ -161,19 +172,25 @@ cdef class PointReactions(JumpOperation):
     cdef void sort(self, World* world) noexcept nogil:
         """Beads by species, in the order of rows, and by where they are."""
         cdef Py_ssize_t k
-        self.ground.clear(world)
+        self.ground.begin(world, &self.places[0], self.places.shape[0])
         for k in range(self.numbers.shape[0]):
             self.numbers[k] = 0
+        for k in range(self.vacant.shape[0]):
+            self.vacant[k] = <int32_t> (min(ROWS * (k + 1), self.places.shape[0]) - ROWS * k)
         for k in range(self.places.shape[0]):
             if world.alive[self.places[k]]:
-                self.enter(world, self.places[k])
+                self.admit(world, self.places[k])
 
     cdef void enter(self, World* world, int32_t place) noexcept nogil:
+        self.admit(world, place)
+        self.ground.enter(world, place)
+
+    cdef inline void admit(self, World* world, int32_t place) noexcept nogil:
         cdef int32_t species = world.species[place]
         self.rank[place] = self.numbers[species]
         self.members[species, self.numbers[species]] = place
         self.numbers[species] += 1
-        self.ground.enter(world, place)
+        self.vacant[self.row[place] // ROWS] -= 1
 
     cdef void leave(self, World* world, int32_t place) noexcept nogil:
         cdef int32_t species = world.species[place]
@@ -182,7 +199,18 @@ cdef class PointReactions(JumpOperation):
         last = self.members[species, self.numbers[species]]
         self.members[species, self.rank[place]] = last
         self.rank[last] = self.rank[place]
+        self.vacant[self.row[place] // ROWS] += 1
         self.ground.leave(world, place)
+
+    cdef Py_ssize_t free_place(self, World* world) noexcept nogil:
+        """That of the first free row; -1: there is none."""
+        cdef Py_ssize_t k, b
+        for b in range(self.vacant.shape[0]):
+            if self.vacant[b] > 0:
+                for k in range(ROWS * b, min(ROWS * (b + 1), self.places.shape[0])):
+                    if not world.alive[self.places[k]]:
+                        return self.places[k]
+        return -1
 
     cdef double rate_of(self, World* world, const Reaction* r) noexcept nogil:
         """The rate of attempts of a reaction."""
@@ -483,7 +511,7 @@ cdef class PointReactions(JumpOperation):
     cdef int create(self, World* world, int32_t species, const Spot* spot, const double* given, Draws* draws,
                     Kept* before, Py_ssize_t* n, double* K) noexcept nogil:
         """A bead at a spot, with a velocity that is given, or from Maxwell's distribution."""
-        cdef Py_ssize_t place = self.room.free_place(&self.places[0], self.places.shape[0])
+        cdef Py_ssize_t place = self.free_place(world)
         cdef double v[3]
         cdef int c, fault
         if place < 0:
