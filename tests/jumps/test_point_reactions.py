@@ -139,7 +139,7 @@ def test_association_has_its_constant_on_any_mesh(name, placement):
     ))  # fmt: skip
     simulation = make()
     simulation.report_work = True
-    counts = watched(simulation, points, 4000, 8)
+    counts = watched(simulation, points, 5500, 8)
     assert (counts[:, :2] + counts[:, 2:] == n).all()
     mean, variance = mean_of_complexes(n, 1.0 / n)
     check_mean(f"C on a {name}", counts[:, 2], mean, time_series=True, sees=0.35)
