@@ -11,7 +11,7 @@ import medyanpy as mp
 from medyanpy.jumps._reaction_grounds import macroscopic_rate, microscopic_rate
 from medyanpy.testing import check_mean
 
-MASSES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 2.5}
+MASSES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 2.5, "E": 1.0}
 SIDE = 4.0
 # What a sum over all images gives a point charge in a cubic box of side 1, with its sign turned.
 MADELUNG = 2.8372974794806
@@ -363,6 +363,24 @@ def test_beads_diffuse_as_their_species_of_now():
     simulation.step(20)
     moved = simulation.context.get_state(positions=True).positions - before.positions
     check_mean("squares of steps", (moved**2).sum(axis=1), 6.0 * 2.0 / 5.0, sees=0.4)
+
+
+@pytest.mark.parametrize(("text", "start"), [("A + B -> C", {"A": 5, "B": 5}), ("C -> A + B", {"C": 8})])
+def test_refused_attempts_leave_all_as_it_was(text, start):
+    """What each of them would make overlaps with E, at any place of the box; nothing else moves."""
+    beads, system, _ = built(
+        {**start, "E": 1}, 20, [lambda p: mp.forces.SoftSphere(p.of(text[-1]), p.of("E"), 1e9, diameter=2.0)],
+        species="ABCE", friction=1e300, spread=0.5, box=None,
+    )  # fmt: skip
+    system.add_jump(mp.jumps.Reactions(beads, text, reach=0.5, on_rate=20.0, most_partners=10))
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(0.05, kT=1.0, seed=1))
+    before = numbers_of(simulation)
+    simulation.step(50)
+    counts = simulation.context.get_state().counts["Reactions"]
+    assert counts.tried > 100
+    assert counts.accepted == 0
+    for then, now in zip(before, numbers_of(simulation), strict=True):
+        assert np.array_equal(then, now, equal_nan=True)
 
 
 # Bits, files and errors ---------------------------------------------------------------------------------------------
