@@ -66,6 +66,13 @@ def reactions(system):
     system.add_jump(mp.jumps.Reactions(proteins, "A <-> B", on_rate=30.0, off_rate=40.0, name="switch"))
 
 
+def in_space(system):
+    solved = system.topology["solved"]
+    system.add_force(mp.forces.SoftSphere(solved.of("A"), solved.of("C"), 5.0, 0.6, name="solved apart"))
+    options = {"reach": 1.2, "on_rate": 40.0, "off_rate": 60.0, "name": "react in space"}
+    system.add_jump(mp.jumps.Reactions(solved, "A + B <-> C", **options))
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -110,11 +117,11 @@ def ramp_of_numbers(system):
 
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
-         "reactions": reactions,
+         "reactions": reactions, "in space": in_space,
          "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions")
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space")
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(PARTS)
@@ -130,9 +137,12 @@ def built(*parts, n=30):
     places = rng.uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (n, 3))
     beads = topology.add_beads(places, mass=1.0, friction=1.0, name="beads")
     balls = topology.add_balls(np.empty((0, 3)), 0.3, mass=1.0, friction=1.0, capacity=40, name="balls")
+    numbers = {"A": (1.0, 1.0), "B": (2.0, 1.0), "C": (3.0, 2.0)}
+    species = {name: {"mass": m, "friction": friction} for name, (m, friction) in numbers.items()}
+    if "in space" in parts:
+        places = np.random.default_rng(8).uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (20, 3))
+        topology.add_beads(places, species=species, counts={"A": 10, "B": 10}, capacity=30, name="solved")
     if "reactions" in parts:
-        numbers = {"A": (1.0, 1.0), "B": (2.0, 1.0), "C": (3.0, 2.0)}
-        species = {name: {"mass": m, "friction": friction} for name, (m, friction) in numbers.items()}
         topology.add_intriangle_points(
             sheet, species=species, counts={"A": 6, "B": 6}, capacity=20, seed=4, name="proteins"
         )  # fmt: skip

@@ -99,7 +99,7 @@ def periodic_box():
 
 
 def reacting():
-    """Points with species, and molecules, that react."""
+    """Points and beads with species, and molecules, that react."""
     topology = mp.Topology()
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(4.0, 1), 1.0, 0.3, name="vesicle")
     numbers = {"A": (0.7, 0.3), "B": (0.9, 0.4), "C": (1.5, 0.5)}
@@ -108,11 +108,18 @@ def reacting():
         vesicle, species=species, counts={"A": 8, "B": 8}, capacity=30, seed=5, name="proteins"
     )  # fmt: skip
     beads = topology.add_beads(2.0 * line(4, [0.0, 9, 9]), mass=1.0, friction=0.5, name="beads")
+    solved = topology.add_beads(
+        np.random.default_rng(6).uniform([0.0, 12.0, 0.0], [3.0, 15.0, 3.0], (12, 3)), species=species,
+        counts={"A": 6, "B": 6}, capacity=20, name="solved",
+    )  # fmt: skip
     system = system_with(topology, forces.MembraneEdgeSprings(vesicle, 8.0, 2.4),
                          forces.HarmonicTrap(beads, 0.3, [0.0, 9.0, 9.0], name="trap"),
+                         forces.HarmonicTrap(solved, 0.3, [1.0, 14.0, 1.0], name="pocket"),
+                         forces.SoftSphere(solved.of("A"), solved.of("B"), 2.0, 1.0, name="apart"),
                          forces.SoftSphere(proteins.of("A"), proteins.of("C"), 2.0, 1.5, name="spheres"))  # fmt: skip
     numbers = {"reach": 1.5, "on_rate": 1.0, "off_rate": 2.0, "most_partners": 40}
     system.add_jump(jumps.Reactions(proteins, "A + B <-> C", name="react", **numbers))
+    system.add_jump(jumps.Reactions(solved, "A + B <-> C", name="react in space", **numbers | {"most_partners": 20}))
     pool = system.add_pool(mp.Pool(volume=100.0, counts={"D": 20, "E": 0}))
     system.add_jump(jumps.Reactions(pool, "D <-> E; k_on = 4, k_off = 2", name="molecules"))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)

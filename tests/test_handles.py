@@ -20,6 +20,8 @@ def topology_of_all():
     topology, x = mp.Topology(), np.arange(12.0).reshape(4, 3)
     topology.add_beads(x, 1.0)
     topology.add_balls(x, 1.0, 1.0)
+    topology.add_beads(x, species={"A": {"mass": 1.0}}, of_species="A")
+    topology.add_balls(x, 1.0, species={"A": {"mass": 1.0}}, of_species="A")
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(5.0, 0), 1.0)
     topology.add_intriangle_points(vesicle, 3, mass=1.0)
     topology.add_filament(x, 1.0, directors="parallel", director_mass=1.0)

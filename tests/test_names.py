@@ -241,7 +241,7 @@ def test_signatures_are_still_those_of_the_constructors_and_methods():
     assert list(inspect.signature(mp.Simulation).parameters) == ["system", "integrator", "threads"]
     assert list(inspect.signature(mp.BAGOGABIntegrator).parameters)[:2] == ["timestep", "temperature"]
     parameters = list(inspect.signature(mp.Topology().add_beads).parameters)
-    assert parameters == ["positions", "mass", "friction", "name", "capacity"]
+    assert parameters == ["positions", "mass", "friction", "name", "capacity", "species", "counts", "of_species"]
     assert [f.name for f in fields(mp.State)] == ["step", "time", "_parts"]
 
 

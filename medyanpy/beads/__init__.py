@@ -2,7 +2,7 @@
 
 from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments
-from medyanpy.beads.free import Balls, Beads, BeadsKind
+from medyanpy.beads.free import Balls, BallsOfSpecies, Beads, BeadsKind, BeadsOfSpecies
 from medyanpy.beads.intriangle_points import InTrianglePoints, PointsKind
 from medyanpy.beads.membranes import Membrane
 from medyanpy.beads.oriented import OrientedBeads, OrientedKind
@@ -16,6 +16,7 @@ from medyanpy.core.kinds import Kind
 COLUMNS = tuple(dict.fromkeys([*Kind.columns, *PointsKind.columns, *OrientedKind.columns]))
 
 __all__ = [
-    "COLUMNS", "Balls", "Beads", "BeadsKind", "Constraints", "Directors", "Filaments", "Handle", "InTrianglePoints",
-    "Kind", "Membrane", "OrientedBeads", "RigidBodies", "Rods", "SurfacePoints",
+    "COLUMNS", "Balls", "BallsOfSpecies", "Beads", "BeadsKind", "BeadsOfSpecies", "Constraints", "Directors",
+    "Filaments", "Handle", "InTrianglePoints", "Kind", "Membrane", "OrientedBeads", "RigidBodies", "Rods",
+    "SurfacePoints",
 ]  # fmt: skip

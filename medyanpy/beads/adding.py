@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import array, per_item, several, vectors
-from medyanpy.core.species import Species, by_species, numbers_of
+from medyanpy.core.handles import Handle
+from medyanpy.core.species import Species, by_species, counted, numbers_of, species_of
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 
 # A principal moment below this, relative to the largest, is that of a line.
@@ -39,6 +40,44 @@ def inertia_by_species(
         raise ParameterError(f"{what}: give the species of each: {', '.join(one.name for one in species)}")
     numbers = numbers_of(f"{what}: species", species, given, n)
     return by_species(species, numbers), numbers
+
+
+def species_given(what: str, species: Any, counts: Any, of_species: Any) -> tuple[tuple[Species, ...], Any]:
+    """Return the species that a user gives for a handle, and of which each bead is: by names or numbers, or by counts,
+    one species after the other."""
+    if species is None:
+        if counts is not None or of_species is not None:
+            raise ParameterError(f"{what}: counts= and of_species= are of species: give species=")
+        return (), None
+    kinds = species_of(what, species)
+    if counts is None:
+        return kinds, of_species
+    if of_species is not None:
+        raise ParameterError(f"{what}: counts= is in place of of_species=")
+    return kinds, counted(what, kinds, counts)
+
+
+def inertia_given(
+    what: str, kinds: tuple[Species, ...], of_species: Any, n: int, mass: Any, friction: Any
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Return mass and friction of n beads of a new handle, and their species (n,) int32, of none (0,)."""
+    if kinds:
+        return inertia_by_species(what, kinds, of_species, n, mass, friction)
+    if mass is None:
+        raise ParameterError(f"{what}: give mass=, or species= with that of each")
+    return inertia_of(what, "", n, mass, 0.0 if friction is None else friction), np.empty(0, np.int32)
+
+
+def inertia_of_more(
+    what: str, handle: Handle, species: Any, n: int, mass: Any, friction: Any
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Return the same of n more beads of a handle."""
+    if handle._species:
+        return inertia_by_species(what, handle._species, species, n, mass, friction)
+    if species is not None:
+        raise ParameterError(f"{what}: species = {shown(species)}, but {handle.name!r} was added without any")
+    numbers = (handle._number_for(what, name, given) for name, given in (("mass", mass), ("friction", friction)))
+    return inertia_of(what, "", n, *numbers), handle._of_species
 
 
 def fixed_of(what: str, n: int, fixed: Any) -> np.ndarray:

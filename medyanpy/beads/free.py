@@ -1,6 +1,7 @@
 """Free beads, with and without a radius, and the method that adds kinds of beads defined elsewhere."""
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -8,9 +9,9 @@ from medyanpy._tools.described import kept
 from medyanpy._tools.names import did_you_mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import per_item
-from medyanpy.beads.adding import inertia_of, positions_of
-from medyanpy.core.columns import POSITIONS, Column
-from medyanpy.core.handles import Handle, chosen, together
+from medyanpy.beads.adding import inertia_given, inertia_of, inertia_of_more, positions_of, species_given
+from medyanpy.core.columns import POSITIONS, SPECIES, Column
+from medyanpy.core.handles import Handle, HandleOfSpecies, chosen, together
 from medyanpy.core.kinds import Kind
 from medyanpy.errors import ParameterError, TopologyError
 
@@ -28,7 +29,9 @@ class BeadsKind(Kind):
 
     def created(self, columns: dict[Column, np.ndarray]) -> "Beads":
         x = columns[POSITIONS]
-        return self.handle._more(self.handle.name, x, *self.inertia_of_created(columns, len(x)))
+        made = self.handle._more(self.handle.name, x, *self.inertia_of_created(columns, len(x)))
+        made._take_species(self.handle._species, columns.get(SPECIES, self.handle._of_species))
+        return made
 
 
 class Beads(Handle, kind=BeadsKind):
@@ -43,8 +46,9 @@ class Beads(Handle, kind=BeadsKind):
         self.positions = positions
 
     def add(
-        self, positions: Numbers, mass: Numbers | None = None, friction: Numbers | None = None, **own: Any
-    ) -> np.ndarray:
+        self, positions: Numbers, mass: Numbers | None = None, friction: Numbers | None = None, *,
+        species: str | Sequence[str] | np.ndarray | None = None, **own: Any,
+    ) -> np.ndarray:  # fmt: skip
         """Add beads to these: to a running simulation inside ``with topology.edit():``.
 
         Forces that name the handle act on them too; where such a force has a number for each bead, give it those of the
@@ -55,6 +59,8 @@ class Beads(Handle, kind=BeadsKind):
         positions : (k, 3) float, nm
         mass, friction : float or (k,) float, pN s²/nm, > 0, and pN s/nm, >= 0, optional
             By default that of the present beads, which must then have the same.
+        species : str, or (k,) str or int
+            Where these have species: of the new beads. Mass and friction are those of the species.
         **own : optional
             Further arguments of the kind; see `Topology.add_balls`, and for kinds from elsewhere their own page.
 
@@ -71,10 +77,10 @@ class Beads(Handle, kind=BeadsKind):
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
         x = positions_of(what, positions)
-        inertia = inertia_of(
-            what, "", len(x), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
-        )
-        return self.topology._grow(self, self._more(what, x, *inertia, **own))
+        inertia, numbers = inertia_of_more(what, self, species, len(x), mass, friction)
+        more = self._more(what, x, *inertia, **own)
+        more._take_species(self._species, numbers)
+        return self.topology._grow(self, more)
 
     def _more(self, what: str, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray, **own: Any) -> "Beads":
         """Make a handle in no topology of more beads like these."""
@@ -176,12 +182,36 @@ class Balls(Beads, kind=BallsKind):
         return {**super()._arguments_now(), **self._numbers_now("radius")}
 
 
+class BeadsOfSpecies(HandleOfSpecies, Beads, kind=BeadsKind):
+    """Free beads that are of species. `positions` (n, 3), nm, are where they start."""
+
+    _added_by = "add_beads"
+
+
+class BallsOfSpecies(HandleOfSpecies, Balls, kind=BallsKind):
+    """Balls that are of species, all with one radius if any are created. `radius` is (n,), nm."""
+
+    _added_by = "add_balls"
+
+
 _Beads = TypeVar("_Beads", bound=Beads)
 
 
+@overload
 def add_beads(
-    topology: "Topology", positions: Numbers, mass: Numbers, friction: Numbers = 0.0, *, name: str | None = None,
-    capacity: int | None = None,
+    topology: "Topology", positions: Numbers, mass: Numbers, friction: Numbers | None = None, *,
+    name: str | None = None, capacity: int | None = None,
+) -> Beads: ...  # fmt: skip
+@overload
+def add_beads(
+    topology: "Topology", positions: Numbers, *, name: str | None = None, capacity: int | None = None,
+    species: Mapping[str, Mapping[str, float]], counts: Mapping[str, int] | None = None,
+    of_species: Sequence[str] | Numbers | None = None,
+) -> BeadsOfSpecies: ...  # fmt: skip
+def add_beads(
+    topology: "Topology", positions: Numbers, mass: Numbers | None = None, friction: Numbers | None = None, *,
+    name: str | None = None, capacity: int | None = None, species: Mapping[str, Mapping[str, float]] | None = None,
+    counts: Mapping[str, int] | None = None, of_species: Sequence[str] | Numbers | None = None,
 ) -> Beads:  # fmt: skip
     """Add free beads.
 
@@ -189,11 +219,19 @@ def add_beads(
     ----------
     positions : (n, 3) float, nm
     mass : float or (n,) float, pN s²/nm, > 0
+        Of each; not with `species`.
     friction : float or (n,) float, pN s/nm, >= 0
-        Used by the letter O; a bead without friction is not thermostatted.
+        Used by the letter O; a bead without friction is not thermostatted. 0 where none is given. Not with `species`.
     name : str, optional
     capacity : int, >= n, optional
         Rows for so many beads in all. Rows without a bead are inactive: not part of the system, and nan in states.
+    species : dict of str to dict, optional
+        Species that they may be of, with ``"mass"`` and ``"friction"`` of each: ``{"A": {"mass": 1e-12}}``. What a
+        bead is belongs to the state, ``state.column("species")``; jumps may change it.
+    counts : dict of str to int
+        With `species`: how many of the positions are of each, one species after the other.
+    of_species : (n,) str or int
+        With `species`, in place of counts: of which each is.
 
     Raises
     ------
@@ -202,11 +240,15 @@ def add_beads(
     ParameterError
         A mass or friction outside its domain.
     """
-    x = positions_of("add_beads", positions)
-    room = topology._capacity("add_beads", len(x), capacity)
-    first, name = topology._room("add_beads", room, name, "beads")
-    made = Beads(topology, name, first, x, *inertia_of("add_beads", "", len(x), mass, friction))
-    return topology._keep(made, room, mass=mass, friction=friction)
+    what = "add_beads"
+    x = positions_of(what, positions)
+    kinds, of_species = species_given(what, species, counts, of_species)
+    inertia, numbers = inertia_given(what, kinds, of_species, len(x), mass, friction)
+    room = topology._capacity(what, len(x), capacity)
+    first, name = topology._room(what, room, name, "beads")
+    made = (BeadsOfSpecies if kinds else Beads)(topology, name, first, x, *inertia)
+    made._take_species(kinds, numbers)
+    return topology._keep(made, room, mass=mass, friction=0.0 if friction is None else friction)
 
 
 def add(
@@ -246,9 +288,22 @@ def add(
     return topology._keep(handle, room, mass=mass, friction=friction)
 
 
+@overload
 def add_balls(
-    topology: "Topology", positions: Numbers, radius: Numbers, mass: Numbers, friction: Numbers = 0.0, *,
+    topology: "Topology", positions: Numbers, radius: Numbers, mass: Numbers, friction: Numbers | None = None, *,
     name: str | None = None, capacity: int | None = None,
+) -> Balls: ...  # fmt: skip
+@overload
+def add_balls(
+    topology: "Topology", positions: Numbers, radius: Numbers, *, name: str | None = None,
+    capacity: int | None = None, species: Mapping[str, Mapping[str, float]],
+    counts: Mapping[str, int] | None = None, of_species: Sequence[str] | Numbers | None = None,
+) -> BallsOfSpecies: ...  # fmt: skip
+def add_balls(
+    topology: "Topology", positions: Numbers, radius: Numbers, mass: Numbers | None = None,
+    friction: Numbers | None = None, *, name: str | None = None, capacity: int | None = None,
+    species: Mapping[str, Mapping[str, float]] | None = None, counts: Mapping[str, int] | None = None,
+    of_species: Sequence[str] | Numbers | None = None,
 ) -> Balls:  # fmt: skip
     """Add free beads that have a radius.
 
@@ -262,6 +317,7 @@ def add_balls(
     friction : float or (n,) float, pN s/nm, >= 0
     name : str, optional
     capacity : int, >= n, optional
+    species, counts, of_species
         As `add_beads`.
 
     Raises
@@ -269,10 +325,14 @@ def add_balls(
     TopologyError, ParameterError
         As `add_beads`.
     """
-    x = positions_of("add_balls", positions)
-    r = per_item("add_balls: radius", radius, len(x), above=0.0)
-    inertia = inertia_of("add_balls", "", len(x), mass, friction)
-    room = topology._capacity("add_balls", len(x), capacity)
-    first, name = topology._room("add_balls", room, name, "balls")
-    made = Balls(topology, name, first, x, r, *inertia)
+    what = "add_balls"
+    x = positions_of(what, positions)
+    r = per_item(f"{what}: radius", radius, len(x), above=0.0)
+    kinds, of_species = species_given(what, species, counts, of_species)
+    inertia, numbers = inertia_given(what, kinds, of_species, len(x), mass, friction)
+    room = topology._capacity(what, len(x), capacity)
+    first, name = topology._room(what, room, name, "balls")
+    made = (BallsOfSpecies if kinds else Balls)(topology, name, first, x, r, *inertia)
+    made._take_species(kinds, numbers)
+    friction = 0.0 if friction is None else friction
     return topology._keep(made, room, radius=radius, mass=mass, friction=friction)

@@ -1,24 +1,22 @@
 """Points bound to the triangles of a membrane."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, whole_number
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy.beads.adding import inertia_by_species, inertia_of
+from medyanpy.beads.adding import inertia_given, inertia_of_more, species_given
 from medyanpy.beads.membranes import Membrane
 from medyanpy.core.columns import BARYCENTRIC, SPECIES, TRIANGLES, Column
-from medyanpy.core.handles import MAX_BEADS, Handle
+from medyanpy.core.handles import MAX_BEADS, HandleOfSpecies
 from medyanpy.core.kinds import Block, Kind
-from medyanpy.core.species import OfSpecies, Species, counted, species_of
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 
 if TYPE_CHECKING:
-    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 
@@ -71,7 +69,7 @@ class PointsKind(Kind):
         return {**super().beside_frames(), "membrane": self.handle.membrane.name}
 
 
-class InTrianglePoints(Handle, kind=PointsKind):
+class InTrianglePoints(HandleOfSpecies, kind=PointsKind):
     """Points that live in the triangles of a membrane.
 
     Attributes
@@ -95,20 +93,6 @@ class InTrianglePoints(Handle, kind=PointsKind):
         self.membrane = membrane
         self.triangles = triangles
         self._weights = weights
-
-    @property
-    def species(self) -> tuple[Species, ...]:
-        """Species that points may be of, in the order given: each has ``name``, ``mass`` and ``friction``."""
-        return self._species
-
-    def of(self, species: str) -> OfSpecies:
-        """Return its beads of one species, whichever these are at a time; ParameterError for an unknown name."""
-        return OfSpecies(self, species)
-
-    def counts(self, state: "State") -> dict[str, int]:
-        """Return the number of beads of each species in a state, by name."""
-        now = state.column(SPECIES.name)[state.living(self)]
-        return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(self._species)}
 
     @property
     def normals(self) -> np.ndarray:
@@ -170,15 +154,7 @@ class InTrianglePoints(Handle, kind=PointsKind):
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
         faces, weights = _places(what, self.membrane, n, triangles, barycentric, seed)
-        numbers = self._of_species
-        if self.species:
-            inertia, numbers = inertia_by_species(what, self.species, species, len(faces), mass, friction)
-        elif species is not None:
-            raise ParameterError(f"{what}: species = {species!r}, but {self.name!r} was added without any")
-        else:
-            inertia = inertia_of(
-                what, "", len(faces), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
-            )
+        inertia, numbers = inertia_of_more(what, self, species, len(faces), mass, friction)
         more = InTrianglePoints(self.topology, self.name, 0, self.membrane, faces, weights, *inertia)
         more._take_species(self.species, numbers)
         return self.topology._grow(self, more)
@@ -189,12 +165,7 @@ class InTrianglePoints(Handle, kind=PointsKind):
 
     def _arguments_now(self) -> dict[str, Any]:
         places = {"membrane": self.membrane, "triangles": self.triangles, "barycentric": self.barycentric}
-        now = {**places, **super()._arguments_now()}
-        if self.species:
-            del now["mass"], now["friction"]
-            table = {one.name: {"mass": one.mass, "friction": one.friction} for one in self.species}
-            now |= {"species": table, "of_species": self._of_species}
-        return now
+        return {**places, **super()._arguments_now()}
 
 
 def add_intriangle_points(
@@ -247,33 +218,21 @@ def add_intriangle_points(
         raise TopologyError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
     if membrane.topology is not topology:
         raise TopologyError(f"{what}: {membrane!r} belongs to another topology")
-    kinds: tuple[Species, ...] = ()
-    numbers = np.empty(0, np.int32)
-    if species is not None:
-        kinds = species_of(what, species)
-        if counts is not None:
-            if n is not None or of_species is not None or triangles is not None:
-                raise ParameterError(f"{what}: counts= is in place of n=, triangles= and of_species=")
-            of_species = counted(what, kinds, counts)
-            n = len(of_species)
-    elif counts is not None or of_species is not None:
-        raise ParameterError(f"{what}: counts= and of_species= are of species: give species=")
+    kinds, of_species = species_given(what, species, counts, of_species)
+    if counts is not None:
+        if n is not None or triangles is not None:
+            raise ParameterError(f"{what}: counts= is in place of n= and triangles=")
+        n = len(cast(Any, of_species))
     if n == 0 and capacity is not None and counts is not None:
         faces, weights = np.empty(0, np.int32), np.empty((0, 2))
     else:
         faces, weights = _places(what, membrane, n, triangles, barycentric, seed)
-    if kinds:
-        inertia, numbers = inertia_by_species(what, kinds, of_species, len(faces), mass, friction)
-    elif mass is None:
-        raise ParameterError(f"{what}: give mass=, or species= with that of each")
-    else:
-        friction = 0.0 if friction is None else friction
-        inertia = inertia_of(what, "", len(faces), mass, friction)
+    inertia, numbers = inertia_given(what, kinds, of_species, len(faces), mass, friction)
     room = topology._capacity(what, len(faces), capacity)
     first, name = topology._room(what, room, name, "points")
     made = InTrianglePoints(topology, name, first, membrane, faces, weights, *inertia)
     made._take_species(kinds, numbers)
-    return topology._keep(made, room, mass=mass, friction=friction)
+    return topology._keep(made, room, mass=mass, friction=0.0 if friction is None else friction)
 
 
 def _places(

@@ -14,14 +14,15 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.core.columns import SPECIES
 from medyanpy.core.kinds import Kind
-from medyanpy.core.species import Species
+from medyanpy.core.species import OfSpecies, Species
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.beads.free import Beads
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
-__all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]
+__all__ = ["MAX_BEADS", "Handle", "HandleOfSpecies", "bead_numbers", "handles_in"]
 
 #: Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
 MAX_BEADS = 2**31 - 1
@@ -253,7 +254,14 @@ class Handle(Guarded):
 
     def _arguments_now(self) -> dict[str, Any]:
         """Return what `adder_of` needs to make these beads again, to the bit."""
-        return {**self._numbers_now("mass", "friction"), **self._own, "name": self.name, **self._room_now()}
+        return {**self._inertia_now(), **self._own, "name": self.name, **self._room_now()}
+
+    def _inertia_now(self) -> dict[str, Any]:
+        """Return mass and friction as an adder takes them, or the species that give them."""
+        if not self._species:
+            return self._numbers_now("mass", "friction")
+        table = {one.name: {"mass": one.mass, "friction": one.friction} for one in self._species}
+        return {"species": table, "of_species": self._of_species}
 
     def _numbers_now(self, *names: str) -> dict[str, Any]:
         """Return numbers of beads as an adder takes them: one where all have the same, also where there are none."""
@@ -277,6 +285,24 @@ class Handle(Guarded):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.kind.contents})"
+
+
+class HandleOfSpecies(Handle):
+    """Beads that may be of species: a column of the state tells of which each is now."""
+
+    @property
+    def species(self) -> tuple[Species, ...]:
+        """Species that beads may be of, in the order given: each has ``name``, ``mass`` and ``friction``."""
+        return self._species
+
+    def of(self, species: str) -> OfSpecies:
+        """Return its beads of one species, whichever these are at a time; ParameterError for an unknown name."""
+        return OfSpecies(self, species)
+
+    def counts(self, state: "State") -> dict[str, int]:
+        """Return the number of beads of each species in a state, by name."""
+        now = state.column(SPECIES.name)[state.living(self)]
+        return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(self._species)}
 
 
 def adder_of(cls: type[Handle], topology: "Topology") -> Callable[..., Handle]:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medyanpy._kernels.jumps import grounds
+from medyanpy._kernels.jumps.grounds import Ground
+from medyanpy._kernels.jumps.grounds import InSpace as BeadsInSpace
+from medyanpy._kernels.jumps.grounds import OnMembrane as PointsOnMembrane
 from medyanpy.beads import InTrianglePoints
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
@@ -61,10 +63,10 @@ class OnMembrane:
     def expect_measure(self, what: str, layout: "Layout") -> None:
         """Refuse to create beads uniformly where there is no end of places; ParameterError."""
 
-    def bind(self, layout: "Layout") -> grounds.Ground:
+    def bind(self, layout: "Layout") -> Ground:
         membrane = self._handle.membrane
         faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
-        return grounds.OnMembrane(faces, len(layout.triangulation.faces), layout.n_cartesian, layout.n_points)
+        return PointsOnMembrane(faces, len(layout.triangulation.faces), layout.n_cartesian, layout.n_points)
 
 
 class InSpace:
@@ -101,9 +103,9 @@ class InSpace:
                 "directions: give System(box=) three lengths"
             )
 
-    def bind(self, layout: "Layout") -> grounds.Ground:
+    def bind(self, layout: "Layout") -> Ground:
         places = layout.block_of(self._handle)
-        return grounds.InSpace(places.start, places.stop - places.start)
+        return BeadsInSpace(places.start, places.stop - places.start)
 
 
 def _expected(mean: float) -> int:

@@ -386,7 +386,7 @@ NOT_ASKED = {
                      "Topology.expect_places", "plot", "Kind.taken",
                      "average", "autocorrelation", "statistical_inefficiency", "Trajectory.read", "JumpCase.__init__",
                      "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
-                     "Reactions.log_weight", "TrialMoves.log_weight", "Kind.remade", "InTrianglePoints.counts",
+                     "Reactions.log_weight", "TrialMoves.log_weight", "Kind.remade", "HandleOfSpecies.counts",
                      "MoleculePool.checked"],
                     _STEPS),
     "mobility_matrix": "its box is asked for, and other images are seen by tests/hydrodynamics/test_lattice.py",

@@ -21,7 +21,7 @@ cdef struct Line:
 cdef class Ground:
     cdef double reach
     cdef readonly int dimensions
-    cdef public object layout             # of the context, for whoever sets the reach
+    cdef public object layout             # of the context, for who sets the reach
     # What `lines_from` has found.
     cdef Line* found
     cdef Py_ssize_t found_room
