@@ -7,6 +7,7 @@ import traceback
 import h5py
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.special import gammaln
 
 import medyanpy as mp
@@ -179,3 +180,25 @@ def mean_of_complexes(n, ratio):
     """Mean and variance of the number of C of n A and n B, where one of each has the ratio P(C)/P(A, B)."""
     k = np.arange(n + 1)
     return moments(k * np.log(ratio) - gammaln(k + 1) - 2.0 * gammaln(n - k + 1))
+
+
+def octahedron(roughness=0.15):
+    """Six vertices of which each has an angle well below a full turn: many pairs have several straight lines."""
+    x = np.vstack([np.eye(3), -np.eye(3)]) + roughness * np.random.default_rng(3).normal(size=(6, 3))
+    return mp.TriangleMesh(x, outward(x, ConvexHull(x).simplices))
+
+
+def outward(x, faces):
+    turned = np.einsum("ij,ij->i", np.cross(x[faces[:, 1]] - x[faces[:, 0]], x[faces[:, 2]] - x[faces[:, 0]]),
+                       x[faces].mean(axis=1)) < 0.0  # fmt: skip
+    return np.where(turned[:, None], faces[:, [0, 2, 1]], faces)
+
+
+def uneven_sheet(n=5, seed=1):
+    """An uneven sheet in a plane, with a border."""
+    x = np.array([[i, j, 0.0] for i in range(n) for j in range(n)])
+    inner = ((x[:, :2] > 0) & (x[:, :2] < n - 1)).all(axis=1)
+    x[inner, :2] += 0.2 * np.random.default_rng(seed).normal(size=(inner.sum(), 2))
+    first = [i * n + j for i in range(n - 1) for j in range(n - 1)]
+    corners = [(a, a + n, a + n + 1, a + 1) for a in first]
+    return mp.TriangleMesh(x, np.array([[a, b, c] for a, b, c, d in corners] + [[a, c, d] for a, b, c, d in corners]))

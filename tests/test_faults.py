@@ -914,7 +914,7 @@ def more_points_than_there_are_rows():
     return reacting("C -> A + B", {"C": 4}, reach=0.5)
 
 
-@fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "PointReactions", "more than it allows for: give most_partners")
+@fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "PointReactions", "the jump allows for: give most_partners=")
 def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
 

@@ -65,8 +65,9 @@ _CAUSES = {
     "too wide": "its edge to {row} is {value:.4g} nm long along {axis}, more than half of the box there, {half:.4g} "
     "nm: nearest images would take it for another edge, and the sheet would be torn. Hold edges shorter "
     "(MembraneTether, stiffer MembraneEdgeSprings), take finer triangles or a larger box, or a smaller timestep",
-    "too crowded": "{value:.0f} straight lines to partners of a reaction are within its reach, more than it allows "
-    "for: give most_partners=, twice that or more, or a shorter reach",
+    "too crowded": "{value:.0f} straight lines to partners of a reaction are within its reach, or triangles below it "
+    "in a layer, more than the jump allows for: give most_partners= or most_feet=, twice that or more, or a shorter "
+    "reach or layer",
     "no density": "the density of adaptive steps is not positive; 1 + the control is {value:.3g} here. If that is not "
     "positive either, the text of AdaptiveSteps must be another. Otherwise the timestep is too long for how fast the "
     "control changes",

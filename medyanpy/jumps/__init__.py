@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps._reaction_texts import Reaction
-from medyanpy.jumps.adsorption import Adsorption
+from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
@@ -14,8 +14,8 @@ from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Adsorption", "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "Reaction",
-    "Reactions", "TrialMoves",
+    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
+    "Reaction", "Reactions", "TrialMoves",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look
+    from medyanpy.jumps._exchange import ExchangeForm
     from medyanpy.state import State
 
 __all__ = ["FormedJump"]
@@ -24,7 +25,7 @@ __all__ = ["FormedJump"]
 class FormedJump(Jump):
     """Jump that hands on what it is asked to its form, which it makes of what it is given."""
 
-    _form: NetworkForm | PointForm
+    _form: "NetworkForm | PointForm | ExchangeForm"
 
     @property
     def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -48,7 +49,7 @@ class FormedJump(Jump):
 
     @property
     def remakes(self) -> tuple[Handle, ...]:
-        return self._form.handles
+        return self._form.remakes
 
     @property
     def pools(self) -> tuple[MoleculePool, ...]:

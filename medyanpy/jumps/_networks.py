@@ -56,6 +56,7 @@ class NetworkForm:
 
     handles: tuple[Any, ...] = ()
     births: tuple[Any, ...] = ()
+    remakes: tuple[Any, ...] = ()
     needs_temperature = False
 
     def __init__(self, jump: "Reactions", pool: MoleculePool, reactions: Sequence[Reaction]) -> None:

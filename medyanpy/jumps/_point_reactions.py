@@ -216,6 +216,10 @@ class PointForm:
         return (self._handle,)
 
     @property
+    def remakes(self) -> tuple[Handle, ...]:
+        return self.handles
+
+    @property
     def pools(self) -> tuple[MoleculePool, ...]:
         return () if self._pool is None else (self._pool,)
 

@@ -8,14 +8,14 @@ import numpy as np
 from medyanpy._kernels.jumps.grounds import Ground
 from medyanpy._kernels.jumps.grounds import InSpace as BeadsInSpace
 from medyanpy._kernels.jumps.grounds import OnMembrane as PointsOnMembrane
-from medyanpy.beads import InTrianglePoints
+from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
 
-__all__ = ["InSpace", "OnMembrane", "ground_of", "macroscopic_rate", "microscopic_rate"]
+__all__ = ["InSpace", "OnMembrane", "ground_of", "macroscopic_rate", "microscopic_rate", "on_membrane"]
 
 
 def ground_of(what: str, handle: Handle) -> "OnMembrane | InSpace":
@@ -64,9 +64,14 @@ class OnMembrane:
         """Refuse to create beads uniformly where there is no end of places; ParameterError."""
 
     def bind(self, layout: "Layout") -> Ground:
-        membrane = self._handle.membrane
-        faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
-        return PointsOnMembrane(faces, len(layout.triangulation.faces), layout.n_cartesian, layout.n_points)
+        return on_membrane(self._handle.membrane, layout)
+
+
+
+def on_membrane(membrane: Membrane, layout: "Layout") -> Ground:
+    """Return what kernels know of a membrane on which beads react."""
+    faces = membrane.first_face, membrane.first_face + len(membrane.mesh.faces)
+    return PointsOnMembrane(faces, len(layout.triangulation.faces), layout.n_cartesian, layout.n_points)
 
 
 class InSpace:

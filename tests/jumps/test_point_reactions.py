@@ -4,8 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import mean_of_complexes, moments
-from scipy.spatial import ConvexHull
+from builders import mean_of_complexes, moments, octahedron, uneven_sheet
 from scipy.special import gammaln
 
 import medyanpy as mp
@@ -13,18 +12,6 @@ from medyanpy.jumps._reaction_grounds import macroscopic_rate, microscopic_rate
 from medyanpy.testing import check_mean
 
 MASSES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 2.5}
-
-
-def octahedron(roughness=0.15):
-    """Six vertices of which each has an angle well below a full turn: many pairs have several straight lines."""
-    x = np.vstack([np.eye(3), -np.eye(3)]) + roughness * np.random.default_rng(3).normal(size=(6, 3))
-    return mp.TriangleMesh(x, outward(x, ConvexHull(x).simplices))
-
-
-def outward(x, faces):
-    turned = np.einsum("ij,ij->i", np.cross(x[faces[:, 1]] - x[faces[:, 0]], x[faces[:, 2]] - x[faces[:, 0]]),
-                       x[faces].mean(axis=1)) < 0.0  # fmt: skip
-    return np.where(turned[:, None], faces[:, [0, 2, 1]], faces)
 
 
 def torus(n=14, m=7, radius=2.0, tube=0.8):
@@ -39,17 +26,7 @@ def torus(n=14, m=7, radius=2.0, tube=0.8):
     return mp.TriangleMesh(x, np.array(faces))
 
 
-def sheet(n=5, seed=1):
-    """An uneven sheet in a plane, with a border."""
-    x = np.array([[i, j, 0.0] for i in range(n) for j in range(n)])
-    inner = ((x[:, :2] > 0) & (x[:, :2] < n - 1)).all(axis=1)
-    x[inner, :2] += 0.2 * np.random.default_rng(seed).normal(size=(inner.sum(), 2))
-    first = [i * n + j for i in range(n - 1) for j in range(n - 1)]
-    corners = [(a, a + n, a + n + 1, a + 1) for a in first]
-    return mp.TriangleMesh(x, np.array([[a, b, c] for a, b, c, d in corners] + [[a, c, d] for a, b, c, d in corners]))
-
-
-MESHES = {"octahedron": octahedron, "torus": torus, "sheet": sheet}
+MESHES = {"octahedron": octahedron, "torus": torus, "sheet": uneven_sheet}
 
 
 def built(mesh, counts, capacity, forces=(), species=("A", "B", "C"), friction=1.0, seed=1, threads=1, timestep=0.05,
@@ -95,7 +72,7 @@ def test_straight_lines_have_the_area_of_a_disc_and_are_the_same_from_both_ends(
 
 
 def test_lines_within_a_plane_end_where_the_points_are():
-    points, system, make = built(sheet(6), {"A": 300, "B": 300}, 601)
+    points, system, make = built(uneven_sheet(6), {"A": 300, "B": 300}, 601)
     system.add_jump(mp.jumps.Reactions(points, "A + B <-> C; k_on = 1, k_off = 1", reach=0.9))
     simulation = make()
     simulation.context.get_state(positions=True)
@@ -167,7 +144,7 @@ def test_two_of_one_kind_have_twice_the_constant():
 
 def test_a_field_on_all_points_shifts_the_constant_as_its_integrals_do():
     """C in a field is one point, A and B are two: P(C)/P(AB) = ∫e^{-U}dA / (K_D (∫e^{-U}dA)²) for one pair."""
-    mesh, strength = sheet(), 1.5
+    mesh, strength = uneven_sheet(), 1.5
     points, system, make = built(
         mesh, {"A": 6, "B": 6}, 12, [lambda p: mp.forces.HarmonicTrap(p, strength, (2.0, 2.0, 0.0))], friction=3.0
     )
@@ -256,7 +233,7 @@ def test_molecules_of_a_pool_bind_to_points_and_to_the_membrane(text):
 def test_molecules_of_compartments_are_those_of_the_place(jump):
     """Two cells, a sheet across both, one species alike on both sides. Molecules neither diffuse nor hop, points do not
     leave their cell: N_c of each cell by N!/(N-n)! (k/k' V_c)^n 1/n! A_c^n, apart from the other's."""
-    mesh, total, size = sheet(), (24, 6), 5.0
+    mesh, total, size = uneven_sheet(), (24, 6), 5.0
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(
@@ -419,7 +396,7 @@ def test_repelling_partners_have_the_second_virial_in_their_constant():
     gap = np.maximum(diameter - r, 0.0)
     pairs = (weights[:, None] * weights * np.exp(-0.5 * strength * gap**2)).sum() / n**4 * side**4
     points, system, make = built(
-        sheet(), {"A": 1, "B": 1}, 2,
+        uneven_sheet(), {"A": 1, "B": 1}, 2,
         [lambda p: mp.forces.SoftSphere(p.of("A"), p.of("B"), strength, diameter=diameter)], friction=0.5,
     )  # fmt: skip
     k_d = side**2 / pairs

@@ -32,20 +32,6 @@ from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 
-cdef enum:
-    ROWS = 256                # of a block, in which a free one is looked for
-
-
-# What a bead was before an attempt.
-cdef struct Kept:
-    int32_t place
-    signed char alive
-    int64_t id
-    int32_t species
-    double v[3]
-    Spot spot
-
-
 cdef class PointReactions(JumpOperation):
     """Reactions of the beads of one handle.
 
@@ -68,30 +54,6 @@ cdef class PointReactions(JumpOperation):
     pool : PoolCounts, optional
         Whose molecules take part, each in the cell of the point or of the place.
     """
-    cdef Room room
-    cdef const int32_t[::1] places
-    cdef const double[::1] masses
-    cdef int most
-    cdef bint together                    # C takes the momentum of A and B, and hands it on
-    cdef readonly Ground ground
-    cdef WorkSpace space
-    cdef PoolCounts pool
-    # Forces that tell the energy of one bead, and others, of which the whole energy is computed.
-    cdef Sequence telling
-    cdef Sequence forces
-    cdef double gained                    # what one attempt has changed of the former
-    cdef Reaction* reactions
-    cdef Py_ssize_t n_reactions
-    cdef readonly long long[::1] done     # events of each reaction since the start
-    # Beads by species, of the letter that has begun; counts of the state `seen`.
-    cdef int32_t[:, ::1] members
-    cdef int32_t[::1] rank
-    cdef int32_t[::1] numbers
-    # Which row a place is, and how many rows of each block are free, in the letter that has begun.
-    cdef int32_t[::1] row
-    cdef int32_t[::1] vacant
-    cdef long long seen, world, written
-    cdef double potential                 # of the forces on the beads, as they are now; infinite: not known
 
     def __init__(self, str name, double kT, bint driven, int every, Room room not None, const int32_t[::1] places,
                  const double[::1] masses, Py_ssize_t n_places, Ground ground not None, WorkSpace space not None,
@@ -185,7 +147,7 @@ cdef class PointReactions(JumpOperation):
         self.admit(world, place)
         self.ground.enter(world, place)
 
-    cdef inline void admit(self, World* world, int32_t place) noexcept nogil:
+    cdef void admit(self, World* world, int32_t place) noexcept nogil:
         cdef int32_t species = world.species[place]
         self.rank[place] = self.numbers[species]
         self.members[species, self.numbers[species]] = place
@@ -306,7 +268,7 @@ cdef class PointReactions(JumpOperation):
         cdef double u[2]
         cdef double v[6]
         cdef double* given = NULL
-        cdef double second, K = 0.0, whole = 0.0, old = 0.0
+        cdef double second, K = 0.0, old = 0.0
         cdef int32_t a = -1, b = -1
         cdef int64_t id_a, id_b = -1, next_id = self.room.next_id[0]
         cdef Py_ssize_t n, k, cell = 0, changed = 0
@@ -376,22 +338,14 @@ cdef class PointReactions(JumpOperation):
                 fault = self.create(world, r.to_b, &other, given, draws, before, &changed, &K)
         if fault != 0:
             return fault
-        if self.forces.count > 0:
-            self.potential = INFINITY
-            fault = self.energy_now(world, &whole)
-            if fault != 0:
-                return fault
-            self.gained += whole - old
-        if self.forces.count + self.telling.count > 0:
-            if not (0.0 * self.gained == 0.0) and not self.gained == INFINITY:
-                return record_fault(world, NOT_FINITE, before[0].place, -1)
-            draw_two(draws, u)
-            if self.gained > 0.0 and not u[0] < exp_(-self.gained / self.kT):
-                for k in range(changed - 1, -1, -1):
-                    self.restore(world, &before[k])
-                self.room.next_id[0] = next_id
-                self.potential = old
-                return 0
+        fault = self.decide(world, before[0].place, old, draws, &ends)
+        if fault != 0:
+            return fault
+        if not ends:
+            for k in range(changed - 1, -1, -1):
+                self.restore(world, &before[k])
+            self.room.next_id[0] = next_id
+            return 0
         self.done[which] += 1
         if r.taken >= 0:
             self.pool.take(cell, r.taken, 1)
@@ -401,6 +355,27 @@ cdef class PointReactions(JumpOperation):
             id_a = self.room.ids[before[0].place]
         self.drive(r.affinity)
         return self.happened(world, t, <int> which, id_a, id_b, self.gained + K, K, self.kT * r.affinity)
+
+    cdef int decide(self, World* world, int32_t place, double old, Draws* draws, bint* accepted) noexcept nogil:
+        """By what has been gained, and how the whole energy of the other forces has changed."""
+        cdef double u[2]
+        cdef double whole
+        cdef int fault
+        accepted[0] = True
+        if self.forces.count > 0:
+            self.potential = INFINITY
+            fault = self.energy_now(world, &whole)
+            if fault != 0:
+                return fault
+            self.gained += whole - old
+        if self.forces.count + self.telling.count > 0:
+            if not (0.0 * self.gained == 0.0) and not self.gained == INFINITY:
+                return record_fault(world, NOT_FINITE, place, -1)
+            draw_two(draws, u)
+            accepted[0] = not self.gained > 0.0 or u[0] < exp_(-self.gained / self.kT)
+            if not accepted[0]:
+                self.potential = old
+        return 0
 
     cdef int weigh_bead(self, World* world, int32_t place, double sign) noexcept nogil:
         """Add the energy of a bead that is there, as things are, to what is gained."""

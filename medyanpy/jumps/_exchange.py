@@ -1,0 +1,142 @@
+"""Exchange of beads in space with a membrane: the form of `Adsorption` and `Absorption` for these."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.core.workspace import WorkSpace
+from medyanpy._kernels.jumps.exchange import Exchange, Feet
+from medyanpy._kernels.jumps.point_reactions import PointReactions
+from medyanpy._tools.names import look_up
+from medyanpy._tools.validation import whole_number
+from medyanpy.beads import Membrane
+from medyanpy.core.handles import Handle
+from medyanpy.core.species import OfSpecies
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.jumps._reaction_grounds import InSpace, ground_of, on_membrane
+from medyanpy.pools import MoleculePool
+
+if TYPE_CHECKING:
+    from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.jumps._base import Jump
+    from medyanpy.state import State
+
+__all__ = ["ExchangeForm"]
+
+#: Feet that a bead may have where nothing is said.
+_MOST_FEET = 8
+_SIDES = ("outside", "inside", "both")
+
+
+class ExchangeForm:
+    """Exchange of beads in space with a membrane, as `Adsorption` and `Absorption` ask for it.
+
+    Parameters
+    ----------
+    jump : Jump
+        With the numbers on_rate or rate, and layer.
+    beads : OfSpecies
+    points : OfSpecies, optional
+        None where the membrane absorbs.
+    membrane : Membrane
+    words : (str, str)
+        Names of events down and up.
+    """
+
+    needs_temperature = True
+    pools: tuple[MoleculePool, ...] = ()
+    stirs: tuple[MoleculePool, ...] = ()
+
+    def __init__(
+        self, jump: "Jump", beads: OfSpecies, points: OfSpecies | None, membrane: Membrane, words: tuple[str, str],
+        side: Any, most_feet: Any,
+    ) -> None:  # fmt: skip
+        if not isinstance(ground_of(jump.name, beads.handle), InSpace):
+            raise TopologyError(f"{jump.name}: beads must move in space, not {beads!r}")
+        self._jump, self._beads, self._points, self._membrane = jump, beads, points, membrane
+        self.side: str = look_up({name: name for name in _SIDES}, side, f"side ({jump.name})", ParameterError)
+        given = _MOST_FEET if most_feet is None else most_feet
+        self._most: int = whole_number(f"{jump.name}: most_feet", given, at_least=1, at_most=2**16)
+        self.kinds: tuple[str, ...] = tuple(f"{word} {side}" for word in words for side in _SIDES[:2])
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        points = () if self._points is None else (self._points.handle,)
+        return (self._beads.handle, *points, self._membrane)
+
+    @property
+    def births(self) -> tuple[Handle, ...]:
+        return self.handles[:-1]
+
+    @property
+    def remakes(self) -> tuple[Handle, ...]:
+        return self.handles[:-1]
+
+    @property
+    def _heights(self) -> tuple[float, float]:
+        """Lowest and highest place of the layer along normals, nm."""
+        layer = self._jump._numbers["layer"]
+        return (0.0 if self.side == "outside" else -layer, 0.0 if self.side == "inside" else layer)
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Rates down, 1/s for each foot, and up, 1/s for each point, or of a reservoir 1/(nm² s)."""
+        numbers = self._jump._numbers
+        low, high = self._heights
+        if self._points is None:
+            return numbers["rate"] / (high - low), numbers["rate"] * (numbers["concentration"] or 0.0)
+        return numbers["on_rate"] / (high - low), numbers["off_rate"]
+
+    @property
+    def driven(self) -> bool:
+        down, up = self.rates
+        return (down == 0.0) != (up == 0.0)
+
+    def bind(self, layout: "Layout", kT: float) -> Exchange:
+        room, n, name = layout.room, layout.n, self._jump.name
+        membrane = on_membrane(self._membrane, layout)
+
+        def populated(of: OfSpecies, ground: Any) -> PointReactions:
+            masses = np.array([one.mass for one in of.handle._species])
+            space = WorkSpace(0, ())
+            return PointReactions(name, kT, False, 1, room, layout.places_by_row(of.handle), masses, n, ground, space)
+
+        faces = self._membrane.first_face, self._membrane.first_face + len(self._membrane.mesh.faces)
+        beads = populated(self._beads, ground_of(name, self._beads.handle).bind(layout))
+        points = None if self._points is None else populated(self._points, membrane)
+        operation = Exchange(
+            name, kT, self._jump.every, beads, points, membrane, Feet(faces, self._most),
+            WorkSpace(n, layout.momenta_sizes),
+        )  # fmt: skip
+        self.update(operation, kT)
+        layout.expect_width(name, self._jump._numbers["layer"])
+        return operation
+
+    def update(self, operation: Any, kT: float) -> None:
+        point = -1 if self._points is None else self._points.number
+        operation.set(kT, self.driven, self._beads.number, point, *self.rates, self._heights)
+
+    def meet(self, operation: Any, others: Any) -> None:
+        """Share nothing with others."""
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        named = zip(schedule.system.forces, schedule.bound, strict=True)
+        operation.feel([bound for force, bound in named if any(one in force.handles for one in self.births)])
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
+        return None
+
+    def shown(self, operation: Any) -> dict[str, Any]:
+        return {"events": operation.done_so_far()}
+
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse counts of events below 0; ParameterError."""
+        if (arrays["done"] < 0).any():
+            raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")
+
+    def notes(self, look: Any) -> list[str]:
+        """Return how often a bead of the layer is tried in a step."""
+        often = self.rates[0] * look.integrator.timestep * self._jump.every
+        return [f"{self._jump.name}: a bead in the layer lands {often:.3g} times a step"] if often > 0.0 else []
