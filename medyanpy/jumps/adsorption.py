@@ -3,6 +3,7 @@
 from typing import Any
 
 from medyanpy._tools.declared import declared
+from medyanpy.beads import InTrianglePoints
 from medyanpy.core.species import OfSpecies
 from medyanpy.errors import ParameterError, shown
 from medyanpy.jumps._base import argument, number
@@ -77,6 +78,11 @@ class Adsorption(FormedJump):
             raise ParameterError(f"{self.name}: molecules must be {wanted}, not {shown(molecules)}")
         if not isinstance(points, OfSpecies):
             raise ParameterError(f'{self.name}: points must be of one species, points.of("A"), not {shown(points)}')
+        if not isinstance(points.handle, InTrianglePoints):
+            raise ParameterError(
+                f"{self.name}: points must be of points in a membrane, not {points!r}: into the volume of a box "
+                'molecules come by Reactions(beads, "A <-> B", pool=...)'
+            )
         self._molecules, self._points = molecules, points
         ways = (
             OneWay(COME, (), (points.number,), 1, "adsorb", taken=molecules.number),
