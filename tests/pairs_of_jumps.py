@@ -73,6 +73,17 @@ def in_space(system):
     system.add_jump(mp.jumps.Reactions(solved, "A + B <-> C", **options))
 
 
+def landing(system):
+    ions, landed = system.topology["ions"], system.topology["landed"]
+    system.add_force(mp.forces.SoftSphere(ions, landed, 5.0, 0.5, name="ions apart"))
+    options = {"layer": 0.8, "side": "both", "most_feet": 40}
+    system.add_jump(mp.jumps.Adsorption(
+        ions.of("A"), landed.of("A"), on_rate=60.0, off_rate=40.0, name="landing", **options))  # fmt: skip
+    system.add_jump(mp.jumps.Absorption(
+        ions.of("B"), system.topology["sheet"], rate=40.0, concentration=0.1, name="reservoir of ions", **options
+    ))  # fmt: skip
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -117,11 +128,11 @@ def ramp_of_numbers(system):
 
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
-         "reactions": reactions, "in space": in_space,
+         "reactions": reactions, "in space": in_space, "landing": landing,
          "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space")
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing")
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(PARTS)
@@ -146,6 +157,10 @@ def built(*parts, n=30):
         topology.add_intriangle_points(
             sheet, species=species, counts={"A": 6, "B": 6}, capacity=20, seed=4, name="proteins"
         )  # fmt: skip
+    if "landing" in parts:
+        places = np.random.default_rng(9).uniform([-3.9, -3.3, -1.0], [3.9, 3.3, 1.0], (24, 3))
+        topology.add_beads(places, species=species, counts={"A": 12, "B": 12}, capacity=60, name="ions")
+        topology.add_intriangle_points(sheet, species=species, counts={}, capacity=20, name="landed")
     system = mp.System(topology, box=(*mesh.box[:2], None))
     system.add_force(mp.forces.MembraneEdgeSprings(sheet, 4.0, length=1.3, name="edges"))
     system.add_force(mp.forces.SoftSphere(beads, [beads, points, balls], 10.0, 0.7, name="spheres"))

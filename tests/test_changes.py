@@ -110,7 +110,7 @@ def reacting():
     beads = topology.add_beads(2.0 * line(4, [0.0, 9, 9]), mass=1.0, friction=0.5, name="beads")
     solved = topology.add_beads(
         np.random.default_rng(6).uniform([0.0, 12.0, 0.0], [3.0, 15.0, 3.0], (12, 3)), species=species,
-        counts={"A": 6, "B": 6}, capacity=20, name="solved",
+        counts={"A": 6, "B": 6}, capacity=40, name="solved",
     )  # fmt: skip
     system = system_with(topology, forces.MembraneEdgeSprings(vesicle, 8.0, 2.4),
                          forces.HarmonicTrap(beads, 0.3, [0.0, 9.0, 9.0], name="trap"),
@@ -120,6 +120,10 @@ def reacting():
     numbers = {"reach": 1.5, "on_rate": 1.0, "off_rate": 2.0, "most_partners": 40}
     system.add_jump(jumps.Reactions(proteins, "A + B <-> C", name="react", **numbers))
     system.add_jump(jumps.Reactions(solved, "A + B <-> C", name="react in space", **numbers | {"most_partners": 20}))
+    layer = {"layer": 1.0, "side": "both", "most_feet": 20}
+    system.add_jump(jumps.Adsorption(
+        solved.of("A"), proteins.of("A"), on_rate=1.0, off_rate=0.5, name="landing", **layer))  # fmt: skip
+    system.add_jump(jumps.Absorption(solved.of("B"), vesicle, rate=1.0, concentration=0.01, name="clamp", **layer))
     pool = system.add_pool(mp.Pool(volume=100.0, counts={"D": 20, "E": 0}))
     system.add_jump(jumps.Reactions(pool, "D <-> E; k_on = 4, k_off = 2", name="molecules"))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)

@@ -893,7 +893,7 @@ def links_bind_and_let_go_without_end():
     return Scene(context, lambda: bonds.set(on_rate=0.0, off_rate=1.0))
 
 
-def reacting(word, counts, **numbers):
+def reacting(word, counts, far=None, **numbers):
     """Points in the faces of an octahedron, whose reactions wait until their rates are set."""
     topology = mp.Topology()
     mesh = mp.TriangleMesh.icosphere(1.0, 1)
@@ -901,6 +901,8 @@ def reacting(word, counts, **numbers):
     species = {name: {"mass": 1.0, "friction": 1.0} for name in "ABC"}
     points = topology.add_intriangle_points(membrane, species=species, counts=counts, capacity=4)
     system = mp.System(topology)
+    if far is not None:
+        system.add_force(forces.HarmonicTrap(points, 0.0, [far, 0.0, 0.0], name="far"))
     jump = system.add_jump(mp.jumps.Reactions(points, word, on_rate=0.0, name="react", **numbers))
     context = make(system, "JBAGOGABJ", 0.1)
     context.step(3)
@@ -922,6 +924,29 @@ def more_partners_than_a_reaction_allows_for():
 @fault("point_reactions.pyx", "attempt", "TOO_FAR", "PointReactions", "looking for what is near it along the surface")
 def straight_lines_that_wind_around_a_sphere():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1e3)
+
+
+@fault("point_reactions.pyx", "decide", "NOT_FINITE", "PointReactions", "is not finite")
+def energies_beyond_all_numbers():
+    scene = reacting("A + B -> C", {"A": 1, "B": 1}, reach=1.5, far=1e3)
+    trap = scene.context.system["far"]
+    trap.set(stiffness=1e308)
+    return Scene(scene.context, lambda: (scene.mend(), trap.set(stiffness=0.0)), scene.bead, scene.object)
+
+
+@fault("exchange.pyx", "attempt", "TOO_CROWDED", "Exchange", "the jump allows for: give most_partners= or most_feet=")
+def more_triangles_below_a_bead_than_it_may_have():
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 1), vertex_mass=1.0, fixed=True)
+    beads = topology.add_beads([[0.0, 0.0, 0.1]], species={"A": {"mass": 1.0, "friction": 1.0}}, of_species="A",
+                               capacity=4, name="beads")  # fmt: skip
+    system = mp.System(topology)
+    jump = system.add_jump(mp.jumps.Absorption(
+        beads.of("A"), membrane, rate=0.0, layer=0.99, side="inside", most_feet=1, name="absorb"))  # fmt: skip
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    jump.set(rate=50.0)
+    return Scene(context, lambda: jump.set(rate=0.0), set(beads.kind.all_rows.tolist()), "beads")
 
 
 def balls_in_water(x, word, h, tolerance=1e-4, wall=None):
@@ -1405,6 +1430,7 @@ NOT_PROVOKED = [
     ("collisions.pyx", "_touched", "OUT_OF_MEMORY"), ("ellipsoid_collisions.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("ellipsoids.pyx", "local_energy", "OUT_OF_MEMORY"), ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("point_reactions.pyx", "attempt", "OUT_OF_MEMORY"), ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
+    ("exchange.pyx", "act", "OUT_OF_MEMORY"),
 ]  # fmt: skip
 
 

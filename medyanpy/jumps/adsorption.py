@@ -98,8 +98,13 @@ class Adsorption(FormedJump):
         if not isinstance(molecules, Species | OfSpecies):
             wanted = 'a species of a pool, pool["A"], or of beads, beads.of("A")'
             raise ParameterError(f"{self.name}: molecules must be {wanted}, not {shown(molecules)}")
-        if not isinstance(points, OfSpecies) or not isinstance(points.handle, InTrianglePoints):
+        if not isinstance(points, OfSpecies):
             raise ParameterError(f'{self.name}: points must be of one species, points.of("A"), not {shown(points)}')
+        if not isinstance(points.handle, InTrianglePoints):
+            raise ParameterError(
+                f"{self.name}: points must be of points in a membrane, not {points!r}: into the volume of a box "
+                'molecules come by Reactions(beads, "A <-> B", pool=...)'
+            )
         self._molecules, self._points = molecules, points
         of_beads = {name: given[name] for name in ("layer", "side", "most_feet")}
         if isinstance(molecules, OfSpecies):

@@ -225,7 +225,7 @@ def test_points_do_not_land_and_pools_have_no_layer():
     membrane, beads, points, system = built(octahedron(), 3)
     with pytest.raises(mp.TopologyError, match="must move in space"):
         mp.jumps.Adsorption(points.of("P"), points.of("P"), on_rate=1.0, off_rate=1.0, layer=1.0)
-    with pytest.raises(mp.ParameterError, match="must be of one species"):
+    with pytest.raises(mp.ParameterError, match="must be of points in a membrane"):
         mp.jumps.Adsorption(beads.of("A"), beads.of("A"), on_rate=1.0, off_rate=1.0, layer=1.0)
     pool = system.add_pool(mp.Pool(volume=1.0, counts={"A": 1}))
     with pytest.raises(mp.ParameterError, match="layer is of beads"):
