@@ -1,6 +1,7 @@
 """Exchange of beads in space with a membrane: the form of `Adsorption` and `Absorption` for these."""
 
 from collections.abc import Mapping
+from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from medyanpy.beads import Membrane
 from medyanpy.core.handles import Handle
 from medyanpy.core.species import OfSpecies
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.jumps._balance import company_of, log_weight_of
 from medyanpy.jumps._reaction_grounds import InSpace, ground_of, on_membrane
 from medyanpy.pools import MoleculePool
 
@@ -119,14 +121,29 @@ class ExchangeForm:
         operation.set(kT, self.driven, self._beads.number, point, *self.rates, self._heights)
 
     def meet(self, operation: Any, others: Any) -> None:
-        """Share nothing with others."""
+        """Know all jumps on beads with species: a state has one weight for all."""
+        operation.company = company_of(others)
+
+    def balances(self, kT: float) -> "list[tuple[dict[tuple[Handle, int], float], float]] | None":
+        """Return what a landing or a creation changes, and the logarithm of the flow there over that back, as those of
+        reactions do; None where nothing leads back."""
+        numbers = self._jump._numbers
+        if self.driven:
+            return None
+        if self.rates[0] == 0.0:
+            return []
+        bead = self._beads.handle, self._beads.number
+        if self._points is None:
+            return [({bead: 1.0}, log(numbers["concentration"]))]
+        point = self._points.handle, self._points.number
+        return [({point: 1.0, bead: -1.0}, log(numbers["on_rate"] / numbers["off_rate"]))]
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         named = zip(schedule.system.forces, schedule.bound, strict=True)
         operation.feel([bound for force, bound in named if any(one in force.handles for one in self.births)])
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        return None
+        return log_weight_of(self, operation.company, state, kT)
 
     def shown(self, operation: Any) -> dict[str, Any]:
         return {"events": operation.done_so_far()}

@@ -12,7 +12,7 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, shown
-from medyanpy.jumps._balance import log_activities_of
+from medyanpy.jumps._balance import company_of, log_activities_of, log_weight_of
 from medyanpy.jumps._reaction_grounds import InSpace, OnMembrane, ground_of, microscopic_rate
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.pools import MoleculePool
@@ -105,8 +105,6 @@ class Rates(NamedTuple):
 
     rates: tuple[float, ...]
     affinities: tuple[float, ...]
-    #: Logarithms of activities of species, up to what the reactions keep.
-    activities: np.ndarray
 
 
 def balanced(
@@ -128,12 +126,11 @@ def balanced(
                 sizes.append(log(forth / reverse))
                 pairs.append(i)
     affinity = [inf if rate > 0.0 else 0.0 for rate in rates]
-    activities = np.zeros(n_species + n_molecules + 1)
     if rows:
-        activities, left = log_activities_of(np.array(rows), np.array(sizes))
+        _, left = log_activities_of(np.array(rows), np.array(sizes))
         for i, own in zip(pairs, left.tolist(), strict=True):
             affinity[i], affinity[ways[i].back] = own, -own
-    return Rates(tuple(rates), tuple(affinity), activities)
+    return Rates(tuple(rates), tuple(affinity))
 
 
 def _flow(way: OneWay, rate: float, within: float) -> float:
@@ -329,18 +326,34 @@ class PointForm:
         operation.set(kT, self.driven, self._reach, most, self._together, given)
 
     def meet(self, operation: Any, others: Any) -> None:
-        """Share nothing with others."""
+        """Know all jumps on beads with species: a state has one weight for all."""
+        operation.company = company_of(others)
+
+    def balances(self, kT: float) -> "list[tuple[dict[tuple[Handle, int], float], float]] | None":
+        """Return, for each reaction that goes both ways, the beads of each species that it makes, and the logarithm of
+        the flow there over that back at activities of 1; None where one goes one way, or a pool takes part."""
+        rates = self.found(kT).rates
+        if self._pool is not None:
+            return None
+        found: list[tuple[dict[tuple[Handle, int], float], float]] = []
+        for i, way in enumerate(self._ways):
+            if rates[i] > 0.0 and (way.back < 0 or rates[way.back] == 0.0):
+                return None
+            if way.back > i and rates[i] > 0.0:
+                change: dict[tuple[Handle, int], float] = {}
+                for side, sign in ((way.products, 1.0), (way.reactants, -1.0)):
+                    for number in side:
+                        change[self._handle, number] = change.get((self._handle, number), 0.0) + sign
+                within = self._ground.within(self._reach)
+                there, back = _flow(way, rates[i], within), _flow(self._ways[way.back], rates[way.back], within)
+                found.append((change, log(there / back)))
+        return found
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        found = self.found(kT)
-        if any(found.affinities) or self._pool is not None:
-            # Molecules of a pool have a weight too, which reactions on the pool alone may count already.
-            return None
-        counts = np.array(list(cast(Any, self._handle).counts(state).values()))
-        return float(counts @ found.activities[: len(counts)])
+        return log_weight_of(self, operation.company, state, kT)
 
     def shown(self, operation: Any) -> dict[str, Any]:
         return {"events": operation.done_so_far()}

@@ -238,6 +238,7 @@ cdef class Exchange(JumpOperation):
     cdef Ground membrane
     cdef Feet feet
     cdef WorkSpace space
+    cdef public object company            # as of PointReactions
     cdef int32_t bead, point              # species
     cdef double down                      # 1/s, for each foot
     cdef double up                        # 1/s for each point, or 1/(nm^2 s) of a reservoir

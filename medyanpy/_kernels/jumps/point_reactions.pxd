@@ -54,6 +54,7 @@ cdef class PointReactions(JumpOperation):
     cdef int most
     cdef bint together                    # C takes the momentum of A and B, and hands it on
     cdef readonly Ground ground
+    cdef public object company            # forms of all jumps of the context on beads with species
     cdef WorkSpace space
     cdef PoolCounts pool
     # Forces that tell the energy of one bead, and others, of which the whole energy is computed.
