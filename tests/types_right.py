@@ -8,6 +8,8 @@ topology = mp.Topology()
 vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 2), vertex_mass=1.0)
 proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
 beads = topology.add_beads([[0.0, 0, 0], [10, 0, 0]], mass=1.0)
+solutes = topology.add_beads([[0.0, 0, 0]], species={"A": {"mass": 1.0}}, counts={"A": 1}, capacity=4)
+apart = mp.forces.SoftSphere(solutes.of("A"), solutes, 1.0, 2.0)
 
 system = mp.System(topology)
 bending = system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=80.0, discretization="dihedral"))

@@ -524,6 +524,10 @@ def test_reactions_without_a_meaning_in_space_are_refused():
         beads, system, make = built({"A": 1}, 4, box=box)
         system.add_jump(mp.jumps.Reactions(beads, "0 <-> A", on_rate=1.0, off_rate=1.0))
         refuses(mp.ParameterError, "not periodic in all directions", make)
+    beads, system, _ = built({"A": 1}, 4)
+    pool = system.add_pool(mp.Pool(volume=1.0, counts={"X": 1}))
+    refuses(mp.ParameterError, "points must be of one species", mp.jumps.Adsorption, pool["X"],
+            beads.of("A"), on_rate=1.0, off_rate=1.0)  # fmt: skip
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[1.0, 1.0, 1.0])
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(5.0, 0), 1.0, fixed=True)
