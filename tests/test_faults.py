@@ -931,7 +931,7 @@ def energies_beyond_all_numbers():
     scene = reacting("A + B -> C", {"A": 1, "B": 1}, reach=1.5, far=1e3)
     trap = scene.context.system["far"]
     trap.set(stiffness=1e308)
-    return Scene(scene.context, lambda: (scene.mend(), trap.set(stiffness=0.0)), scene.bead, scene.object)
+    return Scene(scene.context, lambda: (scene.mend(), trap.set(stiffness=0.0)), scene.bead, scene.object, "far")
 
 
 @fault("exchange.pyx", "attempt", "TOO_CROWDED", "Exchange", "the jump allows for: give most_partners= or most_feet=")
@@ -939,7 +939,7 @@ def more_triangles_below_a_bead_than_it_may_have():
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 1), vertex_mass=1.0, fixed=True)
     beads = topology.add_beads([[0.0, 0.0, 0.1]], species={"A": {"mass": 1.0, "friction": 1.0}}, of_species="A",
-                               capacity=4, name="beads")  # fmt: skip
+                               capacity=1, name="beads")  # fmt: skip
     system = mp.System(topology)
     jump = system.add_jump(mp.jumps.Absorption(
         beads.of("A"), membrane, rate=0.0, layer=0.99, side="inside", most_feet=1, name="absorb"))  # fmt: skip

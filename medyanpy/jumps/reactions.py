@@ -54,8 +54,8 @@ class Reactions(FormedJump):
         Beads that are neither points in a membrane nor free beads or balls.
     ParameterError
         Texts that cannot be read, species that the pool or the beads have not, a reaction that is written twice,
-        reactions that beads cannot do, rates that are missing, given twice or below 0; a reach of more than half of
-        a periodic box. Production in space without a box that is periodic in all directions.
+        reactions that beads cannot do, rates that are missing, given twice or below 0. A reach of more than half of
+        a periodic box; production in space without a box that is periodic in all directions.
 
     Notes
     -----
