@@ -928,7 +928,7 @@ def straight_lines_that_wind_around_a_sphere():
 
 @fault("point_reactions.pyx", "decide", "NOT_FINITE", "PointReactions", "no longer a finite number", unstable=True)
 def energies_beyond_all_numbers():
-    scene = reacting("A + B -> C", {"A": 1, "B": 1}, reach=1.5, far=1e3)
+    scene = reacting("A + B -> C", {"A": 2, "B": 2}, reach=1.5, far=1e3)
     trap = scene.context.system["far"]
     trap.set(stiffness=1e308)
     return Scene(scene.context, lambda: (scene.mend(), trap.set(stiffness=0.0)), scene.bead, scene.object, "far")
