@@ -8,13 +8,14 @@ from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
+from medyanpy.jumps.polymerization import Polymerization
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
 from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "Reaction", "Reactions",
-    "TrialMoves",
+    "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "Polymerization", "Reaction",
+    "Reactions", "TrialMoves",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
