@@ -84,6 +84,12 @@ def landing(system):
     ))  # fmt: skip
 
 
+def growth(system):
+    grid = system.add_pool(mp.Compartments((2, 1, 1), 2.0, {"G": 30}, name="subunits"))
+    rates = {"on_rate": 40.0, "off_rate": 60.0, "end": "both", "subunits": (2, 6)}
+    system.add_jump(mp.jumps.Polymerization(system.topology["chains"], grid["G"], name="growth", **rates))
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -128,11 +134,11 @@ def ramp_of_numbers(system):
 
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
-         "reactions": reactions, "in space": in_space, "landing": landing,
+         "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
          "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing")
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth")
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(PARTS)
@@ -161,7 +167,13 @@ def built(*parts, n=30):
         places = np.random.default_rng(9).uniform([-3.9, -3.3, -1.0], [3.9, 3.3, 1.0], (24, 3))
         topology.add_beads(places, species=species, counts={"A": 12, "B": 12}, capacity=60, name="ions")
         topology.add_intriangle_points(sheet, species=species, counts={}, capacity=20, name="landed")
+    if "growth" in parts:
+        nodes = [[[x, 0.5 * i, 1.5] for x in (-2.0, -1.2, 0.0, 0.8)] for i in range(4)]
+        topology.add_filaments(nodes, 1.0, 1.0, rise=0.2, name="chains")
     system = mp.System(topology, box=(*mesh.box[:2], None))
+    if "growth" in parts:
+        system.add_force(mp.forces.FilamentBending(topology["chains"], 3.0, name="bending"))
+        system.add_force(mp.forces.SoftSphere(topology["chains"], [sheet, beads], 10.0, 0.5, name="contacts"))
     system.add_force(mp.forces.MembraneEdgeSprings(sheet, 4.0, length=1.3, name="edges"))
     system.add_force(mp.forces.SoftSphere(beads, [beads, points, balls], 10.0, 0.7, name="spheres"))
     system.add_force(mp.forces.HarmonicTrap([beads, sheet], (0.0, 0.0, 1.0), [0.0, 0.0, 1.0], name="plane"))

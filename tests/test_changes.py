@@ -129,6 +129,20 @@ def reacting():
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 
+def growing():
+    """Filaments that take subunits from a pool, and a bead in front of them."""
+    topology = mp.Topology()
+    nodes = [line(4, [0.0, 3.0 * i, 0.0]) for i in range(3)]
+    actin = topology.add_filaments(nodes, 1.0, 0.5, rise=0.2, name="actin")
+    beads = topology.add_beads([[4.0, 0, 0], [4.0, 3, 0], [4.0, 6, 0]], mass=1.0, friction=0.5, name="beads")
+    system = system_with(topology, forces.FilamentBending(actin, 3.0),
+                         forces.SoftSphere(actin, beads, 5.0, 1.0, name="spheres"),
+                         forces.HarmonicTrap([actin, beads], 0.3, [2.0, 3.0, 0.0], name="trap"))  # fmt: skip
+    pool = system.add_pool(mp.Pool(volume=10.0, counts={"G": 20}))
+    system.add_jump(jumps.Polymerization(actin, pool["G"], end="both", on_rate=10.0, off_rate=20.0, name="growth"))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
 def overdamped():
     """Without velocities, in a fluid."""
     topology = mp.Topology()
@@ -141,7 +155,7 @@ def overdamped():
     return mp.Simulation(system, mp.BrownianIntegrator(0.02, kT=0.5, seed=3), threads=1)
 
 
-SCENES = {scene.__name__: scene for scene in (open_space, periodic_box, reacting, overdamped)}
+SCENES = {scene.__name__: scene for scene in (open_space, periodic_box, reacting, growing, overdamped)}
 
 
 # What changes --------------------------------------------------------------------------------------------------------

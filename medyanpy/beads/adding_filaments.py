@@ -12,6 +12,7 @@ from medyanpy._tools.validation import array, number, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.filament_constraints import parallel_directors
 from medyanpy.beads.filaments import Directors, Filaments
+from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class FilamentSpec:
     directors: Any = None
     director_mass: Any = None
     director_friction: Any = None
+    rise: Any = None
 
     def add(self, topology: "Topology", name: str | None, capacity: int | None) -> Filaments:
         """Add the filaments, and their directors, to a topology."""
@@ -107,7 +109,42 @@ class FilamentSpec:
                 raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
             _refuse_taut(what, handle, lengths)
         handle._complete(link_lengths=lengths, friction_along=along)
+        if self.rise is not None:
+            self._count_subunits(handle, of)
         return handle, self._turning(handle, links, of)
+
+    def _count_subunits(self, handle: Filaments, of: Callable[[int], str]) -> None:
+        """Let links of a handle grow: each has a whole number of subunits from now on."""
+        what, rise = self.what, number(f"{self.what}: rise", self.rise, above=0.0)
+        for wrong, why in (
+            (not self.constrained, "links that grow keep the length of their subunits: they need constrained=True"),
+            (self.closed, "a ring has no end at which it could grow"),
+            (self.directors is not None, "directors do not follow links that grow: leave out directors="),
+        ):
+            if wrong:
+                raise TopologyError(f"{what}: rise = {rise:g} nm, but {why}")
+        for name, values in (
+            ("node_mass", handle.mass), ("node_friction", handle.friction),
+            ("node_friction along the filament", handle.friction_along),
+        ):  # fmt: skip
+            if values is not None and len(values) and (values != values[0]).any():
+                k = int(np.argmax(values != values[0]))
+                raise ParameterError(
+                    f"{what}: {name} is {values[0]:g} of node 0 and {values[k]:g} of node {k}, but nodes at ends that "
+                    "grow come and go, and need one mass and one friction: give one number for all, as "
+                    "presets.actin().arguments(nodes, growing=True) does"
+                )
+        subunits = np.maximum(np.rint(handle.link_lengths / rise), 1.0)
+        off = np.abs(handle.link_lengths / (subunits * rise) - 1.0)
+        if (off > _LENGTH_TOLERANCE).any():
+            worst = int(np.argmax(off))
+            raise TopologyError(
+                f"{of(worst)} has a length of {handle.link_lengths[worst]:g} nm, which is {subunits[worst]:g} times "
+                f"the rise of {rise:g} nm but for {off[worst]:.2g} of it, and may miss a whole number of subunits by "
+                f"{_LENGTH_TOLERANCE:g}"
+            )
+        handle._complete(rise=rise, link_lengths=subunits * rise)
+        handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS))
 
     def _turning(
         self, filaments: Filaments, links: np.ndarray, of: Callable[[int], str]
@@ -139,7 +176,7 @@ def add_filament(
     closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *,
     director_mass: Numbers | None = None, director_friction: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
 ) -> Filaments:  # fmt: skip
     """Add one filament: a chain or ring of beads with links of constant length.
 
@@ -173,15 +210,19 @@ def add_filament(
     name : str, optional
     capacity : int, >= n, optional
         Rows for so many nodes in all, which filaments that are added later take; of twistable ones for as many links.
+    rise : float, nm, > 0, optional
+        Length of a subunit, for `jumps.Polymerization`: links have whole numbers of these, which their lengths may miss
+        by 1e-3. Needs one mass and one friction of all nodes.
 
     Raises
     ------
     TopologyError
         Wrong shapes, too few nodes, nodes in one place, other link lengths than those of the nodes. A link with both
         ends fixed, or links held straight between fixed nodes. A director of length 0 or not perpendicular to its link,
-        or of a filament that is not constrained. A name in use, or a topology in use.
+        or of a filament that is not constrained. A rise that does not divide links; with one, rings, directors, or
+        links that are not constrained. A name in use, or a topology in use.
     ParameterError
-        A number outside its domain.
+        A number outside its domain. With a rise, nodes of different mass or friction.
     """
     x = positions_of("add_filament: nodes", nodes)
     fixed = expect_nodes("add_filament", fixed_nodes, len(x), -len(x))
@@ -189,7 +230,7 @@ def add_filament(
         "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along,
         constrained=constrained, closed=closed, link_lengths=link_lengths,
         fixed=np.where(fixed < 0, fixed + len(x), fixed), tolerance=tolerance, directors=directors,
-        director_mass=director_mass, director_friction=director_friction,
+        director_mass=director_mass, director_friction=director_friction, rise=rise,
     )  # fmt: skip
     return spec.add(topology, name, capacity)
 
@@ -199,7 +240,7 @@ def add_filaments(
     closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *, starts: Numbers | None = None,
     director_mass: Numbers | None = None, director_friction: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
-    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None,
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
 ) -> Filaments:  # fmt: skip
     """Add many filaments at once, with one handle; see `add_filament`.
 
@@ -223,7 +264,7 @@ def add_filaments(
         Of all links, filament after filament.
     fixed_nodes : (k,) int
         Numbered through all nodes.
-    tolerance, name, capacity
+    tolerance, name, capacity, rise
         As `add_filament`.
 
     Raises
@@ -238,7 +279,7 @@ def add_filaments(
     spec = FilamentSpec(
         what, x, starts, node_mass, node_friction, node_friction_along, constrained=constrained, closed=closed,
         link_lengths=link_lengths, fixed=fixed, tolerance=tolerance, directors=directors, director_mass=director_mass,
-        director_friction=director_friction,
+        director_friction=director_friction, rise=rise,
     )  # fmt: skip
     return spec.add(topology, name, capacity)
 

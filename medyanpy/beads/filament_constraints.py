@@ -55,7 +55,8 @@ class FilamentFlow(Flow):
             first_director = 0 if directors is None else layout.slice_of(directors).start
             tables = _tables(filaments, own, first, first_director, kernel)
             work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
-            self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.kind.tolerance)
+            rise = filaments.rise or 0.0
+            self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.kind.tolerance, rise=rise)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":

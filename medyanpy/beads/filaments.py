@@ -11,6 +11,7 @@ from medyanpy.beads.chains import Chains, ChainsKind
 from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, filament_rows
 from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.beads.joint import solved
+from medyanpy.core.columns import SUBUNITS, Column
 from medyanpy.core.flows import Flow
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
@@ -20,6 +21,7 @@ from medyanpy.errors import ParameterError, SimulationError, TopologyError
 if TYPE_CHECKING:
     from medyanpy.beads.joint import Rows
     from medyanpy.core.layout import Layout
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 
@@ -42,6 +44,33 @@ class FilamentsKind(ChainsKind, BeadsKind):
     @property
     def tolerance(self) -> float:
         return self.handle._tolerance
+
+    @property
+    def obstacle_to_constraints(self) -> str:
+        if self.handle.rise is not None:
+            return "whose links change their lengths as they grow: leave out rise=, and constraints can join them"
+        return super().obstacle_to_constraints
+
+    def start_of(self, column: Column) -> np.ndarray:
+        if column is not SUBUNITS:
+            return super().start_of(column)
+        out = np.zeros(len(self.handle), np.int32)
+        out[self.handle.links[:, 0]] = np.rint(self.handle.link_lengths / cast(float, self.handle.rise))
+        return out
+
+    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
+        if SUBUNITS in given:
+            # Rows come in ascending order.
+            by_row = np.sort(self.handle.beads)
+            leads = np.isin(by_row, self.handle.beads[self.handle.links[:, 0]])
+            bad = np.where(leads, given[SUBUNITS] < 1, given[SUBUNITS] != 0)
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise TopologyError(
+                    f"{what}: {self.describe(int(by_row[i]))} has {given[SUBUNITS][i]} subunits in the link that leads "
+                    "on from it, but a link has 1 or more, and the last node 0"
+                )
+        return given
 
     def demand_box(self, layout: "Layout") -> None:
         layout.expect_lengths(repr(self.handle.name), "link", self.handle.link_lengths)
@@ -143,6 +172,8 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         Nodes that do not move, among the handle's nodes.
     friction_along : (n,) float array or None, pN s/nm
         Along the filament, where it differs from `friction` across it.
+    rise : float or None, nm
+        Length of a subunit of filaments that may grow; `link_lengths` are then those at the start.
     directors : Directors or None
         The material directions of the links, where the filaments are twistable.
     """
@@ -164,6 +195,29 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         self.fixed_nodes = fixed_nodes
         self._tolerance = tolerance
         self.friction_along: np.ndarray | None = None
+        self.rise: float | None = None
+
+    def subunits_of_links(self, state: "State") -> np.ndarray:
+        """Return the numbers of subunits of all links in a state, (l,) int, in the order of `links`.
+
+        Raises
+        ------
+        TopologyError
+            Filaments without subunits: they were added without ``rise=``.
+        """
+        if self.rise is None:
+            raise TopologyError(f"{self.name}: these filaments have no subunits: add them with rise=, nm")
+        out: np.ndarray = state.column(SUBUNITS.name)[self.beads[self.links[:, 0]]].astype(np.int64)
+        return out
+
+    def subunits(self, state: "State") -> np.ndarray:
+        """Return how many subunits each filament has in a state, (f,) int; TopologyError as `subunits_of_links`."""
+        return np.bincount(self.kind.link_chains, self.subunits_of_links(state), self.kind.n_chains).astype(np.int64)
+
+    def lengths(self, state: "State") -> np.ndarray:
+        """Return the length of each filament in a state, (f,) nm: of its links, as constraints hold them."""
+        own = self.link_lengths if self.rise is None else self.rise * self.subunits_of_links(state)
+        return np.bincount(self.kind.link_chains, own, self.kind.n_chains)
 
     def add(  # type: ignore[override]
         self,
@@ -242,7 +296,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             self._number_for(what, "friction", node_friction, "node_"), node_friction_along,
             constrained=self.constrained, closed=self.closed, link_lengths=link_lengths,
             fixed=expect_nodes(what, fixed_nodes, len(x), 0), tolerance=self._tolerance, directors=along_links,
-            director_mass=director_mass, director_friction=director_friction,
+            director_mass=director_mass, director_friction=director_friction, rise=self.rise,
         )  # fmt: skip
         other, its_directors = spec.make(self.topology)
         new = np.arange(self.kind.n_chains, self.kind.n_chains + other.kind.n_chains)
@@ -403,7 +457,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             "nodes": self.positions, "starts": self.starts, "node_mass": own["mass"], "node_friction": own["friction"],
             "node_friction_along": own["friction_along"], "constrained": self.constrained, "closed": self.closed,
             "link_lengths": self.link_lengths, "fixed_nodes": self.fixed_nodes, "tolerance": self._tolerance,
-            "name": self.name, **twistable, **self._room_now(),
+            "name": self.name, **twistable, **({} if self.rise is None else {"rise": self.rise}), **self._room_now(),
         }  # fmt: skip
 
 

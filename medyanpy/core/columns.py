@@ -12,7 +12,7 @@ import numpy as np
 from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, shown
 
-__all__ = ["BEADS", "POSITIONS", "SPECIES", "VELOCITIES", "Column"]
+__all__ = ["BEADS", "POSITIONS", "SPECIES", "SUBUNITS", "VELOCITIES", "Column"]
 
 #: The rows that all beads have.
 BEADS = "beads"
@@ -119,6 +119,8 @@ POSITIONS = Column("positions", BEADS, (3,), "nm", array="x", entry="position")
 VELOCITIES = Column("velocities", BEADS, (3,), "nm s-1", "momentum", array="v", entry="velocity")
 # What beads of handles with species are.
 SPECIES = Column("species", BEADS, dtype=np.int32, elsewhere=-1)
+# How many the link has that leads on from each node of a filament that grows; 0 at the last one.
+SUBUNITS = Column("subunits", BEADS, dtype=np.int32, elsewhere=-1)
 # Those of oriented beads and in-triangle points, for which a Context and its states have names of their own.
 ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
 ANGULAR_MOMENTA = Column(

@@ -97,7 +97,8 @@ def describe_places(store: Store) -> None:
     row = np.argsort(ids)
     known = ids[row]
     for handle in store.layout.topology.handles:
-        if handle.kind.moves_with.kind.takes_constraints and len(handle):
+        kind = handle.kind.moves_with.kind
+        if kind.takes_constraints and not kind.obstacle_to_constraints and len(handle):
             # Others have been added in this edit.
             k = np.minimum(np.searchsorted(known, handle.ids), len(known) - 1)
             there = known[k] == handle.ids

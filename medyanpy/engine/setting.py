@@ -423,7 +423,9 @@ class Settable(Guarded):
             raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
         x, v = state.positions, state.velocities
         self._store.check_living("set_state", state.ids, state.alive)
-        groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
+        together = self._store.set_together()
+        groups = [{c: state.column(c.name) for c in group} for group in together if group[0].of != BEADS]
+        of_all = [{c: state.column(c.name) for c in group} for group in together if group[0].of == BEADS]
         discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)
         known = {name: own for name, own in state.pools.items() if name in self._store.pools}
@@ -434,6 +436,9 @@ class Settable(Guarded):
             with self._counted_as_protocol(), schedule.flipping.joined_as("set_state", state.faces):
                 self._store.take_living(state.ids, state.alive, state.next_id)
                 self._take_box("set_state", state.box)
+                # First, since they say how long links are.
+                for given in of_all:
+                    self._set_columns("set_state", given)
                 self.set_positions(x)
                 if self.layout.is_periodic:
                     # The images that points are to be next to.

@@ -15,7 +15,7 @@ from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, displacement, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array
-from medyanpy.core.columns import BEADS, SPECIES, Column
+from medyanpy.core.columns import BEADS, SPECIES, SUBUNITS, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block, Kind
 from medyanpy.core.layout import Layout
@@ -485,7 +485,7 @@ class Store:
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
             room=self.room if self.rejoined is None else self.rejoined,
-            box=self.layout.box if self.layout.is_periodic else None,
+            box=self.layout.box if self.layout.is_periodic else None, subunits=self.arrays.get(SUBUNITS.array),
         )  # fmt: skip
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from medyanpy.beads import COLUMNS
-from medyanpy.core.columns import BEADS, SPECIES
+from medyanpy.core.columns import BEADS, SPECIES, SUBUNITS
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
@@ -154,7 +154,7 @@ class Element(NamedTuple):
 
 
 _KNOWN = {
-    **{c.name: Element(c.path, c.of, c.drawn) for c in (*COLUMNS, SPECIES)},
+    **{c.name: Element(c.path, c.of, c.drawn) for c in (*COLUMNS, SPECIES, SUBUNITS)},
     **{name: Element(f"observables/{name}", "") for name in hdf5.ENERGIES},
     "ids": Element(hdf5.IDS, BEADS),
     "box": Element(hdf5.BOX, ""),

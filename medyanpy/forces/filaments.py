@@ -68,7 +68,8 @@ class FilamentBending(_JointForce):
     .. math:: U = \sum_j \frac{B_j}{\ell_j} \bigl(1 - \cos(\theta_j - \theta_{0j})\bigr)
 
     over the inner nodes j (of rings: all nodes). θ, from 0 to π, is the angle between the links that meet there, and
-    ℓ the mean of their rest lengths, ``filaments.link_lengths``. For fine links this is the energy
+    ℓ the mean of their rest lengths, ``filaments.link_lengths``, or of filaments that grow their lengths of now. For
+    fine links this is the energy
     :math:`\tfrac{B}{2} \int (1/R)^2\,ds` of an elastic rod; its persistence length is B/kT.
 
     Parameters
@@ -102,10 +103,12 @@ class FilamentBending(_JointForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         node, owned, _, joint = _table(self.filaments, layout)
-        modulus = self._per_length(self._numbers["bending_modulus"])
+        rise, modulus = self.filaments.rise, np.broadcast_to(self._numbers["bending_modulus"], (len(self.joints),))
+        if rise is None:
+            modulus = self._per_length(modulus)
         sine, cosine = _sincos(self._numbers["rest_angle"])
         rows = (_in_rows(joint, values) for values in (modulus, modulus * cosine, modulus * sine))
-        return filament_bending.FilamentBending(self.name, node, owned, *rows)
+        return filament_bending.FilamentBending(self.name, node, owned, *rows, rise=rise or 0.0)
 
 
 def refuse_constrained(force: str, filaments: Filaments) -> None:

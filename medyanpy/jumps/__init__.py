@@ -9,13 +9,14 @@ from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
+from medyanpy.jumps.polymerization import Polymerization
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
 from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
     "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
-    "Reaction", "Reactions", "TrialMoves",
+    "Polymerization", "Reaction", "Reactions", "TrialMoves",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -93,6 +93,7 @@ class FilamentMaterial:
     def arguments(
         self, nodes: "Numbers", *, viscosity: float = WATER, relaxation_time: float | None = None,
         screening_length: float | None = None, closed: bool = False, directors: "Numbers | None" = None,
+        growing: bool = False,
     ) -> dict[str, Any]:
         """Return the arguments of ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology.
 
@@ -110,6 +111,9 @@ class FilamentMaterial:
             Make the filaments rings.
         directors : optional
             As ``add_filament`` takes them, for twistable filaments: ``"parallel"``, or one direction for each link.
+        growing : bool
+            For filaments with ``rise=``: all nodes have the same, that of a link of mean length, with the friction of a
+            filament of mean length.
 
         Returns
         -------
@@ -121,7 +125,7 @@ class FilamentMaterial:
         Raises
         ------
         ParameterError
-            A number outside its domain, or nodes of wrong shape.
+            A number outside its domain, or nodes of wrong shape. Rings or directors that are growing.
 
         Notes
         -----
@@ -135,9 +139,16 @@ class FilamentMaterial:
         parts = [array(f"{name}: nodes of filament {i}", x, (None, 3)) for i, x in enumerate(given)]
         if relaxation_time is not None:
             number(f"{name}: relaxation_time", relaxation_time, above=0.0)
+        if growing and (closed or directors is not None):
+            raise ParameterError(f"{name}: growing = True, but rings and filaments with directors do not grow")
         shares, along, across, links = [np.empty(0)], [np.empty(0)], [np.empty(0)], [np.empty(0)]
+        mean = np.concatenate([shares_of_links(x, closed)[0] for x in parts] if growing else [np.empty(0)])
+        if growing and screening_length is None:
+            screening_length = total(mean) / len(parts)
         for x in parts:
             link, share = shares_of_links(x, closed)
+            if growing:
+                share = np.full(len(x), total(mean) / len(mean))
             links.append(link)
             shares.append(share)
             zeta = self.friction_per_length(total(link) if screening_length is None else screening_length, viscosity)

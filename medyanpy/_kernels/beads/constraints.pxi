@@ -94,6 +94,7 @@ cdef struct Filaments:
     const int32_t* node       # (entries,) place of a node; where there is none, of another of the same filament
     const int32_t* director   # (entries,) of the director of the link from this node likewise, if WAYS is 2
     const double* square      # (entries,) square of the length of the link from this node to the next, 0: none
+    double rise               # nm of a subunit: links have those of `World.subunits` in place of these; 0: they do not
     const double* scale       # (entries,) one over it, 0: no link
     const int32_t* owned      # (entries,) whether the lane moves the node: neighbours share the one between them
     const int32_t* next       # (batches, SEGMENTS) the lane that goes on where this one ends, -1: none
@@ -330,6 +331,22 @@ cdef inline void _fetch(const int32_t* place, const double* rows, double* out, P
         lanes_at(out + c * plane)[0] = pick(rows + c, 3, place)
 
 
+cdef void _take_lengths(
+    Part* b, bint alone, const Filaments* table, const World* world, Py_ssize_t start,
+) noexcept nogil:
+    """The lengths of links that grow, in place of those at the start."""
+    cdef Py_ssize_t vector, entry
+    cdef double length
+    cdef int k
+    for vector in range(b.node_vectors):
+        entry = LANES * vector
+        for k in range(LANES):
+            if table.square[start + entry + k] > 0.0:
+                length = table.rise * world.subunits[b.node[entry + k]]
+                (b.square + _hop(alone) * vector)[k] = length * length
+                (b.scale + _hop(alone) * vector)[k] = 1.0 / (length * length)
+
+
 cdef inline void _load(
     Part* b, bint alone, Task* t, World* world, Py_ssize_t start, int m, bint coupled, double* work,
 ) noexcept nogil:
@@ -387,6 +404,8 @@ cdef inline void _load(
         lanes_at(b.square + at)[0] = lanes_at(table.square + start + entry)[0]
         lanes_at(b.scale + at)[0] = lanes_at(table.scale + start + entry)[0]
         lanes_at(b.real + at)[0] = is_positive(lanes_at(b.scale + at)[0])
+    if table.rise > 0.0:
+        _take_lengths(b, alone, table, world, start)
     for vector in range(b.node_vectors):
         at = hop * vector
         entry = LANES * vector
@@ -641,7 +660,7 @@ cdef class Constraints(Operation):
                  const int32_t[::1] start, const int32_t[::1] node, const int32_t[::1] director,
                  const double[::1] square, const double[::1] scale, const int32_t[::1] owned,
                  const int32_t[:, ::1] next, const int32_t[::1] coupled, double[:, ::1] work,
-                 str action, double tolerance, double h, double kT, int letter):
+                 str action, double tolerance, double h, double kT, int letter, double rise=0.0):
         cdef Filaments* table = &self.task.table
         self.arrays = (parts, step, links, start, node, director, square, scale, owned, next, coupled, work)
         self.batches = links.shape[0]
@@ -653,6 +672,7 @@ cdef class Constraints(Operation):
         if WAYS == 2:
             table.director = &director[0]
         table.square = &square[0]
+        table.rise = rise
         table.scale = &scale[0]
         table.owned = &owned[0]
         table.next = &next[0, 0]

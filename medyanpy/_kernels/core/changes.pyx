@@ -1,4 +1,4 @@
-"""Changes of a state that are proposed before they are made: a few beads elsewhere, a few edges flipped.
+"""Changes of a state that are proposed before they are made: a few beads elsewhere, links longer, edges flipped.
 
 A point in one of the two faces at a flipped edge keeps its place s in the unit square that both are mapped to, one
 triangle each, with the corners a, c, b, d at (0,0), (1,0), (1,1), (0,1); either diagonal splits it. And it keeps the
@@ -121,6 +121,9 @@ cdef int swap(World* world, Change* change) noexcept nogil:
         world.triangle[p], change.triangle[i] = change.triangle[i], world.triangle[p]
         _exchange(world.barycentric + 2 * p, change.barycentric + 2 * i, 2)
         _exchange(world.v + 3 * (world.n_cartesian + p), change.v + 3 * i, 3)
+    for i in range(change.n_links):
+        p = change.links[i]
+        world.subunits[p], change.subunits[i] = change.subunits[i], world.subunits[p]
     for i in range(change.n_beads):
         _exchange(world.x + 3 * <Py_ssize_t> change.beads[i], change.x + 3 * i, 3)
     change.there = not change.there

@@ -93,6 +93,9 @@ cdef struct World:
     long long* living         # another number whenever `alive` or `species` changes; NULL likewise
     # (n,) what a bead of a handle with species is, -1 of other beads; NULL: there are no such handles.
     int32_t* species
+    # (n,) of the link that leads on from a node of a filament that grows, 0 at the last one and -1 of other beads;
+    # NULL: there are none.
+    int32_t* subunits
 
     # Oriented beads: a block of Cartesian beads that also turn.
     Py_ssize_t first_oriented
@@ -142,13 +145,18 @@ cdef struct Quad:
     int rule                  # which of the new faces is first: see triangles.pyx
 
 
-# A state that differs from the World's by where a few beads are, and by a few edges that are flipped. `swap` exchanges
-# the two, and once more brings all back to the bit; it leaves x of points as it should be.
+# A state that differs from the World's by where a few beads are, by how long a few links are, and by a few edges that
+# are flipped. `swap` exchanges the two, and once more brings all back to the bit; it leaves x of points as it should
+# be.
 cdef struct Change:
     int (*swap)(World* world, Change* change) noexcept nogil
     Py_ssize_t n_beads
     const int32_t* beads      # Cartesian, by place
     double* x                 # (n_beads, 3) where they are in the other state
+    # Links with another number of subunits there, each by the place of its first node; their joints have moved beads.
+    Py_ssize_t n_links
+    const int32_t* links
+    int32_t* subunits
     Py_ssize_t n_flips
     const Quad* quads         # as the edges are flipped one after the other
     const Quad* back          # and back, from the last to the first

@@ -289,13 +289,14 @@ cdef class Program:
         momenta=(),
         Operation room=None,
         double[::1] box=None,
+        int32_t[::1] subunits=None,
     ):
         cdef World* w = &self.world
         cdef double[:, ::1] p
         cdef double[:, ::1] inverse
         self.arrays = (
             x, v, mass, inverse_mass, bead, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
-            momenta, box,
+            momenta, box, subunits,
         )
         self.word = Sequence([])
         w.step = 0
@@ -342,6 +343,7 @@ cdef class Program:
         w.alive = NULL
         w.living = NULL
         w.species = NULL
+        w.subunits = NULL if subunits is None else _integers(subunits)
         self.room = room
         self.take_over()
         w.faces = _triples(faces)

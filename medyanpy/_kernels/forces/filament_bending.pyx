@@ -31,16 +31,23 @@ cdef struct BendingTask:
     const double* straight    # p
     const double* bent        # s
     bint is_bent              # whether any s is not zero
+    double rise               # nm of a subunit: the three are per mean length of both links as it is; 0: they are not
     double* partial
 
 
+cdef inline double _per_length(const BendingTask* t, const World* world, Py_ssize_t row) noexcept nogil:
+    """What the numbers of the joint in a row are multiplied by."""
+    cdef const int32_t* node = t.rows.node + row - 1
+    cdef double twice = t.rise * (world.subunits[node[0]] + world.subunits[node[1]]) if t.rise > 0.0 else 2.0
+    # Where the table has no joint, any number will do.
+    return 2.0 / twice if twice > 0.0 else 0.0
+
+
 cdef inline void _angles(
-    Chain* chain, const BendingTask* t, Py_ssize_t first, int n, bint is_bent, double* energy,
+    Chain* chain, const double* modulus, const double* straight, const double* bent, int n, bint is_bent,
+    double* energy,
 ) noexcept nogil:
     """Slope and energy of joints 1 to n + 2 of a batch."""
-    cdef const double* modulus = t.modulus + first - 2
-    cdef const double* straight = t.straight + first - 2
-    cdef const double* bent = t.bent + first - 2
     cdef double e, x, y, z, sine, slope, value
     cdef bint there
     cdef int k
@@ -65,17 +72,34 @@ cdef int _bending(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef BendingTask* t = <BendingTask*> task
     cdef Chain chain
     cdef double energy[ROOM]
+    cdef double present[3][ROOM]
+    cdef const double* modulus
+    cdef const double* straight
+    cdef const double* bent
     cdef double total = 0.0
+    cdef double share
     cdef Py_ssize_t batch, start
     cdef int k, n
     for batch in range(n_blocks(last - first, BATCH)):
         start = first + batch * BATCH
         n = <int> min(<Py_ssize_t> BATCH, last - start)
         find_links(&chain, world, &t.rows, start, n)
+        modulus = t.modulus + start - 2
+        straight = t.straight + start - 2
+        bent = t.bent + start - 2
+        if t.rise > 0.0:
+            for k in range(1, n + 3):
+                share = _per_length(t, world, start - 2 + k)
+                present[0][k] = share * modulus[k]
+                present[1][k] = share * straight[k]
+                present[2][k] = share * bent[k]
+            modulus = present[0]
+            straight = present[1]
+            bent = present[2]
         if t.is_bent:
-            _angles(&chain, t, start, n, True, energy)
+            _angles(&chain, modulus, straight, bent, n, True, energy)
         else:
-            _angles(&chain, t, start, n, False, energy)
+            _angles(&chain, modulus, straight, bent, n, False, energy)
         pull(&chain, n)
         push(&chain, world, &t.rows, start, n)
         if world.want_energy:
@@ -90,7 +114,8 @@ cdef class FilamentBending(TermForce):
     """Joint energies of filaments.
 
     node, owned (rows + 4,): the table, with two rows before the first and after the last. modulus, straight, bent
-    (rows + 4,), pN nm: k, p, s of each row's joint, 0 where there is none.
+    (rows + 4,), pN nm: k, p, s of each row's joint, 0 where there is none. With a rise, nm of a subunit of links that
+    grow, they are in pN nm^2, and the joint has them over the mean length of its links.
     """
     cdef BendingTask task
     cdef list arrays
@@ -99,7 +124,7 @@ cdef class FilamentBending(TermForce):
     cdef Py_ssize_t rows
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const double[::1] modulus,
-                 const double[::1] straight, const double[::1] bent):
+                 const double[::1] straight, const double[::1] bent, double rise=0.0):
         self.name = name
         self.acts_on_points = False
         self.derivatives = 3
@@ -112,6 +137,7 @@ cdef class FilamentBending(TermForce):
         self.task.modulus = vector(self.arrays, modulus) + 2
         self.task.straight = vector(self.arrays, straight) + 2
         self.task.bent = vector(self.arrays, bent) + 2
+        self.task.rise = rise
         self.task.is_bent = bool(np.any(bent))
         self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
         self.loops(_bending, &self.task, self.task.partial, ROW_BLOCK)
@@ -132,6 +158,7 @@ cdef class FilamentBending(TermForce):
         cdef double b[3]
         cdef const int32_t* node
         cdef const double* x
+        cdef double share
         cdef Py_ssize_t k
         cdef int fault = 0
         for k in range(self.rows):
@@ -143,5 +170,6 @@ cdef class FilamentBending(TermForce):
                 x = world.x + 3 * <Py_ssize_t> node[1]
                 displacement(&world.box, world.x + 3 * <Py_ssize_t> node[0], x, a)
                 displacement(&world.box, x, world.x + 3 * <Py_ssize_t> node[2], b)
-                fault = derive_joint(wanted, node, t.straight[k], t.bent[k], a, b)
+                share = _per_length(t, world, k)
+                fault = derive_joint(wanted, node, share * t.straight[k], share * t.bent[k], a, b)
         return fault

@@ -1,0 +1,303 @@
+"""Filaments whose ends take subunits from a pool, and give them back."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from medyanpy._kernels.jumps.polymerization import Polymerization as Kernel
+from medyanpy._kernels.jumps.trial import Ask
+from medyanpy._tools.validation import several, whole_number
+from medyanpy.beads import Filaments
+from medyanpy.core.columns import SUBUNITS
+from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
+from medyanpy.jumps._base import Given, Jump, argument, declared, number
+from medyanpy.pools import MoleculePool, Species
+
+if TYPE_CHECKING:
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Remark
+    from medyanpy.forces import Force
+    from medyanpy.state import State
+    from medyanpy.topology import Topology
+
+__all__ = ["Polymerization"]
+
+_ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
+# Affinities of two ends, in kT, that are equal but for rounding of what users give.
+_SAME = 1e-9
+
+
+@declared
+class Polymerization(Jump):
+    r"""Growth and shrinkage of filaments at their ends, by subunits of a pool.
+
+    The last link of a filament takes a subunit and gives one back at the rates
+
+    .. math:: k_\mathrm{on}\, C\, \min\{1, e^{-\Delta U/kT}\}, \qquad k_\mathrm{off}\, \min\{1, e^{-\Delta U/kT}\}
+
+    with the concentration C in the pool and the energy ΔU that all forces gain, as the end node moves along its link by
+    one rise. Velocities stay. Free filaments of n subunits then have the weight :math:`(C/K_D)^n`, with
+    :math:`K_D = k_\mathrm{off}/k_\mathrm{on}`, whatever their stiffness and the lengths of their links, and an end that
+    pushes with a force F grows as :math:`e^{-F\delta/kT}` says (the Brownian ratchet), without a law for the force.
+
+    Parameters
+    ----------
+    filaments : Filaments
+        Added with ``rise=``.
+    species : species of a pool
+        What it takes: ``pool["G-actin"]``, of a `Pool` or of `Compartments`, counted or a reservoir.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of filaments with subunits. An end node that is fixed, or an end link with fewer or more subunits
+        than `subunits` allows.
+    ParameterError
+        A number outside its domain. Other than two of on_rate, off_rate and dissociation_constant. What is not a
+        species of a pool. `FilamentBending` on the filaments with numbers that differ between joints.
+
+    Notes
+    -----
+    The plus end is that of the last node. Two jumps, one for each end, may have rates of their own. Where their K_D
+    differ, subunits flow through the filament (treadmilling): both jumps are driven then. The ``chemical_energy`` of
+    their events is :math:`\pm kT \ln(C/K_D)`, inf without a way back, and of balanced jumps 0.
+
+    The integral of the last joint over directions is divided out, so that K_D does not depend on where nodes are.
+    Beside `FilamentBending` this is exact with the `FixmanPotential`; without it for filaments of one or two links, and
+    near to it for others (:doc:`/theory/growth`). Energies of other forces count as they are.
+
+    In `Compartments` subunits are taken from the cell where the end of the shorter filament is, and given back there.
+
+    References
+    ----------
+    C. S. Peskin, G. M. Odell, G. F. Oster, Biophys. J. 65, 316 (1993): the ratchet. T. D. Pollard, J. Cell Biol. 103,
+    2747 (1986): rates of actin, 11.6 /(µM s) and 1.4 /s at the barbed end.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> actin = topology.add_filaments([[[0.0, 0, 0], [27.0, 0, 0], [54.0, 0, 0]]], 4e-12, 1e-6, rise=2.7)
+    >>> system = mp.System(topology)
+    >>> pool = system.add_pool(mp.Pool(volume=1e9, counts={"G-actin": 6022}))
+    >>> rates = {"on_rate": 11.6 * mp.units.per_micromolar_second, "off_rate": 1.4}
+    >>> growth = system.add_jump(mp.jumps.Polymerization(actin, pool["G-actin"], **rates))
+    >>> context = mp.Context(system, mp.BAGOGABIntegrator(1e-7, temperature=300.0))
+    >>> actin.subunits(context.get_state(positions=True))
+    array([20])
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("on", "off")
+    filaments: Filaments = argument(attribute="Filaments that grow.")
+    species: Species = argument(attribute="What they grow of.")
+    on_rate: float | None = number(
+        "nm³/s", "Of an end that nothing hinders, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
+        default=None, at_least=0.0, kw_only=True,
+    )  # fmt: skip
+    off_rate: float | None = number(
+        "1/s", "Of an end at which nothing pulls.", default=None, at_least=0.0, kw_only=True
+    )
+    dissociation_constant: float | None = number(
+        "1/nm³", "K_D, in place of one of the two rates.", default=None, above=0.0, kw_only=True
+    )
+    end: str = argument(
+        '"plus", "minus" or "both"', "The ends that grow: at the last node, the first, or both.", default="plus",
+        kw_only=True, attribute="The ends that grow.",
+    )  # fmt: skip
+    subunits: Given["Sequence[int] | None", tuple[int, int]] = argument(
+        "(2,) of int, >= 1, optional", "Fewest and most of the last link: an end waits there. From half of N to below "
+        "one and a half of N where none are given, N that of the longest link.", default=None, kw_only=True,
+        attribute="Fewest and most subunits of the last link.",
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        filaments, species, end, wanted = (given[name] for name in ("filaments", "species", "end", "subunits"))
+        if not isinstance(filaments, Filaments) or filaments.rise is None:
+            raise TopologyError(
+                f"{self.name}: filaments must be the handle of filaments with subunits, added with rise=, not "
+                f"{filaments!r}"
+            )
+        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
+            raise ParameterError(
+                f'{self.name}: species must be one of a pool, as pool["G-actin"] gives it, not {shown(species)}'
+            )
+        if not isinstance(end, str) or end not in _ENDS:
+            raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
+        self._filaments, self._species, self._end = filaments, species, end
+        longest = int(np.rint(filaments.link_lengths.max(initial=filaments.rise) / filaments.rise))
+        least, most = max(1, longest // 2), longest + max(0, longest // 2 - 1)
+        if wanted is not None:
+            two = several(f"{self.name}: subunits", wanted)
+            if len(two) != 2:
+                raise ParameterError(f"{self.name}: subunits = {shown(wanted)} but must be two, fewest and most")
+            least = whole_number(f"{self.name}: subunits[0]", two[0], at_least=1)
+            most = whole_number(f"{self.name}: subunits[1]", two[1], at_least=least, at_most=2**30)
+        self._subunits = least, most
+        #: All jumps of its context at the same filaments.
+        self._mates: tuple[Polymerization, ...] = ()
+
+    def set(self, **numbers: Any) -> None:
+        # Of a rate and the constant, one replaces the other.
+        if numbers.get("dissociation_constant") is not None and "on_rate" not in numbers:
+            numbers.setdefault("off_rate", None)
+        elif numbers.get("off_rate") is not None and numbers.get("on_rate", self._numbers["on_rate"]) is not None:
+            numbers.setdefault("dissociation_constant", None)
+        super().set(**numbers)
+
+    def _checked(self, **given: Any) -> dict[str, Any]:
+        numbers = super()._checked(**given)
+        if sum(numbers[name] is None for name in ("on_rate", "off_rate", "dissociation_constant")) != 1:
+            raise ParameterError(
+                f"{self.name}: give two of on_rate= (nm³/s), off_rate= (1/s) and dissociation_constant= (1/nm³)"
+            )
+        return numbers
+
+    def _arguments_now(self) -> dict[str, Any]:
+        # Those that follow from the longest link do not follow it when filaments are added or removed.
+        return super()._arguments_now() | {"subunits": list(self._subunits)}
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Rates there, nm³/s, and back, 1/s, also where the dissociation constant is given."""
+        on, off, k_d = (self._numbers[name] for name in ("on_rate", "off_rate", "dissociation_constant"))
+        return (off / k_d if on is None else on), (on * k_d if off is None else off)
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        return (self._filaments,)
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return (self._species.pool,)
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return nodes (n, 4) of the ends, as the kernel takes them, among those of the handle, and their numbers q."""
+        handle, ends, shares = self._filaments, [], []
+        w = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
+        for first, behind in zip(handle.starts[:-1].tolist(), handle.starts[1:].tolist(), strict=True):
+            for end in _ENDS[self._end]:
+                last, step = (behind - 1, -1) if end == "plus" else (first, 1)
+                # The first node of the last link, and of the one before.
+                link, inner = (last - 1, last - 2) if end == "plus" else (first, first + 1)
+                alone = behind - first == 2
+                ends.append((last, last + step, link, -1 if alone else inner))
+                shares.append(0.0 if alone else _share(w[first:behind][::-step]))
+        return np.array(ends, np.int32).reshape(-1, 4), np.array(shares, float)
+
+    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
+        super().check(topology, forces)
+        handle, (ends, _) = self._filaments, self._ends()
+        now = np.rint(handle.link_lengths / cast(float, handle.rise)).astype(int)
+        number = np.empty(len(handle), int)
+        number[handle.links[:, 0]] = np.arange(len(handle.links))
+        fixed = handle.kind.fixed_beads
+        least, most = self._subunits
+        for node, _, link, _ in ends.tolist():
+            if fixed[node]:
+                raise TopologyError(
+                    f"{self.name}: {handle.kind.describe(int(handle.beads[node]))} is fixed, but an end that grows "
+                    "moves"
+                )
+            if not least <= now[number[link]] <= most:
+                raise TopologyError(
+                    f"{self.name}: {handle.kind.describe_link(int(number[link]))} has {now[number[link]]} subunits, "
+                    f"but the link at an end that grows has {least} to {most}: add the filaments with other nodes, or "
+                    "give subunits="
+                )
+        for force in forces:
+            if isinstance(force, FilamentBending) and force.filaments is handle:
+                for name in ("bending_modulus", "rest_angle"):
+                    values = np.asarray(force._numbers[name])
+                    if values.size and (values != values.flat[0]).any():
+                        raise ParameterError(
+                            f"{self.name}: {name} of {force.name} differs between joints, but filaments that grow need "
+                            "one number"
+                        )
+
+    def bind(self, layout: "Layout", kT: float) -> Kernel:
+        handle, (ends, shares) = self._filaments, self._ends()
+        rise, (least, most) = cast(float, handle.rise), self._subunits
+        layout.expect_width(self.name, most * rise, f"{self.name}: a last link has up to")
+        first, pool = layout.slice_of(handle).start, self._species.pool
+        places = np.where(ends < 0, -1, ends + first).astype(np.int32)
+        shares, which = np.unique(shares, return_inverse=True)
+        longest = max(most, int(np.rint(handle.link_lengths.max(initial=0.0) / rise))) + most
+        operation = Kernel(
+            self.name, self.every, places, which.astype(np.int32), shares, longest, rise, least, most,
+            layout.pools[pool], self._species.number, layout.n, layout.momenta_sizes,
+        )  # fmt: skip
+        self.update(operation, kT)
+        return operation
+
+    def meet(self, operation: Any, others: Any) -> None:
+        handle = self._filaments
+        self._mates = tuple(j for j, _ in others if isinstance(j, Polymerization) and j.filaments is handle)
+        self.update(operation, operation.temperature)
+
+    def update(self, operation: Any, kT: float) -> None:
+        operation.set(kT, self.driven, *self.rates)
+
+    @property
+    def driven(self) -> bool:  # type: ignore[override]
+        """True if no concentration is in balance with all ends of the filaments, or a rate has no way back; beside
+        other jumps, once a Context has been made."""
+        rates = [self.rates, *(mate.rates for mate in self._mates)]
+        if any(0.0 in both for both in rates):
+            return True
+        logs = [np.log(on / off) for on, off in rates]
+        return bool(max(logs) - min(logs) > _SAME)
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        # The Fixman potential depends on directions alone.
+        asks = [
+            Ask.NOTHING if isinstance(force, FixmanPotential) else Ask.DIFFERENCE for force in schedule.system.forces
+        ]
+        operation.weights.take(schedule.bound, asks, None, None)
+        joint, metric = np.zeros(3), True
+        for force in schedule.system.forces:
+            if isinstance(force, FilamentBending) and force.filaments is self._filaments and len(force.joints):
+                modulus, rest = (np.ravel(force._numbers[name])[:1] for name in ("bending_modulus", "rest_angle"))
+                sine, cosine = _sincos(rest)
+                joint += (modulus * [[1.0], cosine, sine]).ravel()
+            elif isinstance(force, FixmanPotential) and force.filaments is self._filaments:
+                metric = False
+        operation.bend(*joint.tolist(), metric)
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
+        if self.driven:
+            return None
+        if self._mates[0] is not self:
+            # All mates weigh the same subunits, at the same K_D.
+            return 0.0
+        handle, (on, off) = self._filaments, self.rates
+        ends, shares = (np.concatenate(parts) for parts in zip(*(mate._ends() for mate in self._mates), strict=True))
+        # The two ends of a filament of two links have one joint.
+        _, own = np.unique(np.where(ends[:, 3] < 0, -1, ends[:, 1]), return_index=True)
+        own = own[ends[own, 3] >= 0]
+        subunits = state.column(SUBUNITS.name)[handle.beads].astype(np.int64)
+        both = subunits[ends[own, 2]] + subunits[ends[own, 3]]
+        joints = operation.log_integrals(both, shares[own], kT)
+        return float(handle.subunits(state).sum() * np.log(on / off) - joints)
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        named = zip(schedule.system.force_names, schedule.system.forces, schedule.bound, strict=True)
+        slow = [
+            name
+            for name, force, bound in named
+            if not bound.has_local_difference and not isinstance(force, FixmanPotential)
+        ]
+        return self._remarks_on_whole_energies(slow, operation.rate * schedule.integrator.timestep, "a subunit")
+
+
+def _share(w: np.ndarray) -> float:
+    """Return q of the last joint of a straight chain with these inverse masses of nodes, the far end first."""
+    pivot = w[0] + w[1]
+    for k in range(1, len(w) - 2):
+        pivot = (w[k] + w[k + 1]) - (w[k] ** 2 / pivot if pivot > 0.0 else 0.0)
+    together = pivot * (w[-1] + w[-2])
+    return float(w[-2] ** 2 / together) if together > 0.0 else 0.0
