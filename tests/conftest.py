@@ -56,11 +56,19 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{name}: {what}")
 
 
+#: Names of functions that take samples.
+STATISTICS = {"check_mean", "check_variance", "check_same_mean", "check_chi_square", "check_same_distribution"}
+
+
 def pytest_collection_modifyitems(items):
     thorough = set(THOROUGH.read_text(encoding="utf-8").splitlines() if THOROUGH.exists() else ())
     for item in items:
         if item.nodeid in thorough:
             item.add_marker(pytest.mark.thorough)
+        # Statistics take thousands of steps through kernels that other tests reach in a few.
+        code = getattr(getattr(item, "function", None), "__code__", None)
+        if code is not None and STATISTICS & set(code.co_names):
+            item.add_marker(pytest.mark.slow)
         for name, (_, ignored) in MEANT.items():
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.filterwarnings(ignored))
