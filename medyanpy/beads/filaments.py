@@ -64,6 +64,28 @@ class FilamentsKind(ChainsKind, BeadsKind):
         out: np.ndarray = (self.handle.link_lengths / cast(float, self.handle.rise)).round().astype(np.int64)
         return out
 
+    def subunits_of_links(self, state: "State") -> np.ndarray:
+        """Return the numbers of subunits of all links in a state, (l,) int, filament after filament.
+
+        Raises
+        ------
+        TopologyError
+            Filaments without subunits: they were added without ``rise=``.
+        """
+        if self.handle.rise is None:
+            raise TopologyError(f"{self.handle.name}: these filaments have no subunits: add them with rise=, nm")
+        column, slots = state.column(SUBUNITS.name), self.slots
+        found: np.ndarray = column[self.handle.beads[self.handle.links[:, 0]] if slots is None else slots.ravel()]
+        return found[found > 0].astype(np.int64)
+
+    def links_of(self, state: "State") -> np.ndarray:
+        """Return how many links each filament has in a state, (f,) int."""
+        slots = self.slots
+        if slots is None:
+            return np.diff(self.link_starts)
+        out: np.ndarray = np.count_nonzero(state.column(SUBUNITS.name)[slots] > 0, axis=1)
+        return out
+
     @property
     def slots(self) -> np.ndarray | None:
         """Rows (f, l + 1) that the nodes of each filament may have, in the order in which links join them; None where
@@ -230,40 +252,18 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         self.rise: float | None = None
         self.capacity_links: int | None = None
 
-    def subunits_of_links(self, state: "State") -> np.ndarray:
-        """Return the numbers of subunits of all links in a state, (l,) int, filament after filament.
-
-        Raises
-        ------
-        TopologyError
-            Filaments without subunits: they were added without ``rise=``.
-        """
-        if self.rise is None:
-            raise TopologyError(f"{self.name}: these filaments have no subunits: add them with rise=, nm")
-        column, slots = state.column(SUBUNITS.name), self.kind.slots
-        found: np.ndarray = column[self.beads[self.links[:, 0]] if slots is None else slots.ravel()]
-        return found[found > 0].astype(np.int64)
-
-    def links_of(self, state: "State") -> np.ndarray:
-        """Return how many links each filament has in a state, (f,) int."""
-        slots = self.kind.slots
-        if slots is None:
-            return np.diff(self.kind.link_starts)
-        out: np.ndarray = np.count_nonzero(state.column(SUBUNITS.name)[slots] > 0, axis=1)
-        return out
-
     def subunits(self, state: "State") -> np.ndarray:
-        """Return how many subunits each filament has in a state, (f,) int; TopologyError as `subunits_of_links`."""
-        own = self.subunits_of_links(state)
+        """Return how many subunits each filament has in a state, (f,) int; TopologyError without ``rise=``."""
+        own = self.kind.subunits_of_links(state)
         return np.bincount(self._chains_of_links(state), own, self.kind.n_chains).astype(np.int64)
 
     def lengths(self, state: "State") -> np.ndarray:
         """Return the length of each filament in a state, (f,) nm: of its links, as constraints hold them."""
-        own = self.link_lengths if self.rise is None else self.rise * self.subunits_of_links(state)
+        own = self.link_lengths if self.rise is None else self.rise * self.kind.subunits_of_links(state)
         return np.bincount(self._chains_of_links(state), own, self.kind.n_chains)
 
     def _chains_of_links(self, state: "State") -> np.ndarray:
-        return np.repeat(np.arange(self.kind.n_chains), self.links_of(state))
+        return np.repeat(np.arange(self.kind.n_chains), self.kind.links_of(state))
 
     def add(  # type: ignore[override]
         self,

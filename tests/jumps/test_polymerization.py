@@ -46,7 +46,7 @@ def shares(handle, simulation, link, samples, every=4, first=300, subunits=(LEAS
     out = np.zeros((len(own), subunits[1] - subunits[0] + 1))
     for _ in range(samples):
         simulation.step(every)
-        n = handle.subunits_of_links(simulation.context.get_state(positions=True))[own]
+        n = handle.kind.subunits_of_links(simulation.context.get_state(positions=True))[own]
         out[np.arange(len(own)), n - subunits[0]] += 1.0 / samples
     return out
 
@@ -263,7 +263,7 @@ def test_the_two_ends_of_actin_drive_subunits_through_a_filament():
         net[name] = sum(1 if e.kind == "on" else -1 for e in own)
         chemical += sum(e.chemical_energy for e in own)
     assert net["Polymerization"] > 0 > net["Polymerization 2"]
-    links = handle.subunits_of_links(state).reshape(n, 2) - 4000
+    links = handle.kind.subunits_of_links(state).reshape(n, 2) - 4000
     assert links.sum() == sum(net.values())
     through = 0.5 * (links[:, 1] - links[:, 0]) / time
     check_mean("flux", through, 0.57829, sees=0.06)
@@ -441,7 +441,7 @@ def test_free_filaments_of_any_number_of_links(end, bending):
     for _ in range(samples):
         simulation.step(5)
         state = simulation.context.get_state(positions=True, velocities=True, energy=True)
-        n, links = handle.subunits(state), handle.links_of(state)
+        n, links = handle.subunits(state), handle.kind.links_of(state)
         found[np.arange(copies), np.minimum(n - first, most - 1)] += 1.0 / samples
         kinetic.append(state.kinetic_energy / handle.kind.degrees_of_freedom_of(len(state.living(handle))))
         # Links are full, of 4, but for the last, of 2 to 5.
@@ -466,12 +466,12 @@ def test_splits_and_merges_keep_lengths_books_and_bits():
         simulation.step(300)
         states.append(simulation.context.get_state(positions=True, energy=True, velocities=True))
         end = states[-1]
-        assert len(np.unique(handle.links_of(end))) > 2
+        assert len(np.unique(handle.kind.links_of(end))) > 2
         rows = handle.kind.slots
         there = end.alive[rows]
         x = np.where(there[:, :, None], end.positions[rows], 0.0)
         length = np.linalg.norm(x[:, 1:] - x[:, :-1], axis=2)[there[:, 1:] & there[:, :-1]]
-        np.testing.assert_allclose(length, handle.subunits_of_links(end), rtol=1e-8)
+        np.testing.assert_allclose(length, handle.kind.subunits_of_links(end), rtol=1e-8)
         parts = sum(getattr(end, n) for n in ("heat", "shadow_work", "protocol_work", "chemical_work"))
         assert parts == pytest.approx(end.total_energy - start.total_energy, abs=1e-9)
     assert np.array_equal(states[0].positions, states[1].positions, equal_nan=True)
