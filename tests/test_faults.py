@@ -916,6 +916,21 @@ def more_points_than_there_are_rows():
     return reacting("C -> A + B", {"C": 4}, reach=0.5)
 
 
+@fault("polymerization.pyx", "change_chain", "NO_ROOM", "Polymerization", "the room of a filament ends here")
+def a_filament_that_outgrows_its_room():
+    topology = mp.Topology()
+    nodes = np.arange(3)[:, None] * [5.0, 0.0, 0.0]
+    actin = topology.add_filament(nodes, 1.0, 1.0, rise=1.0, capacity_links=3)
+    system = system_with(topology, forces.FixmanPotential(actin, kT=1.0), forces.FilamentBending(actin, 5.0))
+    pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 1.0}))
+    rates = {"on_rate": 0.0, "off_rate": 0.0, "subunits": (3, 8)}
+    growth = system.add_jump(mp.jumps.Polymerization(actin, pool["G"], **rates))
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    growth.set(on_rate=100.0)
+    return Scene(context, lambda: growth.set(on_rate=0.0), set(actin.kind.all_rows.tolist()), "filament")
+
+
 @fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "PointReactions", "the jump allows for: give most_partners=")
 def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)

@@ -68,20 +68,20 @@ def test_subunits_and_lengths_of_a_state():
     actin, simulation = scene(growth=True)
     start = look(simulation)
     assert actin.rise == RISE
-    assert actin.subunits_of_links(start).tolist() == [4, 6, 5, 3, 2, 7, 6, 6, 6, 6, 4]
+    assert actin.kind.subunits_of_links(start).tolist() == [4, 6, 5, 3, 2, 7, 6, 6, 6, 6, 4]
     assert actin.subunits(start).tolist() == [15, 3, 9, 28]
     assert actin.lengths(start).tolist() == [7.5, 1.5, 4.5, 14.0]
     simulation.step(100)
     end = look(simulation)
     assert simulation.system["Polymerization"].counts.accepted > 50
     assert (actin.subunits(end) != actin.subunits(start)).all()
-    np.testing.assert_allclose(lengths_of(actin, end), RISE * actin.subunits_of_links(end), rtol=1e-9)
+    np.testing.assert_allclose(lengths_of(actin, end), RISE * actin.kind.subunits_of_links(end), rtol=1e-9)
     np.testing.assert_allclose(actin.lengths(end), RISE * actin.subunits(end))
     # Nothing is lost: what is not in filaments is in the pool.
     assert actin.subunits(end).sum() + end.pools["G"] == actin.subunits(start).sum() + 40
     # Only the links at ends change.
     inner = [1, 7, 8, 9]
-    assert (actin.subunits_of_links(end)[inner] == actin.subunits_of_links(start)[inner]).all()
+    assert (actin.kind.subunits_of_links(end)[inner] == actin.kind.subunits_of_links(start)[inner]).all()
 
 
 def test_bending_follows_lengths():
@@ -89,7 +89,7 @@ def test_bending_follows_lengths():
     actin, simulation = scene(bending=4.0, growth=True)
     simulation.step(100)
     state = look(simulation)
-    counts = actin.subunits_of_links(state)
+    counts = actin.kind.subunits_of_links(state)
     topology = mp.Topology()
     topology.add_beads([[0.0, 20.0, 0.0]], mass=1.0, friction=1.0)
     x, starts = state.positions[actin.beads], actin.starts
@@ -153,7 +153,7 @@ def test_minimum_keeps_the_lengths_of_now():
     simulation.step(60)
     simulation.minimize_energy()
     state = look(simulation)
-    np.testing.assert_allclose(lengths_of(actin, state), RISE * actin.subunits_of_links(state), rtol=1e-9)
+    np.testing.assert_allclose(lengths_of(actin, state), RISE * actin.kind.subunits_of_links(state), rtol=1e-9)
 
 
 def test_filaments_that_are_added_have_subunits():
@@ -165,12 +165,12 @@ def test_filaments_that_are_added_have_subunits():
     assert actin.subunits(look(simulation)).tolist() == [*before, 12]
     simulation.step(50)
     end = look(simulation)
-    np.testing.assert_allclose(lengths_of(actin, end), RISE * actin.subunits_of_links(end), rtol=1e-9)
+    np.testing.assert_allclose(lengths_of(actin, end), RISE * actin.kind.subunits_of_links(end), rtol=1e-9)
     with simulation.topology.edit():
         actin.remove([1])
     simulation.step(50)
     end = look(simulation)
-    np.testing.assert_allclose(lengths_of(actin, end), RISE * actin.subunits_of_links(end), rtol=1e-9)
+    np.testing.assert_allclose(lengths_of(actin, end), RISE * actin.kind.subunits_of_links(end), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

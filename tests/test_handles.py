@@ -46,7 +46,7 @@ def test_few_names_are_public():
     handles = topology_of_all().handles
     here = {cls for cls in classes(Handle) if cls.__module__.startswith("medyanpy") and "_added_by" in vars(cls)}
     assert {type(handle) for handle in handles} >= here
-    assert {len(public(handle)) for handle in handles} <= set(range(26)), {h.name: len(public(h)) for h in handles}
+    assert {len(public(handle)) for handle in handles} <= set(range(30)), {h.name: len(public(h)) for h in handles}
     used = {"topology", "name", "kind", "beads", "ids", "capacity", "mass", "friction", "fixed", "remove", "reserve"}
     assert all(used <= set(public(handle)) for handle in handles)
 

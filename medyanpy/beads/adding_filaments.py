@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, number, per_item
+from medyanpy._tools.validation import array, number, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.filament_constraints import parallel_directors
 from medyanpy.beads.filaments import Directors, Filaments
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _LENGTH_TOLERANCE = 1e-3
 # The largest cosine of the angle of a given director with its link without an error (it is corrected).
 _PERPENDICULAR_TOLERANCE = 1e-3
+# Longer filaments are cut in segments by their links of the start.
+_MOST_LINKS = 256
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class FilamentSpec:
     director_mass: Any = None
     director_friction: Any = None
     rise: Any = None
+    capacity_links: Any = None
 
     def add(self, topology: "Topology", name: str | None, capacity: int | None) -> Filaments:
         """Add the filaments, and their directors, to a topology."""
@@ -55,13 +58,19 @@ class FilamentSpec:
             along, across = self.friction
             return replace(self, friction=across, friction_along=along).add(topology, name, capacity)
         handle, turning = self.make(topology)
+        if self.capacity_links is not None and capacity is not None:
+            raise ParameterError(f"{self.what}: capacity_links= is the room of each filament: leave out capacity=")
         room = topology._capacity(self.what, len(self.nodes), capacity)
+        if handle.capacity_links is not None:
+            room = handle.kind.n_chains * (handle.capacity_links + 1)
         # More filaments have at most as many links as nodes.
         n_links, links_room = len(handle.links), len(handle.links) if capacity is None else room
         default = "filament" if len(self.starts) == 2 else "filaments"
         first, own_name = topology._room(self.what, room if turning is None else room + links_room, name, default)
         handle._complete(_first=first, name=own_name)
         topology._keep(handle, room, mass=self.mass, friction=self.friction, friction_along=self.friction_along)
+        if handle.capacity_links is not None:
+            _spread_in_slots(handle)
         if turning is not None:
             first, own_name = topology._room(self.what, links_room, None, f"directors of {handle.name}")
             made = Directors(handle, own_name, first, *turning)
@@ -111,6 +120,8 @@ class FilamentSpec:
         handle._complete(link_lengths=lengths, friction_along=along)
         if self.rise is not None:
             self._count_subunits(handle, of)
+        if self.capacity_links is not None:
+            self._give_slots(handle)
         return handle, self._turning(handle, links, of)
 
     def _count_subunits(self, handle: Filaments, of: Callable[[int], str]) -> None:
@@ -134,7 +145,7 @@ class FilamentSpec:
                     "grow come and go, and need one mass and one friction: give one number for all, as "
                     "presets.actin().arguments(nodes, growing=True) does"
                 )
-        subunits = np.maximum(np.rint(handle.link_lengths / rise), 1.0)
+        subunits = np.maximum((handle.link_lengths / rise).round(), 1.0)
         off = np.abs(handle.link_lengths / (subunits * rise) - 1.0)
         if (off > _LENGTH_TOLERANCE).any():
             worst = int(np.argmax(off))
@@ -145,6 +156,20 @@ class FilamentSpec:
             )
         handle._complete(rise=rise, link_lengths=subunits * rise)
         handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS))
+
+    def _give_slots(self, handle: Filaments) -> None:
+        """Let nodes of a handle come and go: each filament has room for so many links."""
+        what, links = self.what, int(np.diff(handle.kind.link_starts).max(initial=1))
+        for wrong, why in (
+            (self.rise is None, "it is of filaments that grow: give rise="),
+            (len(handle.fixed_nodes) > 0, "nodes that come and go are not fixed: leave out fixed_nodes="),
+            (self.friction_along is not None, "they need one friction, along and across"),
+        ):
+            if wrong:
+                raise TopologyError(f"{what}: capacity_links = {self.capacity_links}, but {why}")
+        n = whole_number(f"{what}: capacity_links", self.capacity_links, at_least=links + 1, at_most=_MOST_LINKS)
+        handle._complete(capacity_links=n)
+        handle.kind._complete(comes_and_goes=True)
 
     def _turning(
         self, filaments: Filaments, links: np.ndarray, of: Callable[[int], str]
@@ -177,6 +202,7 @@ def add_filament(
     director_mass: Numbers | None = None, director_friction: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
     tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
+    capacity_links: int | None = None,
 ) -> Filaments:  # fmt: skip
     """Add one filament: a chain or ring of beads with links of constant length.
 
@@ -213,6 +239,9 @@ def add_filament(
     rise : float, nm, > 0, optional
         Length of a subunit, for `jumps.Polymerization`: links have whole numbers of these, which their lengths may miss
         by 1e-3. Needs one mass and one friction of all nodes.
+    capacity_links : int, at most 256, optional
+        With a rise: room for so many links in each filament, more than it has, whose nodes come and go as ends grow.
+        Filaments start in the middle of their room.
 
     Raises
     ------
@@ -230,7 +259,7 @@ def add_filament(
         "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along,
         constrained=constrained, closed=closed, link_lengths=link_lengths,
         fixed=np.where(fixed < 0, fixed + len(x), fixed), tolerance=tolerance, directors=directors,
-        director_mass=director_mass, director_friction=director_friction, rise=rise,
+        director_mass=director_mass, director_friction=director_friction, rise=rise, capacity_links=capacity_links,
     )  # fmt: skip
     return spec.add(topology, name, capacity)
 
@@ -241,6 +270,7 @@ def add_filaments(
     director_mass: Numbers | None = None, director_friction: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
     tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
+    capacity_links: int | None = None,
 ) -> Filaments:  # fmt: skip
     """Add many filaments at once, with one handle; see `add_filament`.
 
@@ -264,7 +294,7 @@ def add_filaments(
         Of all links, filament after filament.
     fixed_nodes : (k,) int
         Numbered through all nodes.
-    tolerance, name, capacity, rise
+    tolerance, name, capacity, rise, capacity_links
         As `add_filament`.
 
     Raises
@@ -279,7 +309,7 @@ def add_filaments(
     spec = FilamentSpec(
         what, x, starts, node_mass, node_friction, node_friction_along, constrained=constrained, closed=closed,
         link_lengths=link_lengths, fixed=fixed, tolerance=tolerance, directors=directors, director_mass=director_mass,
-        director_friction=director_friction, rise=rise,
+        director_friction=director_friction, rise=rise, capacity_links=capacity_links,
     )  # fmt: skip
     return spec.add(topology, name, capacity)
 
@@ -317,6 +347,15 @@ def perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[in
     out = np.where(off[:, None], projected / np.linalg.norm(projected, axis=1)[:, None], given)
     out.flags.writeable = False
     return out
+
+
+def _spread_in_slots(filaments: Filaments) -> None:
+    """Let each filament of a handle start in the middle of its room."""
+    n, slots = np.diff(filaments.starts), filaments.kind.slots
+    assert slots is not None
+    before = (slots.shape[1] - n) // 2
+    own = np.concatenate([row[a : a + k] for row, a, k in zip(slots, before, n, strict=True)])
+    filaments._complete(_rows=own, _inactive=np.setdiff1d(slots, own))
 
 
 def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:

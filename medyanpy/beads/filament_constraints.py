@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -53,7 +54,10 @@ class FilamentFlow(Flow):
             directors = filaments.directors
             kernel = constraints if directors is None else constraints_twistable
             first_director = 0 if directors is None else layout.slice_of(directors).start
-            tables = _tables(filaments, own, first, first_director, kernel)
+            if filaments.kind.slots is None:
+                tables = _tables(filaments, own, first, first_director, kernel)
+            else:
+                tables = _tables_of_slots(filaments, layout)
             work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
             rise = filaments.rise or 0.0
             self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.kind.tolerance, rise=rise)
@@ -160,6 +164,18 @@ def _tables(
         kept[key] = _spread(filaments, own, kernel)
     parts, step, links, start, node, director, *others = kept[key]
     return parts, step, links, start, node + np.int32(first), director + np.int32(first_director), *others
+
+
+def _tables_of_slots(filaments: "Filaments", layout: "Layout") -> tuple[np.ndarray, ...]:
+    """Spread filaments with room for links, as if all of these were there."""
+    slots = cast(np.ndarray, filaments.kind.slots)
+    n, width = slots.shape
+    whole = SimpleNamespace(
+        link_lengths=np.full(n * (width - 1), filaments.rise), starts=width * np.arange(n + 1), closed=False,
+        kind=SimpleNamespace(link_starts=(width - 1) * np.arange(n + 1)),
+    )  # fmt: skip
+    parts, step, links, start, node, *others = _spread(cast("Filaments", whole), np.ones(n, bool), constraints)
+    return parts, step, links, start, layout.rank[slots.ravel()[node]], *others
 
 
 def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.ndarray, ...]:

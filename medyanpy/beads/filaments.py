@@ -1,6 +1,6 @@
 """Filaments: chains and rings of beads with links of constant length, with or without material directions."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -55,11 +55,63 @@ class FilamentsKind(ChainsKind, BeadsKind):
         if column is not SUBUNITS:
             return super().start_of(column)
         out = np.zeros(len(self.handle), np.int32)
-        out[self.handle.links[:, 0]] = np.rint(self.handle.link_lengths / cast(float, self.handle.rise))
+        out[self.handle.links[:, 0]] = self.subunits
         return out
 
+    @property
+    def subunits(self) -> np.ndarray:
+        """Subunits of all links at the start, (l,) int, of filaments that grow."""
+        out: np.ndarray = (self.handle.link_lengths / cast(float, self.handle.rise)).round().astype(np.int64)
+        return out
+
+    def subunits_of_links(self, state: "State") -> np.ndarray:
+        """Return the numbers of subunits of all links in a state, (l,) int, filament after filament.
+
+        Raises
+        ------
+        TopologyError
+            Filaments without subunits: they were added without ``rise=``.
+        """
+        if self.handle.rise is None:
+            raise TopologyError(f"{self.handle.name}: these filaments have no subunits: add them with rise=, nm")
+        column, slots = state.column(SUBUNITS.name), self.slots
+        found: np.ndarray = column[self.handle.beads[self.handle.links[:, 0]] if slots is None else slots.ravel()]
+        return found[found > 0].astype(np.int64)
+
+    def links_of(self, state: "State") -> np.ndarray:
+        """Return how many links each filament has in a state, (f,) int."""
+        slots = self.slots
+        if slots is None:
+            return np.diff(self.link_starts)
+        out: np.ndarray = np.count_nonzero(state.column(SUBUNITS.name)[slots] > 0, axis=1)
+        return out
+
+    @property
+    def slots(self) -> np.ndarray | None:
+        """Rows (f, l + 1) that the nodes of each filament may have, in the order in which links join them; None where
+        nodes do not come and go."""
+        if self.handle.capacity_links is None:
+            return None
+        return self.all_rows.reshape(self.n_chains, self.handle.capacity_links + 1)
+
+    def degrees_of_freedom_of(self, n: int) -> int:
+        # Each link has one node more than there are filaments.
+        return 3 * n - (n - self.n_chains)
+
+    def describe(self, bead: int) -> str:
+        slots = self.slots
+        if slots is None:
+            return super().describe(bead)
+        return f"a node of {self.chain} {int(np.argmax((slots == bead).any(axis=1)))}"
+
+    def created(self, columns: dict[Column, np.ndarray]) -> "Filaments":
+        raise TopologyError(
+            f"edit: nodes of {self.handle.name!r} have come or gone, and filaments with capacity_links= cannot be "
+            "edited after that"
+        )
+
     def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        if SUBUNITS in given:
+        if SUBUNITS in given and self.handle.capacity_links is None:
             # Rows come in ascending order.
             by_row = np.sort(self.handle.beads)
             leads = np.isin(by_row, self.handle.beads[self.handle.links[:, 0]])
@@ -174,6 +226,8 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         Along the filament, where it differs from `friction` across it.
     rise : float or None, nm
         Length of a subunit of filaments that may grow; `link_lengths` are then those at the start.
+    capacity_links : int or None
+        Room for links of each filament, where nodes come and go; `starts` and `links` are those at the start.
     directors : Directors or None
         The material directions of the links, where the filaments are twistable.
     """
@@ -196,28 +250,20 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         self._tolerance = tolerance
         self.friction_along: np.ndarray | None = None
         self.rise: float | None = None
-
-    def subunits_of_links(self, state: "State") -> np.ndarray:
-        """Return the numbers of subunits of all links in a state, (l,) int, in the order of `links`.
-
-        Raises
-        ------
-        TopologyError
-            Filaments without subunits: they were added without ``rise=``.
-        """
-        if self.rise is None:
-            raise TopologyError(f"{self.name}: these filaments have no subunits: add them with rise=, nm")
-        out: np.ndarray = state.column(SUBUNITS.name)[self.beads[self.links[:, 0]]].astype(np.int64)
-        return out
+        self.capacity_links: int | None = None
 
     def subunits(self, state: "State") -> np.ndarray:
-        """Return how many subunits each filament has in a state, (f,) int; TopologyError as `subunits_of_links`."""
-        return np.bincount(self.kind.link_chains, self.subunits_of_links(state), self.kind.n_chains).astype(np.int64)
+        """Return how many subunits each filament has in a state, (f,) int; TopologyError without ``rise=``."""
+        own = self.kind.subunits_of_links(state)
+        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains).astype(np.int64)
 
     def lengths(self, state: "State") -> np.ndarray:
         """Return the length of each filament in a state, (f,) nm: of its links, as constraints hold them."""
-        own = self.link_lengths if self.rise is None else self.rise * self.subunits_of_links(state)
-        return np.bincount(self.kind.link_chains, own, self.kind.n_chains)
+        own = self.link_lengths if self.rise is None else self.rise * self.kind.subunits_of_links(state)
+        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains)
+
+    def _chains_of_links(self, state: "State") -> np.ndarray:
+        return np.repeat(np.arange(self.kind.n_chains), self.kind.links_of(state))
 
     def add(  # type: ignore[override]
         self,
@@ -270,6 +316,8 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
 
         what = f"{self.name}.add"
         self.topology._refuse_if_in_use(what)
+        if self._why_whole():
+            raise TopologyError(f"{what}: {self._why_whole()}")
         for name, given, own in (
             ("constrained", constrained, self.constrained), ("closed", closed, self.closed),
         ):  # fmt: skip
@@ -305,7 +353,19 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             self.topology._grow(turning, Directors(self, turning.name, 0, *its_directors))
         return new
 
+    def _why_whole(self) -> str:
+        if self.capacity_links is None:
+            return ""
+        return "filaments with capacity_links= have rows in an order that edits do not keep: add a handle of others"
+
+    def remove(self, which: Numbers, *, terms: Literal["refuse", "remove"] = "refuse") -> None:  # type: ignore[override]
+        if self._why_whole():
+            raise TopologyError(f"{self.name}.remove: {self._why_whole()}")
+        super().remove(which, terms=terms)
+
     def reserve(self, capacity: int) -> None:
+        if self._why_whole():
+            raise TopologyError(f"{self.name}.reserve: {self._why_whole()}")
         super().reserve(capacity)
         if self.directors is not None and self.directors.capacity < self.capacity:
             self.topology._reserve(f"{self.name}.reserve", self.directors, self.capacity)
@@ -448,6 +508,14 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         start = 2 * np.arange(len(link) + 1)
         return Sites.from_arrays(start, nodes.ravel(), weights.ravel(), np.empty((0, 3)), handles=(self,))
 
+    def _growth_now(self) -> dict[str, Any]:
+        """Return the arguments of an adder for growth and room."""
+        if self.rise is None:
+            return self._room_now()
+        if self.capacity_links is None:
+            return {"rise": self.rise, **self._room_now()}
+        return {"rise": self.rise, "capacity_links": self.capacity_links}
+
     def _arguments_now(self) -> dict[str, Any]:
         d, own = self.directors, self._numbers_now("mass", "friction", "friction_along")
         twistable = {} if d is None else {
@@ -457,7 +525,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             "nodes": self.positions, "starts": self.starts, "node_mass": own["mass"], "node_friction": own["friction"],
             "node_friction_along": own["friction_along"], "constrained": self.constrained, "closed": self.closed,
             "link_lengths": self.link_lengths, "fixed_nodes": self.fixed_nodes, "tolerance": self._tolerance,
-            "name": self.name, **twistable, **({} if self.rise is None else {"rise": self.rise}), **self._room_now(),
+            "name": self.name, **twistable, **self._growth_now(),
         }  # fmt: skip
 
 

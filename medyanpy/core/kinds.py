@@ -224,6 +224,10 @@ class Kind(Guarded):
     #: True if nothing joins one bead to another, so that jumps may add and remove single ones.
     comes_and_goes = False
 
+    def degrees_of_freedom_of(self, n: int) -> int:
+        """Return the degrees of freedom of n beads that are there, of kinds that come and go."""
+        return self.degrees_of_freedom_per_bead * n
+
     @property
     def with_room(self) -> np.ndarray:
         """Rows of its beads, and of those that jumps may add, (m,): what forces act on as they come."""
@@ -264,7 +268,7 @@ class Kind(Guarded):
         any."""
         given_by_species = ("mass", "friction") if self.handle._species else ()
         numbers = {name: getattr(self.handle, name) for name in self.per_bead if name not in given_by_species}
-        of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
+        of_one = [n for n, v in numbers.items() if v is not None and v.ndim == 1 and v.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)
 
     # Files and pictures --------------------------------------------------------------------------------------

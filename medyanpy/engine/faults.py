@@ -44,9 +44,10 @@ _CAUSES = {
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
-    "no room": "a bead{species} cannot be created: all {room} rows of these beads are taken, or all 2**48 ids. Give "
-    "them more room: capacity= when they are added, or handle.reserve(...) inside topology.edit(). The state is from "
-    "before; a run can be resumed with more room",
+    "no room": "a bead{species} cannot be created: all {room} rows of these beads are taken, the room of a filament "
+    "ends here, or all 2**48 ids are given. Give them more room: capacity=, or capacity_links= of filaments, when they "
+    "are added, or handle.reserve(...) inside topology.edit(). The state is from before; a run can be resumed with "
+    "more room",
     "in wall": "its sphere overlaps the wall of the hydrodynamic interactions: its centre is {value:.3g} nm from it. "
     "No force keeps it away, or the timestep is too large for that force",
     "no root": "Lanczos' method does not settle for the hydrodynamic interactions (last change {value:.1e}): friction "

@@ -255,6 +255,10 @@ class Store:
             order = self.layout.order
             self.ids[:], self.alive[:] = np.where(alive, ids, -1)[order], alive[order]
             self.next_id[0] = max(int(self.next_id[0]), next_id)
+            if SUBUNITS.array in self.arrays:
+                # A link leads on to a node that is there.
+                subunits = self.arrays[SUBUNITS.array]
+                subunits[(self.alive == 0) & (subunits > 0)] = 0
             self.program.changed()
 
     def check_room(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -292,7 +296,7 @@ class Store:
         """Return the degrees of freedom of the beads of a handle that are there."""
         if not handle.kind.comes_and_goes or self.room is None:
             return handle.degrees_of_freedom
-        return handle.kind.degrees_of_freedom_per_bead * self.living(self.layout.block_of(handle))
+        return handle.kind.degrees_of_freedom_of(self.living(self.layout.block_of(handle)))
 
     def _momenta(self, column: Column) -> Momenta:
         """Return momenta as (n, width), with the masses that handles give."""

@@ -10,7 +10,7 @@ from medyanpy._kernels.selected import filament_bending, filament_twisting, fixm
 from medyanpy._tools.images import displacement
 from medyanpy.beads import Filaments
 from medyanpy.beads.chains import with_edges
-from medyanpy.errors import TopologyError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import AtTemperature, Each, OnHandle, argument, declared, number
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
@@ -97,16 +97,27 @@ class FilamentBending(_JointForce):
         default=0.0, at_least=0.0, below=np.pi, per="joints", many="(J,)",
     )  # fmt: skip
 
+    def _one_of_all(self, name: str) -> np.ndarray:
+        """Return the number that all joints have, (1,), also of those that come."""
+        value = self._number_of_all(name)
+        if value is None:
+            raise ParameterError(
+                f"{self.name}: {name} differs between joints, but filaments with capacity_links= need one number"
+            )
+        return np.full(1, value, float)
+
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # The angle turns by the displacement of a node over the length of its link.
         return start.springs(self._at_joints(start, 1.0), self._per_length(self._numbers["bending_modulus"]))
 
     def bind(self, layout: "Layout") -> "Operation":
         node, owned, _, joint = _table(self.filaments, layout)
-        rise, modulus = self.filaments.rise, np.broadcast_to(self._numbers["bending_modulus"], (len(self.joints),))
+        rise, modulus, rest = self.filaments.rise, self._numbers["bending_modulus"], self._numbers["rest_angle"]
         if rise is None:
             modulus = self._per_length(modulus)
-        sine, cosine = _sincos(self._numbers["rest_angle"])
+        elif self.filaments.kind.slots is not None:
+            modulus, rest = (self._one_of_all(name) for name in ("bending_modulus", "rest_angle"))
+        sine, cosine = _sincos(rest)
         rows = (_in_rows(joint, values) for values in (modulus, modulus * cosine, modulus * sine))
         return filament_bending.FilamentBending(self.name, node, owned, *rows, rise=rise or 0.0)
 
@@ -307,6 +318,13 @@ class FixmanPotential(AtTemperature, _FilamentForce):
                     "ConstraintFixmanPotential, and add other filaments with a handle of their own"
                 )
         node, owned, director, joint = _table(handle, layout)
+        if handle.kind.slots is not None:
+            # Nodes are alike, and each joint has two links of two nodes: q is 1/2.
+            n, width = handle.kind.slots.shape
+            return fixman.Fixman(
+                self.name, node, owned, director, _in_rows(joint, np.full((1, 1), 0.5)),
+                (width * np.arange(n)).astype(np.int32), np.full(n, width, np.int32), False, self._numbers["kT"], True,
+            )  # fmt: skip
         w = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
         links, nodes = handle.links, handle.kind.joints
         # Of each link and each of its constraints: the metric of that constraint with itself, for unit vectors.
@@ -338,6 +356,14 @@ def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarr
 
     They are: places of nodes, whether rows are their own, places of the directors of links or -1, and joints or -1.
     """
+    slots = filaments.kind.slots
+    if slots is not None:
+        inside = np.full(slots.shape, -1)
+        inside[:, 1:-1] = 0
+        return (
+            layout.rank[with_edges(slots.ravel(), 2)].astype(np.int32), np.pad(np.ones(slots.size, np.int32), 2),
+            np.full(slots.size + 4, -1, np.int32), np.pad(inside.ravel(), 2, constant_values=-1),
+        )  # fmt: skip
     node, which, k = filaments.kind.chain_rows(2)
     n = np.diff(filaments.starts)[which]
     owned = (k >= 0) & (k < n)

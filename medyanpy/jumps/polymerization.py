@@ -11,6 +11,7 @@ from medyanpy._tools.validation import several, whole_number
 from medyanpy.beads import Filaments
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
 from medyanpy.jumps._base import Given, Jump, argument, declared, number
 from medyanpy.pools import MoleculePool, Species
@@ -129,7 +130,7 @@ class Polymerization(Jump):
         if not isinstance(end, str) or end not in _ENDS:
             raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
         self._filaments, self._species, self._end = filaments, species, end
-        longest = int(np.rint(filaments.link_lengths.max(initial=filaments.rise) / filaments.rise))
+        longest = int(filaments.kind.subunits.max(initial=1))
         least, most = max(1, longest // 2), longest + max(0, longest // 2 - 1)
         if wanted is not None:
             two = several(f"{self.name}: subunits", wanted)
@@ -172,6 +173,10 @@ class Polymerization(Jump):
         return (self._filaments,)
 
     @property
+    def births(self) -> "tuple[Handle, ...]":
+        return () if self._filaments.capacity_links is None else (self._filaments,)
+
+    @property
     def pools(self) -> tuple[MoleculePool, ...]:
         return (self._species.pool,)
 
@@ -192,7 +197,7 @@ class Polymerization(Jump):
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
         handle, (ends, _) = self._filaments, self._ends()
-        now = np.rint(handle.link_lengths / cast(float, handle.rise)).astype(int)
+        now = handle.kind.subunits
         number = np.empty(len(handle), int)
         number[handle.links[:, 0]] = np.arange(len(handle.links))
         fixed = handle.kind.fixed_beads
@@ -209,6 +214,8 @@ class Polymerization(Jump):
                     f"but the link at an end that grows has {least} to {most}: add the filaments with other nodes, or "
                     "give subunits="
                 )
+        if handle.capacity_links is not None:
+            self._check_splits(forces)
         for force in forces:
             if isinstance(force, FilamentBending) and force.filaments is handle:
                 for name in ("bending_modulus", "rest_angle"):
@@ -219,6 +226,29 @@ class Polymerization(Jump):
                             "one number"
                         )
 
+    def _check_splits(self, forces: "tuple[Force, ...]") -> None:
+        """Refuse what does not follow nodes that come and go."""
+        handle, (least, most) = self._filaments, self._subunits
+        full = most - least + 1
+        if full < 4 or not full // 2 <= least <= full // 2:
+            raise ParameterError(
+                f"{self.name}: subunits = ({least}, {most}): a link behind which another begins has {full}, the most "
+                f"less the fewest and one more, but must have >= 4, and the fewest half of them, {full // 2}"
+            )
+        if not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces):
+            raise ParameterError(
+                f"{self.name}: filaments with capacity_links= need a FixmanPotential, without which the directions of "
+                "links depend on how many there are"
+            )
+        for force in forces:
+            if handle in force.handles and isinstance(force, ShapeForce):
+                raise ParameterError(
+                    f"{self.name}: {force.name} does not follow links that come and go: leave out capacity_links="
+                )
+            bends = isinstance(force, FilamentBending) and force.filaments is handle
+            if bends and force._number_of_all("rest_angle") != 0.0:
+                raise ParameterError(f"{self.name}: {force.name} has a rest angle: new links are drawn straight on")
+
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, (ends, shares) = self._filaments, self._ends()
         rise, (least, most) = cast(float, handle.rise), self._subunits
@@ -226,17 +256,30 @@ class Polymerization(Jump):
         first, pool = layout.slice_of(handle).start, self._species.pool
         places = np.where(ends < 0, -1, ends + first).astype(np.int32)
         shares, which = np.unique(shares, return_inverse=True)
-        longest = max(most, int(np.rint(handle.link_lengths.max(initial=0.0) / rise))) + most
+        longest = max(most, int(handle.kind.subunits.max(initial=0))) + most
         operation = Kernel(
             self.name, self.every, places, which.astype(np.int32), shares, longest, rise, least, most,
             layout.pools[pool], self._species.number, layout.n, layout.momenta_sizes,
         )  # fmt: skip
+        slots = handle.kind.slots
+        if slots is not None:
+            # Which filament, and the step outwards.
+            each = np.repeat(np.arange(handle.kind.n_chains), len(_ENDS[self._end]))
+            steps = np.tile([1 if end == "plus" else -1 for end in _ENDS[self._end]], handle.kind.n_chains)
+            at = np.column_stack([each, np.zeros_like(each), steps]).astype(np.int32)
+            operation.split(layout.room, layout.rank[slots].astype(np.int32), at, most - least + 1)
         self.update(operation, kT)
         return operation
 
     def meet(self, operation: Any, others: Any) -> None:
         handle = self._filaments
         self._mates = tuple(j for j, _ in others if isinstance(j, Polymerization) and j.filaments is handle)
+        for mate in self._mates:
+            if handle.capacity_links is not None and mate.subunits != self._subunits:
+                raise ParameterError(
+                    f"{self.name}: subunits = {self._subunits}, but {mate.subunits} of {mate.name} at the same "
+                    "filaments: links are split and merged by both"
+                )
         self.update(operation, operation.temperature)
 
     def update(self, operation: Any, kT: float) -> None:
@@ -260,16 +303,16 @@ class Polymerization(Jump):
         operation.weights.take(schedule.bound, asks, None, None)
         joint, metric = np.zeros(3), True
         for force in schedule.system.forces:
-            if isinstance(force, FilamentBending) and force.filaments is self._filaments and len(force.joints):
-                modulus, rest = (np.ravel(force._numbers[name])[:1] for name in ("bending_modulus", "rest_angle"))
-                sine, cosine = _sincos(rest)
-                joint += (modulus * [[1.0], cosine, sine]).ravel()
+            if isinstance(force, FilamentBending) and force.filaments is self._filaments:
+                modulus, rest = (force._number_of_all(name) or 0.0 for name in ("bending_modulus", "rest_angle"))
+                sine, cosine = _sincos(np.full(1, rest, float))
+                joint += float(modulus) * np.array([1.0, cosine[0], sine[0]])
             elif isinstance(force, FixmanPotential) and force.filaments is self._filaments:
                 metric = False
         operation.bend(*joint.tolist(), metric)
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        if self.driven:
+        if self.driven or self._filaments.capacity_links is not None:
             return None
         if self._mates[0] is not self:
             # All mates weigh the same subunits, at the same K_D.

@@ -46,7 +46,7 @@ def shares(handle, simulation, link, samples, every=4, first=300, subunits=(LEAS
     out = np.zeros((len(own), subunits[1] - subunits[0] + 1))
     for _ in range(samples):
         simulation.step(every)
-        n = handle.subunits_of_links(simulation.context.get_state(positions=True))[own]
+        n = handle.kind.subunits_of_links(simulation.context.get_state(positions=True))[own]
         out[np.arange(len(own)), n - subunits[0]] += 1.0 / samples
     return out
 
@@ -87,14 +87,16 @@ def test_an_end_at_a_wall():
     check_law("wall", found, of_directions(lambda r, c: 0.5 * k * np.maximum(r * c - 2.2, 0.0) ** 2, z=1.3))
 
 
-@pytest.mark.parametrize(("bending", "rest", "fixman", "counts"), [
-    (6.0, 0.0, False, (3, 3)), (9.0, 0.8, False, (3, 3)), (6.0, 0.0, True, (3, 3)), (6.0, 0.0, True, (2, 4, 3, 3)),
+@pytest.mark.parametrize(("bending", "rest", "fixman", "counts", "fixed"), [
+    (9.0, 0.0, False, (3, 3), [0]), (9.0, 0.8, False, (3, 3), []), (6.0, 0.0, True, (3, 3), []),
+    (6.0, 0.0, True, (2, 4, 3, 3), []),
 ])  # fmt: skip
-def test_free_filaments_have_the_weight_of_their_number_however_stiff(bending, rest, fixman, counts):
+def test_free_filaments_have_the_weight_of_their_number_however_stiff(bending, rest, fixman, counts, fixed):
     """P(n) of the last link is flat at C = K_D: the joint, softer with a longer link, is divided out."""
     forces = [lambda f: mp.forces.FilamentBending(f, bending, rest)]
     forces += [lambda f: mp.forces.FixmanPotential(f, kT=1.0)] if fixman else []
-    handle, simulation = built(straight(*counts), forces, z=1.0, on=16.0, copies=2000, timestep=0.04, seed=6)
+    handle, simulation = built(straight(*counts), forces, z=1.0, on=16.0, copies=2000, fixed=fixed, timestep=0.04,
+                               seed=6)  # fmt: skip
     found = shares(handle, simulation, len(counts) - 1, 400, every=6)
     check_law(f"joint of {bending:g} at {rest:g}", found, np.ones(MOST))
 
@@ -261,7 +263,7 @@ def test_the_two_ends_of_actin_drive_subunits_through_a_filament():
         net[name] = sum(1 if e.kind == "on" else -1 for e in own)
         chemical += sum(e.chemical_energy for e in own)
     assert net["Polymerization"] > 0 > net["Polymerization 2"]
-    links = handle.subunits_of_links(state).reshape(n, 2) - 4000
+    links = handle.kind.subunits_of_links(state).reshape(n, 2) - 4000
     assert links.sum() == sum(net.values())
     through = 0.5 * (links[:, 1] - links[:, 0]) / time
     check_mean("flux", through, 0.57829, sees=0.06)
@@ -269,6 +271,7 @@ def test_the_two_ends_of_actin_drive_subunits_through_a_filament():
     plus, minus = (np.log(critical / (j["off_rate"] / j["on_rate"])) for j in jumps)
     expected = net["Polymerization"] * plus + net["Polymerization 2"] * minus
     assert chemical == pytest.approx(expected, rel=1e-9)
+    assert state.entropy_production == pytest.approx(chemical / simulation.integrator.kT, rel=1e-9)
     assert plus - minus == pytest.approx(1.62903, abs=1e-5)
 
 
@@ -300,6 +303,47 @@ def test_velocities_and_directions_stay():
     x = [s.positions[handle.beads].reshape(30, 3, 3) for s in (before, after)]
     ends = [(y[:, 2] - y[:, 1]) / np.linalg.norm(y[:, 2] - y[:, 1], axis=1)[:, None] for y in x]
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-6)
+
+
+def bundle(state=None):
+    """Filaments so close that their ends meet each other, beads, a membrane and links."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.flat_sheet(6, 6, 2.0).translated([-1.0, -1.0, 9.0])
+    sheet = topology.add_membrane(mesh, 1.0, 1.0)
+    rng = np.random.default_rng(3)
+    nodes = [straight(3, 2, 2) + [2.0 * (i % 4), 2.0 * (i // 4), 0.0] for i in range(12)]
+    actin = topology.add_filaments(nodes, 1.0, 1.0, rise=1.0, name="actin")
+    beads = topology.add_beads(rng.uniform([0.0, 0.0, 0.0], [6.0, 4.0, 8.0], (40, 3)), 1.0, 1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneEdgeSprings(sheet, 5.0, 2.0))
+    system.add_force(mp.forces.FilamentBending(actin, 8.0))
+    system.add_force(mp.forces.SoftCollisions([actin, beads, sheet], 10.0, [0.6, 0.5, 0.1]))
+    system.add_force(mp.forces.SoftSphere(actin, beads, 6.0, 1.3))
+    ends = actin.sites(np.arange(12), 2, 0.7)
+    system.add_force(mp.forces.Links(ends, mp.Sites.beads(beads.beads[:12]), stiffness=0.5, length=2.0))
+    system.add_force(mp.forces.HarmonicTrap([actin, beads], 0.05, [3.0, 2.0, 4.0]))
+    pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 2.0}))
+    system.add_jump(mp.jumps.Polymerization(actin, pool["G"], end="both", on_rate=30.0, off_rate=30.0, subunits=(1, 8)))
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=2), threads=1)
+    if state is not None:
+        simulation.context.set_state(state)
+    return simulation
+
+
+def test_lists_of_forces_follow_ends_that_jump():
+    """Energies and forces are those of a context made anew; so is what each event says that it gains."""
+    simulation = bundle()
+    simulation.report_work = True
+    start = simulation.context.get_state(positions=True, energy=True)
+    for _ in range(5):
+        simulation.step(40)
+        state = simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
+        other = bundle(state).context.get_state(positions=True, forces=True, energy=True)
+        assert other.energies == pytest.approx(state.energies, rel=1e-8, abs=1e-8)
+        np.testing.assert_allclose(other.forces, state.forces, atol=1e-6)
+    assert simulation.system["Polymerization"].counts.accepted > 1000
+    parts = sum(getattr(state, n) for n in ("heat", "shadow_work", "protocol_work", "chemical_work"))
+    assert parts == pytest.approx(state.total_energy - start.total_energy, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -367,3 +411,115 @@ def test_weights_of_states_for_replica_exchange():
             joints = [log_integral_of(6.0, 6.0, 0.0, 0.5 * n, kT, 0.25) for n in both.tolist()]
             expected = both.sum() * np.log(1.5) - sum(joints)
             assert sum(jump.log_weight(own, state, kT) for jump, own in pairs) == pytest.approx(expected)
+
+
+def growing(forces=(), z=0.75, on=8.0, copies=1000, bending=6.0, end="plus", subunits=(3, 8), counts=(5,), pool=None,
+            capacity_links=18, seed=1, timestep=0.03, mass=1.0, jumps=None, threads=1):  # fmt: skip
+    """Free filaments whose nodes come and go, which do not see each other: (handle, simulation)."""
+    topology = mp.Topology()
+    handle = topology.add_filaments([straight(*counts)] * copies, mass, 1.0, rise=1.0, capacity_links=capacity_links)
+    system = mp.System(topology)
+    for force in (mp.forces.FixmanPotential(handle, kT=1.0), mp.forces.FilamentBending(handle, bending)):
+        system.add_force(force)
+    for force in forces:
+        system.add_force(force(handle))
+    pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": z}) if pool is None else pool)
+    for own in [{"end": end}] if jumps is None else jumps:
+        rates = {"on_rate": on, "off_rate": on, "subunits": subunits} | own
+        system.add_jump(mp.jumps.Polymerization(handle, pool["G"], **rates))
+    return handle, mp.Simulation(system, mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed), threads)
+
+
+@pytest.mark.parametrize(("end", "bending"), [("plus", 6.0), ("minus", 0.0)])
+def test_free_filaments_of_any_number_of_links(end, bending):
+    """The weight z^n of n subunits, whether they are in one link or in many, and however stiff joints are."""
+    z, copies, first, most = 0.6, 60, 2, 12
+    handle, simulation = growing(end=end, bending=bending, z=z, copies=copies, subunits=(2, 5), counts=(4,), on=40.0,
+                                 capacity_links=36)  # fmt: skip
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+    simulation.step(300)
+    found, kinetic, samples = np.zeros((copies, most)), [], 1500
+    for _ in range(samples):
+        simulation.step(5)
+        state = simulation.context.get_state(positions=True, velocities=True, energy=True)
+        n, links = handle.subunits(state), handle.kind.links_of(state)
+        found[np.arange(copies), np.minimum(n - first, most - 1)] += 1.0 / samples
+        kinetic.append(state.kinetic_energy / handle.kind.degrees_of_freedom_of(len(state.living(handle))))
+        # Links are full, of 4, but for the last, of 2 to 5.
+        assert (links == 1 + (n - 2) // 4).all()
+    weights = z ** np.arange(most)
+    weights[-1] /= 1.0 - z
+    weights /= weights.sum()
+    for least in range(1, 7):
+        share = weights[least:].sum()
+        check_mean(f"{first + least} subunits or more", found[:, least:].sum(axis=1), share, sees=0.04)
+    check_mean("kinetic energy", np.array(kinetic), 0.5, sees=0.03, time_series=True)
+
+
+def test_splits_and_merges_keep_lengths_books_and_bits():
+    states = []
+    for threads in (1, 3):
+        handle, simulation = growing(copies=60, z=1.0, end="both", counts=(5, 5, 5), capacity_links=30, threads=threads,
+                                     forces=[lambda f: mp.forces.HarmonicTrap(f, 0.02, [0.0, 0.0, 5.0])])  # fmt: skip
+        simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+        simulation.report_work = True
+        start = simulation.context.get_state(positions=True, energy=True, velocities=True)
+        simulation.step(300)
+        states.append(simulation.context.get_state(positions=True, energy=True, velocities=True))
+        end = states[-1]
+        assert len(np.unique(handle.kind.links_of(end))) > 2
+        rows = handle.kind.slots
+        there = end.alive[rows]
+        x = np.where(there[:, :, None], end.positions[rows], 0.0)
+        length = np.linalg.norm(x[:, 1:] - x[:, :-1], axis=2)[there[:, 1:] & there[:, :-1]]
+        np.testing.assert_allclose(length, handle.kind.subunits_of_links(end), rtol=1e-8)
+        parts = sum(getattr(end, n) for n in ("heat", "shadow_work", "protocol_work", "chemical_work"))
+        assert parts == pytest.approx(end.total_energy - start.total_energy, abs=1e-9)
+    assert np.array_equal(states[0].positions, states[1].positions, equal_nan=True)
+    assert (states[0].column("subunits") == states[1].column("subunits")).all()
+
+
+def test_checkpoints_and_states_are_taken_over_between_splits(tmp_path):
+    def make():
+        return growing(copies=40, z=1.0, end="both", counts=(5, 5), capacity_links=30, seed=4)
+
+    handle, simulation = make()
+    simulation.step(150)
+    simulation.save_checkpoint(tmp_path / "here.npz")
+    middle = simulation.context.get_state(positions=True, velocities=True)
+    simulation.step(150)
+    end = simulation.context.get_state(positions=True, velocities=True)
+    for one in (mp.Simulation.resume(tmp_path / "here.npz"), make()[1]):
+        if one.current_step == 0:
+            one.load_checkpoint(tmp_path / "here.npz")
+        one.step(150)
+        there = one.context.get_state(positions=True, velocities=True)
+        assert np.array_equal(there.positions, end.positions, equal_nan=True)
+        assert np.array_equal(there.velocities, end.velocities, equal_nan=True)
+    other_handle, other = make()
+    other.context.set_state(middle)
+    state = other.context.get_state(positions=True)
+    assert (other_handle.subunits(state) == handle.subunits(middle)).all()
+    np.testing.assert_allclose(state.positions, middle.positions, atol=1e-8)
+
+
+def test_a_filament_that_outgrows_its_room():
+    _, simulation = growing(copies=3, z=10.0, capacity_links=4)
+    refuses(mp.SimulationError, "the room of a filament ends here.*capacity_links=", simulation.step, 1000)
+
+
+@pytest.mark.parametrize(
+    ("error", "phrase", "given"),
+    [
+        (ParameterError, "must have >= 4", {"subunits": (1, 3), "counts": (2,)}),
+        (ParameterError, "fewest half of them", {"subunits": (1, 6)}),
+        (ParameterError, "rest angle", {"forces": [lambda f: mp.forces.FilamentBending(f, 1.0, 0.5)]}),
+        (ParameterError, "does not follow links that come and go",
+         {"forces": [lambda f: mp.forces.SoftCollisions(f, 1.0, 0.5)]}),
+        (ParameterError, "links are split and merged by both",
+         {"jumps": [{"end": "plus"}, {"end": "minus", "subunits": (4, 11)}]}),
+        (TopologyError, "capacity_links", {"capacity_links": 300}),
+    ],
+)  # fmt: skip
+def test_refusals_of_nodes_that_come_and_go(error, phrase, given):
+    refuses((error, ParameterError), phrase, lambda: growing(copies=2, **given))

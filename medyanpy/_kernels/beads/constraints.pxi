@@ -343,8 +343,10 @@ cdef void _take_lengths(
         for k in range(LANES):
             if table.square[start + entry + k] > 0.0:
                 length = table.rise * world.subunits[b.node[entry + k]]
-                (b.square + _hop(alone) * vector)[k] = length * length
-                (b.scale + _hop(alone) * vector)[k] = 1.0 / (length * length)
+                # Where filaments have room for links, those that are there have subunits.
+                (b.square + _hop(alone) * vector)[k] = length * length if length > 0.0 else 0.0
+                (b.scale + _hop(alone) * vector)[k] = 1.0 / (length * length) if length > 0.0 else 0.0
+                (b.real + _hop(alone) * vector)[k] = 1.0 if length > 0.0 else 0.0
 
 
 cdef inline void _load(

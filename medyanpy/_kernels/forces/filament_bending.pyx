@@ -36,11 +36,13 @@ cdef struct BendingTask:
 
 
 cdef inline double _per_length(const BendingTask* t, const World* world, Py_ssize_t row) noexcept nogil:
-    """What the numbers of the joint in a row are multiplied by."""
+    """What the numbers of the joint in a row are multiplied by: 0 where there is room for it only."""
     cdef const int32_t* node = t.rows.node + row - 1
-    cdef double twice = t.rise * (world.subunits[node[0]] + world.subunits[node[1]]) if t.rise > 0.0 else 2.0
-    # Where the table has no joint, any number will do.
-    return 2.0 / twice if twice > 0.0 else 0.0
+    if t.rise == 0.0:
+        return 1.0
+    if world.subunits[node[0]] <= 0 or world.subunits[node[1]] <= 0:
+        return 0.0
+    return 2.0 / (t.rise * (world.subunits[node[0]] + world.subunits[node[1]]))
 
 
 cdef inline void _angles(

@@ -47,6 +47,7 @@ cdef struct FixmanTask:
     const int32_t* start      # (filaments,) the row of each filament's first node
     const int32_t* nodes      # (filaments,) of each
     bint closed
+    bint grows                # whether links have subunits, and are there where they have some
     double kT
     double* cosine            # (rows, BLOCK) e_i.e'_k of the joint in each row; then dU/d of them
     double* pivot             # (rows, BLOCK) p of the link in each row
@@ -115,6 +116,7 @@ cdef int _cosines(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef FixmanTask* t = <FixmanTask*> task
     cdef Chain chain
     cdef double* cosine
+    cdef const int32_t* node
     cdef const double* u = &chain.u[0][0]
     cdef const double* p = &chain.p[0][0]
     cdef Py_ssize_t batch, start
@@ -126,6 +128,12 @@ cdef int _cosines(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
         cosine = t.cosine + BLOCK * (start - 2)
         for k in range(2, n + 2):
             cosine[BLOCK * k] = 1.0 - one_minus_cosine(&chain, k)
+        if t.grows:
+            for k in range(2, n + 2):
+                node = t.rows.node + start - 3 + k
+                if world.subunits[node[0]] <= 0 or world.subunits[node[1]] <= 0:
+                    # There is no joint.
+                    cosine[BLOCK * k] = 0.0
         if WAYS == 2:
             find_directors(&chain, world, &t.rows, start, n)
             for k in range(2, n + 2):
@@ -298,7 +306,8 @@ cdef class Fixman(Operation):
     cdef Py_ssize_t block
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const int32_t[::1] director,
-                 const double[:, ::1] q, const int32_t[::1] start, const int32_t[::1] nodes, bint closed, double kT):
+                 const double[:, ::1] q, const int32_t[::1] start, const int32_t[::1] nodes, bint closed, double kT,
+                 bint grows=False):
         self.name = name
         self.acts_on_points = False
         self.rows = node.shape[0] - 4
@@ -311,6 +320,7 @@ cdef class Fixman(Operation):
         self.task.start = vector(self.arrays, start)
         self.task.nodes = vector(self.arrays, nodes)
         self.task.closed = closed
+        self.task.grows = grows
         self.task.kT = kT
         self.task.cosine = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
         self.task.pivot = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK

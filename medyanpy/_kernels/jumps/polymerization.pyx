@@ -17,6 +17,11 @@ q = w_1^2/(d (w_0 + w_1)), with the inverse masses w_0 of the end node and w_1 o
 of the rest of the chain, taken where that is straight. It is exact for two links; with the Fixman force, where q is 0,
 for any number.
 
+Where nodes come and go, the subunit that would be more than the most of the last link splits it: its end node goes
+back to n_full subunits, and a new one comes at the least behind it, in a direction of the joint's own law exp(-E/kT).
+The reverse, where the link before has n_full, merges both. Energies are then those of all forces but the new joint's
+and the Fixman force, which is needed; velocities of the filament are drawn anew, tangent to its links.
+
 Attempts come at bounded rates, each with draws of its own. C is that of the cell of the pool where the end of the
 shorter of the two filaments is, both ways. See docs/theory/growth.md.
 """
@@ -26,8 +31,11 @@ from libc.math cimport INFINITY, NAN, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos_
-from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.beads.points cimport place
+from medyanpy._kernels.core.capacity cimport Room
+from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, log_core, sincos2pi, sincos_
+from medyanpy._kernels.core.program cimport NO_ROOM, Operation, World, mark_moved
+from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Trial, Weights
@@ -50,6 +58,13 @@ cdef struct End:
     int32_t before
     int32_t link
     int32_t inner
+
+
+# Where an end is: its filament, the place of its node in the room of that, and the step to the next one outwards.
+cdef struct Place:
+    int32_t filament
+    int32_t at
+    int32_t step
 
 
 # Of all joints, times their mean length, pN nm^2; 0 without bending.
@@ -112,8 +127,17 @@ cdef class Polymerization(JumpOperation):
     n, momenta
         See `WorkSpace`.
     """
-    cdef const int32_t[:, ::1] ends
+    cdef int32_t[:, ::1] ends
     cdef const int32_t[::1] which
+    # Where nodes come and go: places (filaments, width) that they may have in order, where ends are in these, all
+    # velocities of one filament, and what `ends` were made for.
+    cdef const int32_t[:, ::1] slots
+    cdef int32_t[:, ::1] at
+    cdef double[:, ::1] room_for
+    cdef Room room
+    cdef int32_t full
+    cdef long long living
+    cdef long long seen
     cdef const double[::1] shares
     # (m, longest + 1) logarithms of z by the subunits of both links, nan where they are not known yet.
     cdef double[:, ::1] known
@@ -134,7 +158,7 @@ cdef class Polymerization(JumpOperation):
     cdef long long version
     cdef long long written
 
-    def __init__(self, str name, int every, const int32_t[:, ::1] ends not None, const int32_t[::1] which not None,
+    def __init__(self, str name, int every, int32_t[:, ::1] ends not None, const int32_t[::1] which not None,
                  const double[::1] shares not None, int longest, double rise, int least, int most,
                  PoolCounts pool not None, Py_ssize_t species, Py_ssize_t n, momenta):
         self.describe(name, NAN, False, every)
@@ -150,11 +174,22 @@ cdef class Polymerization(JumpOperation):
         self.species = species
         self.joint = Joint(0.0, 0.0, 0.0)
         self.metric = False
+        self.slots = None
+        self.living = self.seen = -1
         self.weights = Weights(self, n, momenta)
         self.trial = Trial(1)
         self.trial.change.links = &self.link
         self.trial.change.subunits = &self.subunits
         self.version = self.written = -1
+
+    def split(self, Room room not None, const int32_t[:, ::1] slots not None, int32_t[:, ::1] at not None, int full):
+        """Let nodes come and go: slots (filaments, width) are their places, at (ends, 3) as `Place`, the second 0.
+        A link has `full` subunits where another one begins behind it."""
+        self.room = room
+        self.slots = slots
+        self.at = at
+        self.full = full
+        self.room_for = np.zeros((slots.shape[1], 8))
 
     def set(self, double kT, bint driven, double on, double off):
         if not kT == self.kT:
@@ -202,6 +237,33 @@ cdef class Polymerization(JumpOperation):
             for cell in range(1, self.pool.n_cells):
                 self.crowd = max(self.crowd, self.pool.amount(cell, self.species))
 
+    cdef void find_ends(self, World* world) noexcept nogil:
+        """Ends of filaments as they are now."""
+        cdef Place* one
+        cdef const int32_t* slot
+        cdef Py_ssize_t k, width = self.slots.shape[1]
+        cdef Py_ssize_t j
+        cdef int outwards
+        if self.living == self.room.living[0] and self.seen == world.written:
+            return
+        self.living = self.room.living[0]
+        self.seen = world.written
+        for k in range(self.n_ends):
+            one = <Place*> &self.at[k, 0]
+            slot = &self.slots[one.filament, 0]
+            outwards = one.step
+            j = 0 if outwards < 0 else width - 1
+            while not self.room.alive[slot[j]]:
+                j -= outwards
+            one.at = <int32_t> j
+            self.ends[k, 0] = slot[j]
+            self.ends[k, 1] = slot[j - outwards]
+            self.ends[k, 2] = slot[j - outwards] if outwards > 0 else slot[j]
+            self.ends[k, 3] = -1
+            j -= 2 * outwards
+            if 0 <= j < width and self.room.alive[slot[j]]:
+                self.ends[k, 3] = slot[j] if outwards > 0 else slot[j - 1]
+
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
         cdef double on, each, t = 0.0
@@ -221,6 +283,8 @@ cdef class Polymerization(JumpOperation):
                 inside = True
                 fault = self.weights.enter(world)
             if fault == 0:
+                if self.slots is not None:
+                    self.find_ends(world)
                 self.counts[0] += 1
                 fault = self.attempt(world, t, u[1] * self.n_ends, on / each, draws)
         if inside:
@@ -238,11 +302,13 @@ cdef class Polymerization(JumpOperation):
         cdef const double* x = world.x + 3 * <Py_ssize_t> end.node
         cdef double d[3]
         cdef double u[2]
-        cdef double most = 1.0, excess, energy = 0.0, chemical = 0.0
+        cdef double most = 1.0, excess, energy = 0.0
         cdef Py_ssize_t cell
         cdef int c, fault
         if then < self.least or then > self.most:
-            return 0
+            if self.slots is None or (not grows and (end.inner < 0 or world.subunits[end.inner] != self.full)):
+                return 0
+            return self.change_chain(world, t, k, grows, draws)
         self.trial.begin(1)
         self.trial.places[0] = end.node
         displacement(&world.box, world.x + 3 * <Py_ssize_t> end.before, x, d)
@@ -268,6 +334,12 @@ cdef class Polymerization(JumpOperation):
         fault = self.weights.make(world, &self.trial.change)
         if fault != 0:
             return fault
+        return self.book(world, t, grows, cell, end.node, energy, 0.0)
+
+    cdef int book(self, World* world, double t, bint grows, Py_ssize_t cell, Py_ssize_t node, double energy,
+                  double kinetic) noexcept nogil:
+        """A subunit has come or gone."""
+        cdef double chemical = 0.0
         if not grows:
             self.pool.put(cell, self.species, 1)
         if self.driven:
@@ -277,13 +349,17 @@ cdef class Polymerization(JumpOperation):
                 chemical = self.kT * log_(
                     self.on * self.pool.amount(cell, self.species) / (self.off * self.pool.volume))
                 chemical = chemical if grows else -chemical
+            self.drive(chemical / self.kT)
         if grows:
             self.pool.take(cell, self.species, 1)
-        return self.happened(world, t, 0 if grows else 1, world.bead[end.node], -1, energy, 0.0, chemical)
+        return self.happened(world, t, 0 if grows else 1, world.bead[node], -1, energy + kinetic, kinetic, chemical)
 
     cdef double log_joint(self, World* world, const End* end, Py_ssize_t k, int32_t subunits) noexcept nogil:
         """The logarithm of z with so many subunits in the last link."""
-        cdef int32_t both = world.subunits[end.inner] + subunits
+        return self.log_of(k, world.subunits[end.inner] + subunits)
+
+    cdef double log_of(self, Py_ssize_t k, int32_t both) noexcept nogil:
+        """The same of so many in both links of a joint."""
         cdef int32_t which = self.which[k]
         cdef double found = self.known[which, both] if both < self.known.shape[1] else NAN
         if not found == found:
@@ -292,3 +368,209 @@ cdef class Polymerization(JumpOperation):
             if both < self.known.shape[1]:
                 self.known[which, both] = found
         return found
+
+    cdef int energies(self, World* world, double* every, double* counted) noexcept nogil:
+        """The energy of all forces, and of those but the Fixman force."""
+        cdef double energy
+        cdef Py_ssize_t k
+        cdef int wanted = world.want_energy
+        cdef int fault = place(world)
+        world.want_energy = 1
+        every[0] = counted[0] = 0.0
+        for k in range(self.weights.n_forces):
+            energy = 0.0
+            if fault == 0:
+                fault = (<Operation> self.weights.items[k]).whole(world, &energy)
+                if fault != 0 and world.fault.operation == NULL:
+                    world.fault.operation = self.weights.items[k]
+            every[0] += energy
+            # Nobody asks that force about a subunit.
+            counted[0] += energy if self.weights.asks[k] != 0 else 0.0
+        world.want_energy = wanted
+        return fault
+
+    cdef int change_chain(self, World* world, double t, Py_ssize_t k, bint splits, Draws* draws) noexcept nogil:
+        """Split the last link, or merge the last two.
+
+        The node `stays` moves along its link from `far`; beyond it `other` comes or goes.
+        """
+        cdef const Place* one = <const Place*> &self.at[k, 0]
+        cdef const int32_t* slot = &self.slots[one.filament, 0]
+        cdef Py_ssize_t at = one.at if splits else one.at - one.step
+        cdef Py_ssize_t width = self.slots.shape[1], beyond = at - 2 * one.step
+        cdef Py_ssize_t stays = slot[at], far = slot[at - one.step], other, link, outer, cell
+        cdef int32_t now = self.most if splits else self.full
+        cdef int32_t then = self.full if splits else self.most
+        cdef double u[2]
+        cdef double d[3]
+        cdef double x[3]
+        cdef double before[3]
+        cdef double out[3]
+        cdef double still[3]
+        cdef double v[3]
+        cdef double most = 1.0, length, cosine = 1.0, excess, kinetic, every = 0.0, counted = 0.0, chance
+        cdef double every_before = 0.0, counted_before = 0.0
+        cdef double bending = self.joint.modulus / (0.5 * self.rise * (self.full + self.least))
+        cdef double* there = world.x + 3 * stays
+        cdef int64_t kept = -1
+        cdef int c, fault
+        if splits and not 0 <= at + one.step < width:
+            world.fault.bead = stays
+            return NO_ROOM
+        other = slot[at + one.step]
+        # A link is counted at the node from which it leads on.
+        link, outer = (far, stays) if one.step > 0 else (stays, other)
+        displacement(&world.box, world.x + 3 * far, there, d)
+        for c in range(3):
+            before[c] = there[c]
+            x[c] = there[c] + (then - now) * d[c] / now
+            still[c] = 0.0
+        cell = self.pool.cell_of(&before[0] if splits else &x[0])
+        if splits:
+            most = self.pool.amount(cell, self.species) / self.crowd
+        draw_two(draws, u)
+        chance = u[0]
+        if not chance < most:
+            return 0
+        fault = self.energies(world, &every_before, &counted_before)
+        if fault != 0:
+            return fault
+        kinetic = -self.kinetic_of(world, slot)
+        length = sqrt(dot(d, d))
+        for c in range(3):
+            d[c] /= length
+        if splits:
+            self.draw_direction(bending, d, &cosine, out, draws)
+            for c in range(3):
+                out[c] = x[c] + self.least * self.rise * out[c]
+            fault = self.room.wake(world, other, out, still)
+            if fault != 0:
+                return fault
+            world.subunits[other] = 0
+            world.subunits[outer] = self.least
+        else:
+            displacement(&world.box, before, world.x + 3 * other, out)
+            cosine = dot(d, out) / sqrt(dot(out, out))
+            kept = self.room.ids[other]
+            for c in range(3):
+                v[c] = world.v[3 * other + c]
+            self.room.put_to_sleep(world, other)
+            world.subunits[outer] = 0
+        world.subunits[link] = then
+        for c in range(3):
+            there[c] = x[c]
+        mark_moved(world)
+        fault = self.energies(world, &every, &counted)
+        if fault != 0:
+            return fault
+        # Without the joint that comes or goes: its directions are drawn by its energy.
+        excess = (counted - counted_before) / self.kT
+        excess += (-1.0 if splits else 1.0) * bending * (1.0 - cosine) / self.kT
+        if 0 <= beyond < width and self.room.alive[slot[beyond]]:
+            beyond = world.subunits[slot[beyond] if one.step > 0 else far]
+            excess += self.log_of(k, <int32_t> (beyond + then)) - self.log_of(k, <int32_t> (beyond + now))
+        if every - every == 0.0 and (excess <= 0.0 or chance < most * exp_(-excess)):
+            self.draw_velocities(world, slot, draws)
+            kinetic += self.kinetic_of(world, slot)
+            return self.book(world, t, splits, cell, stays, every - every_before, kinetic)
+        world.subunits[link] = now
+        for c in range(3):
+            there[c] = before[c]
+        if splits:
+            world.subunits[outer] = world.subunits[other] = 0
+            self.room.put_to_sleep(world, other)
+            self.room.next_id[0] -= 1
+        else:
+            world.subunits[outer] = self.least
+            self.room.alive[other] = 1
+            self.room.ids[other] = kept
+            for c in range(3):
+                world.v[3 * other + c] = v[c]
+            self.room.settle(world, other)
+            self.room.living[0] += 1
+        mark_moved(world)
+        return 0
+
+    cdef void draw_direction(self, double bending, const double* d, double* cosine, double* out, Draws* draws,
+                             ) noexcept nogil:
+        """A unit vector from the law of a joint behind a link of direction d."""
+        cdef double u[2]
+        cdef double axis[3]
+        cdef double across[3]
+        cdef double c, s, sine, length
+        cdef int i
+        draw_two(draws, u)
+        c = 1.0 - 2.0 * u[0]
+        if bending > 0.0:
+            c = 1.0 + self.kT / bending * log_(1.0 - u[0] * (1.0 - exp_(-2.0 * bending / self.kT)))
+        cosine[0] = min(1.0, max(-1.0, c))
+        for i in range(3):
+            out[i] = 0.0
+        out[0 if d[0] * d[0] < 0.4 else 1] = 1.0
+        cross(d, out, axis)
+        length = sqrt(dot(axis, axis))
+        for i in range(3):
+            axis[i] /= length
+        cross(d, axis, across)
+        length = sqrt(max(0.0, 1.0 - cosine[0] * cosine[0]))
+        sincos2pi(u[1], &sine, &s)
+        for i in range(3):
+            out[i] = cosine[0] * d[i] + length * (s * axis[i] + sine * across[i])
+
+    cdef double kinetic_of(self, World* world, const int32_t* slot) noexcept nogil:
+        """The kinetic energy of a filament."""
+        cdef double total = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.slots.shape[1]):
+            if self.room.alive[slot[i]]:
+                total += 0.5 * world.mass[slot[i]] * dot(world.v + 3 * slot[i], world.v + 3 * slot[i])
+        return total
+
+    cdef void draw_velocities(self, World* world, const int32_t* slot, Draws* draws) noexcept nogil:
+        """Maxwell's distribution, on what is tangent to the links of a filament."""
+        cdef double u[4]
+        cdef double root, sine, cosine, off, w
+        cdef double* v
+        cdef double* row
+        cdef Py_ssize_t i, first = 0, last = self.slots.shape[1] - 1
+        cdef int c
+        while not self.room.alive[slot[first]]:
+            first += 1
+        while not self.room.alive[slot[last]]:
+            last -= 1
+        for i in range(first, last + 1):
+            v = world.v + 3 * slot[i]
+            draw_two(draws, u)
+            draw_two(draws, u + 2)
+            w = sqrt(self.kT * world.inverse_mass[slot[i]])
+            root = w * sqrt(-2.0 * log_core(u[0]))
+            sincos2pi(u[1], &sine, &cosine)
+            v[0] = root * cosine
+            v[1] = root * sine
+            root = w * sqrt(-2.0 * log_core(u[2]))
+            sincos2pi(u[3], &sine, &cosine)
+            v[2] = root * cosine
+        # J M^-1 J^T is tridiagonal: rows have the direction of a link, the pivot, what is left, and what is beside.
+        for i in range(first, last):
+            row = &self.room_for[i, 0]
+            displacement(&world.box, world.x + 3 * slot[i], world.x + 3 * slot[i + 1], row)
+            root = 1.0 / sqrt(dot(row, row))
+            row[4] = 0.0
+            for c in range(3):
+                row[c] *= root
+                row[4] += row[c] * (world.v[3 * slot[i + 1] + c] - world.v[3 * slot[i] + c])
+            row[3] = world.inverse_mass[slot[i]] + world.inverse_mass[slot[i + 1]]
+            row[5] = 0.0
+            if i > first:
+                row[5] = -world.inverse_mass[slot[i]] * dot(row, &self.room_for[i - 1, 0])
+                off = row[5] / self.room_for[i - 1, 3]
+                row[3] -= off * row[5]
+                row[4] -= off * self.room_for[i - 1, 4]
+        for i in range(last - 1, first - 1, -1):
+            row = &self.room_for[i, 0]
+            if i < last - 1:
+                row[4] -= self.room_for[i + 1, 5] * self.room_for[i + 1, 4]
+            row[4] /= row[3]
+            for c in range(3):
+                world.v[3 * slot[i + 1] + c] -= world.inverse_mass[slot[i + 1]] * row[4] * row[c]
+                world.v[3 * slot[i] + c] += world.inverse_mass[slot[i]] * row[4] * row[c]
