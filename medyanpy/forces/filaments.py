@@ -68,8 +68,8 @@ class FilamentBending(_JointForce):
     .. math:: U = \sum_j \frac{B_j}{\ell_j} \bigl(1 - \cos(\theta_j - \theta_{0j})\bigr)
 
     over the inner nodes j (of rings: all nodes). θ, from 0 to π, is the angle between the links that meet there, and
-    ℓ the mean of their rest lengths, ``filaments.link_lengths``, or of filaments that grow their lengths of now. For
-    fine links this is the energy
+    ℓ the mean of their rest lengths, ``filaments.link_lengths``. Of filaments that grow, these are the lengths of now.
+    For fine links this is the energy
     :math:`\tfrac{B}{2} \int (1/R)^2\,ds` of an elastic rod; its persistence length is B/kT.
 
     Parameters

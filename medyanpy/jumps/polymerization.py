@@ -42,8 +42,11 @@ class Polymerization(Jump):
 
     with the concentration C in the pool and the energy ΔU that all forces gain, as the end node moves along its link by
     one rise. Velocities stay. Free filaments of n subunits then have the weight :math:`(C/K_D)^n`, with
-    :math:`K_D = k_\mathrm{off}/k_\mathrm{on}`, whatever their stiffness and the lengths of their links, and an end that
-    pushes with a force F grows as :math:`e^{-F\delta/kT}` says (the Brownian ratchet), without a law for the force.
+    :math:`K_D = k_\mathrm{off}/k_\mathrm{on}`, whatever their stiffness and the lengths of their links. An end that
+    pushes with a force F grows as :math:`e^{-F\delta/kT}` says (the Brownian ratchet). No law for the force is given.
+
+    Where filaments have ``capacity_links=``, the link at an end splits in two as it becomes too long. The reverse is a
+    merge.
 
     Parameters
     ----------
@@ -110,7 +113,8 @@ class Polymerization(Jump):
         kw_only=True, attribute="The ends that grow.",
     )  # fmt: skip
     subunits: Given["Sequence[int] | None", tuple[int, int]] = argument(
-        "(2,) of int, >= 1, optional", "Fewest and most of the last link: an end waits there. From half of N to below "
+        "(2,) of int, >= 1, optional", "Fewest and most of the last link: an end waits there, or with "
+        "``capacity_links=`` splits or merges. From half of N to below "
         "one and a half of N where none are given, N that of the longest link.", default=None, kw_only=True,
         attribute="Fewest and most subunits of the last link.",
     )  # fmt: skip
