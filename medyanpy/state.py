@@ -173,7 +173,7 @@ class State(Displayed, Snapshot):
         of the links e, of e·d and of (d² - 1)/2, which act on directors too.
     counts : dict of str to (int, int)
         Numbers of tries and of events of every jump, by its name.
-    entropy_production : float, k_B
+    entropy_production : float, in units of Boltzmann's constant
         Sum of the driving energies of all events so far over kT, see `EventReporter`: in a steady state the entropy
         that the jumps produce. 0 of balanced jumps, inf once an event had no way back.
     blocks : tuple of BlockCounts

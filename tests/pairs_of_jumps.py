@@ -199,6 +199,9 @@ def together(*parts, word="JBAGOGABJ", seed=3, threads=1, n=30):
     integrator = mp.SplittingIntegrator(word, TIMESTEP, kT=KT, seed=seed)
     simulation = mp.Simulation(system, integrator, threads=threads)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
+    if "growth" in parts:
+        # Velocities that constraints leave as they are, to the bit, when a state is set.
+        simulation.context.set_state(simulation.context.get_state(positions=True, velocities=True))
     return simulation, changes
 
 

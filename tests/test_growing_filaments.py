@@ -214,5 +214,6 @@ def test_other_things_that_need_lengths_that_stay():
             actin.beads[:1, None])  # fmt: skip
     plain = mp.Topology().add_filament(chain([4, 6]), 1.0, 1.0)
     context = mp.Context(mp.System(plain.topology), mp.VerletIntegrator(0.01))
-    refuses(TopologyError, "have no subunits", plain.subunits, context.get_state(positions=True))
-    assert plain.lengths(context.get_state(positions=True)).tolist() == [5.0]
+    refuses(TopologyError, "have no subunits", plain.kind.subunits_of_links, context.get_state(positions=True))
+    assert type(plain) is mp.beads.Filaments
+    assert not hasattr(plain, "subunits")

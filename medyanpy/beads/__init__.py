@@ -1,7 +1,7 @@
 """Kinds of beads, one file each: the handle, the checks of its arguments, and its operations for each letter."""
 
 from medyanpy.beads.constraints import Constraints
-from medyanpy.beads.filaments import Directors, Filaments
+from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
 from medyanpy.beads.free import Balls, BallsOfSpecies, Beads, BeadsKind, BeadsOfSpecies
 from medyanpy.beads.intriangle_points import InTrianglePoints, PointsKind
 from medyanpy.beads.membranes import Membrane
@@ -17,6 +17,6 @@ COLUMNS = tuple(dict.fromkeys([*Kind.columns, *PointsKind.columns, *OrientedKind
 
 __all__ = [
     "COLUMNS", "Balls", "BallsOfSpecies", "Beads", "BeadsKind", "BeadsOfSpecies", "Constraints", "Directors",
-    "Filaments", "Handle", "InTrianglePoints", "Kind", "Membrane", "OrientedBeads", "RigidBodies", "Rods",
-    "SurfacePoints",
+    "Filaments", "GrowingFilaments", "Handle", "InTrianglePoints", "Kind", "Membrane", "OrientedBeads", "RigidBodies",
+    "Rods", "SurfacePoints",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.filament_constraints import parallel_directors
-from medyanpy.beads.filaments import Directors, Filaments
+from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError
 
@@ -61,15 +61,15 @@ class FilamentSpec:
         if self.capacity_links is not None and capacity is not None:
             raise ParameterError(f"{self.what}: capacity_links= is the room of each filament: leave out capacity=")
         room = topology._capacity(self.what, len(self.nodes), capacity)
-        if handle.capacity_links is not None:
-            room = handle.kind.n_chains * (handle.capacity_links + 1)
+        if handle._capacity_links is not None:
+            room = handle.kind.n_chains * (handle._capacity_links + 1)
         # More filaments have at most as many links as nodes.
         n_links, links_room = len(handle.links), len(handle.links) if capacity is None else room
         default = "filament" if len(self.starts) == 2 else "filaments"
         first, own_name = topology._room(self.what, room if turning is None else room + links_room, name, default)
         handle._complete(_first=first, name=own_name)
         topology._keep(handle, room, mass=self.mass, friction=self.friction, friction_along=self.friction_along)
-        if handle.capacity_links is not None:
+        if handle._capacity_links is not None:
             _spread_in_slots(handle)
         if turning is not None:
             first, own_name = topology._room(self.what, links_room, None, f"directors of {handle.name}")
@@ -88,7 +88,7 @@ class FilamentSpec:
             along = per_item(f"{what}: node_friction along the filament", along, len(x), at_least=0.0)
         inertia = inertia_of(what, "node_", len(x), self.mass, self.friction)
         fixed = np.unique(self.fixed)
-        handle = Filaments(
+        handle = (Filaments if self.rise is None else GrowingFilaments)(
             topology, "", 0, x, *inertia, starts.copy(), closed, constrained, np.empty(0), fixed,
             number(f"{what}: tolerance", self.tolerance, above=0.0),
         )  # fmt: skip
@@ -154,7 +154,7 @@ class FilamentSpec:
                 f"the rise of {rise:g} nm but for {off[worst]:.2g} of it, and may miss a whole number of subunits by "
                 f"{_LENGTH_TOLERANCE:g}"
             )
-        handle._complete(rise=rise, link_lengths=subunits * rise)
+        handle._complete(_rise=rise, link_lengths=subunits * rise)
         handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS))
 
     def _give_slots(self, handle: Filaments) -> None:
@@ -168,7 +168,7 @@ class FilamentSpec:
             if wrong:
                 raise TopologyError(f"{what}: capacity_links = {self.capacity_links}, but {why}")
         n = whole_number(f"{what}: capacity_links", self.capacity_links, at_least=links + 1, at_most=_MOST_LINKS)
-        handle._complete(capacity_links=n)
+        handle._complete(_capacity_links=n)
         handle.kind._complete(comes_and_goes=True)
 
     def _turning(

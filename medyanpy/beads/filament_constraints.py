@@ -59,7 +59,7 @@ class FilamentFlow(Flow):
             else:
                 tables = _tables_of_slots(filaments, layout)
             work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
-            rise = filaments.rise or 0.0
+            rise = filaments._rise or 0.0
             self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.kind.tolerance, rise=rise)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
@@ -171,7 +171,7 @@ def _tables_of_slots(filaments: "Filaments", layout: "Layout") -> tuple[np.ndarr
     slots = cast(np.ndarray, filaments.kind.slots)
     n, width = slots.shape
     whole = SimpleNamespace(
-        link_lengths=np.full(n * (width - 1), filaments.rise), starts=width * np.arange(n + 1), closed=False,
+        link_lengths=np.full(n * (width - 1), filaments._rise), starts=width * np.arange(n + 1), closed=False,
         kind=SimpleNamespace(link_starts=(width - 1) * np.arange(n + 1)),
     )  # fmt: skip
     parts, step, links, start, node, *others = _spread(cast("Filaments", whole), np.ones(n, bool), constraints)

@@ -47,7 +47,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
 
     @property
     def obstacle_to_constraints(self) -> str:
-        if self.handle.rise is not None:
+        if self.handle._rise is not None:
             return "whose links change their lengths as they grow: leave out rise=, and constraints can join them"
         return super().obstacle_to_constraints
 
@@ -61,7 +61,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
     @property
     def subunits(self) -> np.ndarray:
         """Subunits of all links at the start, (l,) int, of filaments that grow."""
-        out: np.ndarray = (self.handle.link_lengths / cast(float, self.handle.rise)).round().astype(np.int64)
+        out: np.ndarray = (self.handle.link_lengths / cast(float, self.handle._rise)).round().astype(np.int64)
         return out
 
     def subunits_of_links(self, state: "State") -> np.ndarray:
@@ -72,7 +72,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
         TopologyError
             Filaments without subunits: they were added without ``rise=``.
         """
-        if self.handle.rise is None:
+        if self.handle._rise is None:
             raise TopologyError(f"{self.handle.name}: these filaments have no subunits: add them with rise=, nm")
         column, slots = state.column(SUBUNITS.name), self.slots
         found: np.ndarray = column[self.handle.beads[self.handle.links[:, 0]] if slots is None else slots.ravel()]
@@ -90,9 +90,9 @@ class FilamentsKind(ChainsKind, BeadsKind):
     def slots(self) -> np.ndarray | None:
         """Rows (f, l + 1) that the nodes of each filament may have, in the order in which links join them; None where
         nodes do not come and go."""
-        if self.handle.capacity_links is None:
+        if self.handle._capacity_links is None:
             return None
-        return self.all_rows.reshape(self.n_chains, self.handle.capacity_links + 1)
+        return self.all_rows.reshape(self.n_chains, self.handle._capacity_links + 1)
 
     def degrees_of_freedom_of(self, n: int) -> int:
         # Each link has one node more than there are filaments.
@@ -111,7 +111,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
         )
 
     def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        if SUBUNITS in given and self.handle.capacity_links is None:
+        if SUBUNITS in given and self.handle._capacity_links is None:
             # Rows come in ascending order.
             by_row = np.sort(self.handle.beads)
             leads = np.isin(by_row, self.handle.beads[self.handle.links[:, 0]])
@@ -224,10 +224,6 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         Nodes that do not move, among the handle's nodes.
     friction_along : (n,) float array or None, pN s/nm
         Along the filament, where it differs from `friction` across it.
-    rise : float or None, nm
-        Length of a subunit of filaments that may grow; `link_lengths` are then those at the start.
-    capacity_links : int or None
-        Room for links of each filament, where nodes come and go; `starts` and `links` are those at the start.
     directors : Directors or None
         The material directions of the links, where the filaments are twistable.
     """
@@ -249,18 +245,8 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         self.fixed_nodes = fixed_nodes
         self._tolerance = tolerance
         self.friction_along: np.ndarray | None = None
-        self.rise: float | None = None
-        self.capacity_links: int | None = None
-
-    def subunits(self, state: "State") -> np.ndarray:
-        """Return how many subunits each filament has in a state, (f,) int; TopologyError without ``rise=``."""
-        own = self.kind.subunits_of_links(state)
-        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains).astype(np.int64)
-
-    def lengths(self, state: "State") -> np.ndarray:
-        """Return the length of each filament in a state, (f,) nm: of its links, as constraints hold them."""
-        own = self.link_lengths if self.rise is None else self.rise * self.kind.subunits_of_links(state)
-        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains)
+        self._rise: float | None = None
+        self._capacity_links: int | None = None
 
     def _chains_of_links(self, state: "State") -> np.ndarray:
         return np.repeat(np.arange(self.kind.n_chains), self.kind.links_of(state))
@@ -344,7 +330,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             self._number_for(what, "friction", node_friction, "node_"), node_friction_along,
             constrained=self.constrained, closed=self.closed, link_lengths=link_lengths,
             fixed=expect_nodes(what, fixed_nodes, len(x), 0), tolerance=self._tolerance, directors=along_links,
-            director_mass=director_mass, director_friction=director_friction, rise=self.rise,
+            director_mass=director_mass, director_friction=director_friction, rise=self._rise,
         )  # fmt: skip
         other, its_directors = spec.make(self.topology)
         new = np.arange(self.kind.n_chains, self.kind.n_chains + other.kind.n_chains)
@@ -354,7 +340,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         return new
 
     def _why_whole(self) -> str:
-        if self.capacity_links is None:
+        if self._capacity_links is None:
             return ""
         return "filaments with capacity_links= have rows in an order that edits do not keep: add a handle of others"
 
@@ -510,11 +496,11 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
 
     def _growth_now(self) -> dict[str, Any]:
         """Return the arguments of an adder for growth and room."""
-        if self.rise is None:
+        if self._rise is None:
             return self._room_now()
-        if self.capacity_links is None:
-            return {"rise": self.rise, **self._room_now()}
-        return {"rise": self.rise, "capacity_links": self.capacity_links}
+        if self._capacity_links is None:
+            return {"rise": self._rise, **self._room_now()}
+        return {"rise": self._rise, "capacity_links": self._capacity_links}
 
     def _arguments_now(self) -> dict[str, Any]:
         d, own = self.directors, self._numbers_now("mass", "friction", "friction_along")
@@ -527,6 +513,38 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             "link_lengths": self.link_lengths, "fixed_nodes": self.fixed_nodes, "tolerance": self._tolerance,
             "name": self.name, **twistable, **self._growth_now(),
         }  # fmt: skip
+
+
+class GrowingFilaments(Filaments, kind=FilamentsKind):
+    """The nodes of filaments whose links have subunits, so that their ends may grow and shrink.
+
+    Attributes
+    ----------
+    rise : float, nm
+        Length of a subunit; `link_lengths` are those at the start.
+    capacity_links : int or None
+        Room for links of each filament, where nodes come and go; `starts` and `links` are those at the start.
+    """
+
+    _added_by = "add_filaments"
+
+    @property
+    def rise(self) -> float:
+        return cast(float, self._rise)
+
+    @property
+    def capacity_links(self) -> int | None:
+        return self._capacity_links
+
+    def subunits(self, state: "State") -> np.ndarray:
+        """Return how many subunits each filament has in a state, (f,) int."""
+        own = self.kind.subunits_of_links(state)
+        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains).astype(np.int64)
+
+    def lengths(self, state: "State") -> np.ndarray:
+        """Return the length of each filament in a state, (f,) nm: of its links, as constraints hold them."""
+        own = self.rise * self.kind.subunits_of_links(state)
+        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains)
 
 
 class DirectorsKind(BeadsKind):

@@ -112,7 +112,7 @@ class FilamentBending(_JointForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         node, owned, _, joint = _table(self.filaments, layout)
-        rise, modulus, rest = self.filaments.rise, self._numbers["bending_modulus"], self._numbers["rest_angle"]
+        rise, modulus, rest = self.filaments._rise, self._numbers["bending_modulus"], self._numbers["rest_angle"]
         if rise is None:
             modulus = self._per_length(modulus)
         elif self.filaments.kind.slots is not None:

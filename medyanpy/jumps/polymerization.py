@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._kernels.jumps.polymerization import Polymerization as Kernel
 from medyanpy._kernels.jumps.trial import Ask
 from medyanpy._tools.validation import several, whole_number
-from medyanpy.beads import Filaments
+from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._shapes import ShapeForce
@@ -50,7 +50,7 @@ class Polymerization(Jump):
 
     Parameters
     ----------
-    filaments : Filaments
+    filaments : GrowingFilaments
         Added with ``rise=``.
     species : species of a pool
         What it takes: ``pool["G-actin"]``, of a `Pool` or of `Compartments`, counted or a reservoir.
@@ -96,7 +96,7 @@ class Polymerization(Jump):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("on", "off")
-    filaments: Filaments = argument(attribute="Filaments that grow.")
+    filaments: GrowingFilaments = argument(attribute="Filaments that grow.")
     species: Species = argument(attribute="What they grow of.")
     on_rate: float | None = number(
         "nm³/s", "Of an end that nothing hinders, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
@@ -122,7 +122,7 @@ class Polymerization(Jump):
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         filaments, species, end, wanted = (given[name] for name in ("filaments", "species", "end", "subunits"))
-        if not isinstance(filaments, Filaments) or filaments.rise is None:
+        if not isinstance(filaments, GrowingFilaments):
             raise TopologyError(
                 f"{self.name}: filaments must be the handle of filaments with subunits, added with rise=, not "
                 f"{filaments!r}"
@@ -178,7 +178,7 @@ class Polymerization(Jump):
 
     @property
     def births(self) -> "tuple[Handle, ...]":
-        return () if self._filaments.capacity_links is None else (self._filaments,)
+        return () if self._filaments._capacity_links is None else (self._filaments,)
 
     @property
     def pools(self) -> tuple[MoleculePool, ...]:
@@ -218,7 +218,7 @@ class Polymerization(Jump):
                     f"but the link at an end that grows has {least} to {most}: add the filaments with other nodes, or "
                     "give subunits="
                 )
-        if handle.capacity_links is not None:
+        if handle._capacity_links is not None:
             self._check_splits(forces)
         for force in forces:
             if isinstance(force, FilamentBending) and force.filaments is handle:
@@ -255,7 +255,7 @@ class Polymerization(Jump):
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, (ends, shares) = self._filaments, self._ends()
-        rise, (least, most) = cast(float, handle.rise), self._subunits
+        rise, (least, most) = cast(float, handle._rise), self._subunits
         layout.expect_width(self.name, most * rise, f"{self.name}: a last link has up to")
         first, pool = layout.slice_of(handle).start, self._species.pool
         places = np.where(ends < 0, -1, ends + first).astype(np.int32)
@@ -279,7 +279,7 @@ class Polymerization(Jump):
         handle = self._filaments
         self._mates = tuple(j for j, _ in others if isinstance(j, Polymerization) and j.filaments is handle)
         for mate in self._mates:
-            if handle.capacity_links is not None and mate.subunits != self._subunits:
+            if handle._capacity_links is not None and mate.subunits != self._subunits:
                 raise ParameterError(
                     f"{self.name}: subunits = {self._subunits}, but {mate.subunits} of {mate.name} at the same "
                     "filaments: links are split and merged by both"
@@ -316,7 +316,7 @@ class Polymerization(Jump):
         operation.bend(*joint.tolist(), metric)
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        if self.driven or self._filaments.capacity_links is not None:
+        if self.driven or self._filaments._capacity_links is not None:
             return None
         if self._mates[0] is not self:
             # All mates weigh the same subunits, at the same K_D.

@@ -388,7 +388,7 @@ NOT_ASKED = {
                      "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
                      "FormedJump.log_weight", "Adsorption.__init__", "TrialMoves.log_weight", "Kind.remade",
                      "Polymerization.log_weight", "HandleOfSpecies.counts",
-                     "MoleculePool.checked", "Filaments.subunits", "Filaments.lengths"],
+                     "MoleculePool.checked", "GrowingFilaments.subunits", "GrowingFilaments.lengths"],
                     _STEPS),
     "mobility_matrix": "its box is asked for, and other images are seen by tests/hydrodynamics/test_lattice.py",
     "cluster_mobility_matrix": "clusters are in open space",
