@@ -309,7 +309,7 @@ cdef class PointReactions(JumpOperation):
             self.ground.where(world, &spot, v)
             cell = self.pool.cell_of(v)
             if r.taken >= 0:
-                # The attempt was as if all molecules were there.
+                # The attempt was as if this were the cell with most.
                 draw_two(draws, u)
                 if not u[0] * self.pool.most(r.taken, world.written) < self.pool.amount(cell, r.taken):
                     return 0

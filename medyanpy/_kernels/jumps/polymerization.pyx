@@ -20,7 +20,7 @@ for any number.
 Where nodes come and go, the subunit that would be more than the most of the last link splits it: its end node goes
 back to n_full subunits, and a new one comes at the least behind it, in a direction of the joint's own law exp(-E/kT).
 The reverse, where the link before has n_full, merges both. Energies are then those of all forces but the new joint's
-and the Fixman force, which is needed; velocities of the filament are drawn anew, tangent to its links.
+and the Fixman force, which is needed; velocities of the filament are drawn again, tangent to its links.
 
 Attempts come at bounded rates, each with draws of its own. C is that of the cell of the pool where the end of the
 shorter of the two filaments is, both ways. See docs/theory/growth.md.
@@ -153,10 +153,6 @@ cdef class Polymerization(JumpOperation):
     cdef Trial trial
     cdef int32_t link         # of a change
     cdef int32_t subunits
-    # Most molecules in a cell, and for what state of the pool.
-    cdef double crowd
-    cdef long long version
-    cdef long long written
 
     def __init__(self, str name, int every, int32_t[:, ::1] ends not None, const int32_t[::1] which not None,
                  const double[::1] shares not None, int longest, double rise, int least, int most,
@@ -180,7 +176,6 @@ cdef class Polymerization(JumpOperation):
         self.trial = Trial(1)
         self.trial.change.links = &self.link
         self.trial.change.subunits = &self.subunits
-        self.version = self.written = -1
 
     def split(self, Room room not None, const int32_t[:, ::1] slots not None, int32_t[:, ::1] at not None, int full):
         """Let nodes come and go: slots (filaments, width) are their places, at (ends, 3) as `Place`, the second 0.
@@ -221,21 +216,9 @@ cdef class Polymerization(JumpOperation):
     @property
     def rate(self):
         """Attempts in a second, of all ends."""
-        self.written = -1
-        self.look(0)
-        return self.n_ends * (self.on * self.crowd / self.pool.volume + self.off)
-
-    cdef void look(self, long long written) noexcept nogil:
-        """See how many molecules there are."""
-        cdef Py_ssize_t cell
-        if self.version == self.pool.version and self.written == written:
-            return
-        self.version = self.pool.version
-        self.written = written
-        self.crowd = self.pool.amount(0, self.species)
-        if self.species < self.pool.n_species:
-            for cell in range(1, self.pool.n_cells):
-                self.crowd = max(self.crowd, self.pool.amount(cell, self.species))
+        # Counts may have been written to since.
+        self.pool.top_written = -1
+        return self.n_ends * (self.on * self.pool.most(self.species, 0) / self.pool.volume + self.off)
 
     cdef void find_ends(self, World* world) noexcept nogil:
         """Ends of filaments as they are now."""
@@ -270,8 +253,7 @@ cdef class Polymerization(JumpOperation):
         cdef bint inside = False
         cdef int failed, fault = 0
         while fault == 0 and draws.next <= MOST_DRAWS:
-            self.look(world.written)
-            on = self.on * self.crowd / self.pool.volume
+            on = self.on * self.pool.most(self.species, world.written) / self.pool.volume
             each = on + self.off
             if not each * self.n_ends > 0.0:
                 break
@@ -316,7 +298,7 @@ cdef class Polymerization(JumpOperation):
             self.trial.x[0, c] = x[c] + (then - now) * d[c] / now
         cell = self.pool.cell_of(x if grows else &self.trial.x[0, 0])
         if grows:
-            most = self.pool.amount(cell, self.species) / self.crowd
+            most = self.pool.amount(cell, self.species) / self.pool.most(self.species, world.written)
         draw_two(draws, u)
         if not u[0] < most:
             return 0
@@ -427,7 +409,7 @@ cdef class Polymerization(JumpOperation):
             still[c] = 0.0
         cell = self.pool.cell_of(&before[0] if splits else &x[0])
         if splits:
-            most = self.pool.amount(cell, self.species) / self.crowd
+            most = self.pool.amount(cell, self.species) / self.pool.most(self.species, world.written)
         draw_two(draws, u)
         chance = u[0]
         if not chance < most:

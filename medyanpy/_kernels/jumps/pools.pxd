@@ -17,14 +17,16 @@ cdef class PoolCounts:
     cdef double size[3]                 # nm, of a cell
     cdef double origin[3]
     cdef bint periodic
-    cdef int64_t[::1] sums              # molecules of each species in all cells, of these two versions of the counts
-    cdef long long summed, sums_written
+    # By species: most molecules in one cell, and the version of the counts that this is of.
+    cdef int64_t[::1] top
+    cdef long long[::1] top_of
+    cdef long long top_written
 
     # The cell at a place x (3,), nm: the nearest one outside of a closed grid, 0 where the pool has no places.
     cdef Py_ssize_t cell_of(self, const double* x) noexcept nogil
     # Molecules of a species in a cell; of a reservoir its concentration times the volume.
     cdef double amount(self, Py_ssize_t cell, Py_ssize_t species) noexcept nogil
-    # What no cell has more of: molecules of a species in all cells; of a reservoir, those in one.
+    # Molecules of a species in the cell that has most; `written` is that of the World.
     cdef double most(self, Py_ssize_t species, long long written) noexcept nogil
     # Remove and add molecules; those of reservoirs never change. Who takes sees to it that they are there.
     cdef void take(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil

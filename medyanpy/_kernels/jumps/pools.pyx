@@ -36,8 +36,9 @@ cdef class PoolCounts:
         self.volume = volume
         self.fixed = np.asarray(fixed, float) * volume
         self.version = 0
-        self.summed = -1
-        self.sums = np.zeros(self.n_species + 1, np.int64)
+        self.top = np.zeros(self.n_species + 1, np.int64)
+        self.top_of = np.full(self.n_species + 1, -1, np.int64)
+        self.top_written = -1
         self.periodic = periodic
         for c in range(3):
             self.cells[c], self.size[c], self.origin[c] = cells[c], size[c], origin[c]
@@ -74,15 +75,16 @@ cdef class PoolCounts:
         cdef Py_ssize_t cell, s
         if species >= self.n_species or self.n_cells == 1:
             return self.amount(0, species)
-        if self.summed != self.version or self.sums_written != written:
-            self.summed = self.version
-            self.sums_written = written
+        if self.top_written != written:
+            self.top_written = written
             for s in range(self.n_species):
-                self.sums[s] = 0
+                self.top_of[s] = -1
+        if self.top_of[species] != self.version:
+            self.top_of[species] = self.version
+            self.top[species] = 0
             for cell in range(self.n_cells):
-                for s in range(self.n_species):
-                    self.sums[s] += self.counts[cell * self.n_species + s]
-        return <double> self.sums[species]
+                self.top[species] = max(self.top[species], self.counts[cell * self.n_species + species])
+        return <double> self.top[species]
 
     cdef void take(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil:
         self.put(cell, species, -n)
@@ -90,9 +92,6 @@ cdef class PoolCounts:
     cdef void put(self, Py_ssize_t cell, Py_ssize_t species, int64_t n) noexcept nogil:
         if species < self.n_species:
             self.counts[cell * self.n_species + species] += n
-            if self.summed == self.version:
-                self.sums[species] += n
-                self.summed += 1
             self.version += 1
 
     cdef void changed(self) noexcept nogil:
