@@ -407,6 +407,5 @@ cdef class Exchange(JumpOperation):
             id_b = self.points.room.ids[before[1].place]
         k = 2 * way + (height < 0.0)
         self.done[k] += 1
-        second = INFINITY if self.driven else 0.0
-        self.drive(second)
-        return self.happened(world, t, k, id_a, id_b, self.beads.gained + K, K, second)
+        return self.happened(
+            world, t, k, id_a, id_b, self.beads.gained + K, K, INFINITY if self.driven else 0.0)

@@ -61,8 +61,11 @@ cdef class JumpOperation(Operation):
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil
     # Whether `act` with these draws would ask for the energies of all forces.
     cdef bint measures(self, World* world, double h, Draws* draws) noexcept nogil
-    # For `act`: an event is driven by this affinity, kT: its sum over a turn of a cycle is what drives the cycle.
-    cdef void drive(self, double affinity) noexcept nogil
     # For `act`: an event has happened, `after` (s) the beginning. A fault where there is no memory.
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil
+    # The parts of `happened`, for jumps of which `chemical` is not what drives an event: this affinity, kT, of which
+    # the sum over a turn of a cycle is what drives the cycle; and the record of an event.
+    cdef void drive(self, double affinity) noexcept nogil
+    cdef int record(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+                    double chemical) noexcept nogil

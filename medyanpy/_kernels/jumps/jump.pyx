@@ -137,10 +137,17 @@ cdef class JumpOperation(Operation):
 
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil:
-        cdef Event* grown
-        cdef Py_ssize_t at = self.counts[2] - self.first
         self.energy += energy
         self.kinetic += kinetic
+        # Without a temperature energies are in no ratio to kT.
+        if self.driven and self.kT > 0.0:
+            self.drive(chemical / self.kT)
+        return self.record(world, after, kind, a, b, energy, chemical)
+
+    cdef int record(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+                    double chemical) noexcept nogil:
+        cdef Event* grown
+        cdef Py_ssize_t at = self.counts[2] - self.first
         self.counts[1] += 1
         self.counts[2] += 1
         if not self.recording:

@@ -900,14 +900,9 @@ cdef class LinkBinding(JumpOperation):
         back = _off_rate(rule, r)
         self.join(i, j)
         self.changed_at(world, i, j)
-        return self.driven_by(
-            world, t, BIND, i, j, energy, self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
-
-    cdef int driven_by(self, World* world, double t, int kind, Py_ssize_t i, Py_ssize_t j, double energy,
-                       double chemical) noexcept nogil:
-        if self.driven:
-            self.drive(chemical / self.kT)
-        return self.happened(world, t, kind, i, j, energy, 0.0, chemical)
+        return self.happened(
+            world, t, BIND, i, j, energy, 0.0,
+            self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
     cdef int lost(self, World* world) noexcept nogil:
         """Bounds do not hold: a walk over them does not end, or a rate is larger."""
@@ -956,7 +951,7 @@ cdef class LinkBinding(JumpOperation):
         on = self.kT * log_(off / on) - energy if on > 0.0 else INFINITY
         self.part(i, last)
         self.changed_at(world, i, j)
-        return self.driven_by(world, t, UNBIND, i, j, -energy, on)
+        return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         """Bounds of the links of two sites, and the sums of these."""

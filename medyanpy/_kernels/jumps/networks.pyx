@@ -260,7 +260,7 @@ cdef class Network(JumpOperation):
         self.fired[r] += 1
         self.drive(self.affinity[r])
         if not self.recording:
-            # What `happened` does then.
+            # What `record` does then.
             self.counts[1] += 1
             self.counts[2] += 1
             self.first = self.counts[2]
@@ -269,7 +269,7 @@ cdef class Network(JumpOperation):
             back = self.propensity(n, self.reverse[r])
             if back > 0.0:
                 chemical = self.kT * (log_(there) - log_(back))
-        return self.happened(world, t, <int> r, cell, -1, 0.0, 0.0, chemical)
+        return self.record(world, t, <int> r, cell, -1, 0.0, chemical)
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef int fault

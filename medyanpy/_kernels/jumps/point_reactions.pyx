@@ -353,7 +353,6 @@ cdef class PointReactions(JumpOperation):
             self.pool.put(cell, r.given, 1)
         if r.kind == COME:
             id_a = self.room.ids[before[0].place]
-        self.drive(r.affinity)
         return self.happened(world, t, <int> which, id_a, id_b, self.gained + K, K, self.kT * r.affinity)
 
     cdef int decide(self, World* world, int32_t place, double old, Draws* draws, bint* accepted) noexcept nogil:

@@ -331,7 +331,6 @@ cdef class Polymerization(JumpOperation):
                 chemical = self.kT * log_(
                     self.on * self.pool.amount(cell, self.species) / (self.off * self.pool.volume))
                 chemical = chemical if grows else -chemical
-            self.drive(chemical / self.kT)
         if grows:
             self.pool.take(cell, self.species, 1)
         return self.happened(world, t, 0 if grows else 1, world.bead[node], -1, energy + kinetic, kinetic, chemical)
