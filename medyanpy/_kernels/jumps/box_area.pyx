@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 from medyanpy._kernels.core.box cimport Box, displacement, set_lengths
 from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.letters.kick cimport ForceSum
-from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_exponential, draw_two, wait
 from medyanpy._kernels.beads.points cimport Frame, frame_of, place, with_rates
 from medyanpy._kernels.core.program cimport (
     NO_FAULT, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, Sequence, World, is_there, mark_moved,
@@ -108,13 +108,7 @@ cdef class BoxArea(JumpOperation):
         cdef double t = 0.0, potential = 0.0
         cdef bint ready = False
         cdef int fault = 0
-        if not self.rate > 0.0:
-            return 0
-        while draws.next <= MOST_DRAWS:
-            draw_two(draws, u)
-            t += draw_exponential(u[0]) / self.rate
-            if t >= h:
-                break
+        while wait(draws, self.rate, h, &t, u):
             self.counts[0] += 1
             if not ready:
                 ready = True

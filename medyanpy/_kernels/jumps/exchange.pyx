@@ -27,7 +27,7 @@ from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, TOO_CROWDED, World
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.core.workspace cimport WorkSpace
 from medyanpy._kernels.jumps.grounds cimport Ground, Spot
-from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.point_reactions cimport Kept, PointReactions
 
 
@@ -296,18 +296,14 @@ cdef class Exchange(JumpOperation):
         cdef double total, down, t = 0.0
         cdef int fault = 0
         cdef bint begun = False
-        while draws.next <= MOST_DRAWS:
+        while fault == 0:
             if not begun:
                 self.beads.count(world)
                 if self.points is not None:
                     self.points.count(world)
             down = self.rate_down()
             total = down + self.rate_up(world)
-            if not total > 0.0:
-                break
-            draw_two(draws, u)
-            t += draw_exponential(u[0]) / total
-            if t >= h:
+            if not wait(draws, total, h, &t, u):
                 break
             if not begun:
                 begun = True
@@ -317,14 +313,11 @@ cdef class Exchange(JumpOperation):
                 if fault != 0:
                     return fault
                 self.beads.sort(world)
-                self.beads.potential = INFINITY
                 if self.points is not None:
                     self.points.sort(world)
                 self.space.enter(world)
             self.counts[0] += 1
             fault = self.attempt(world, t, UP if u[1] * total >= down else DOWN, draws)
-            if fault != 0:
-                break
         if begun:
             self.space.leave(world)
             self.beads.seen = world.living[0]

@@ -42,6 +42,14 @@ cdef double draw_exponential(double u) noexcept nogil:
     return -log_core(u)
 
 
+cdef bint wait(Draws* draws, double rate, double h, double* t, double* u) noexcept nogil:
+    if draws.next > MOST_DRAWS or not rate > 0.0:
+        return False
+    draw_two(draws, u)
+    t[0] += draw_exponential(u[0]) / rate
+    return t[0] < h
+
+
 cdef class JumpOperation(Operation):
     """One jump of one context.
 

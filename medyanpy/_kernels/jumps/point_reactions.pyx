@@ -28,7 +28,7 @@ from medyanpy._kernels.core.program cimport (
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.core.workspace cimport WorkSpace
 from medyanpy._kernels.jumps.grounds cimport Ground, Line, Spot
-from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 
@@ -134,6 +134,7 @@ cdef class PointReactions(JumpOperation):
     cdef void sort(self, World* world) noexcept nogil:
         """Beads by species, in the order of rows, and by where they are."""
         cdef Py_ssize_t k
+        self.potential = INFINITY
         self.ground.begin(world, &self.places[0], self.places.shape[0])
         for k in range(self.numbers.shape[0]):
             self.numbers[k] = 0
@@ -213,17 +214,13 @@ cdef class PointReactions(JumpOperation):
         cdef Py_ssize_t r, last
         cdef int fault = 0
         cdef bint begun = False
-        while draws.next <= MOST_DRAWS:
+        while fault == 0:
             if not begun:
                 self.count(world)
             total = 0.0
             for r in range(self.n_reactions):
                 total += self.rate_of(world, &self.reactions[r])
-            if not total > 0.0:
-                break
-            draw_two(draws, u)
-            t += draw_exponential(u[0]) / total
-            if t >= h:
+            if not wait(draws, total, h, &t, u):
                 break
             if not begun:
                 begun = True
@@ -231,7 +228,6 @@ cdef class PointReactions(JumpOperation):
                 if fault != 0:
                     return fault
                 self.sort(world)
-                self.potential = INFINITY
                 self.space.enter(world)
             self.counts[0] += 1
             left = u[1] * total
@@ -244,8 +240,6 @@ cdef class PointReactions(JumpOperation):
                         break
                     left -= total
             fault = self.attempt(world, t, last, draws)
-            if fault != 0:
-                break
         if begun:
             self.space.leave(world)
             self.seen = world.living[0]

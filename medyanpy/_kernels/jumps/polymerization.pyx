@@ -36,7 +36,7 @@ from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, log_core, sincos2pi, sincos_
 from medyanpy._kernels.core.program cimport NO_ROOM, Operation, World, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
-from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Trial, Weights
 
@@ -252,14 +252,10 @@ cdef class Polymerization(JumpOperation):
         cdef double on, each, t = 0.0
         cdef bint inside = False
         cdef int failed, fault = 0
-        while fault == 0 and draws.next <= MOST_DRAWS:
+        while fault == 0:
             on = self.on * self.pool.most(self.species, world.written) / self.pool.volume
             each = on + self.off
-            if not each * self.n_ends > 0.0:
-                break
-            draw_two(draws, u)
-            t += draw_exponential(u[0]) / (each * self.n_ends)
-            if t >= h:
+            if not wait(draws, each * self.n_ends, h, &t, u):
                 break
             if not inside:
                 inside = True

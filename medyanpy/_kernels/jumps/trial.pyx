@@ -15,7 +15,7 @@ from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.changes cimport swap
 from medyanpy._kernels.core.parallel cimport record_fault
 from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World
-from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.core.elementary cimport exp_
 
 
@@ -244,11 +244,7 @@ cdef class PythonTrials(JumpOperation):
         if not self.rate > 0.0:
             return 0
         fault = self.weights.enter(world)
-        while fault == 0 and draws.next <= MOST_DRAWS:
-            draw_two(draws, u)
-            t += draw_exponential(u[0]) / self.rate
-            if t >= h:
-                break
+        while fault == 0 and wait(draws, self.rate, h, &t, u):
             self.counts[0] += 1
             fault = self.attempt(world, t, draws)
         failed = self.weights.leave(world)
