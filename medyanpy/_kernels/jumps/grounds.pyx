@@ -21,7 +21,7 @@ from medyanpy._kernels.core.elementary cimport bits_of, log_core, sincos2pi
 from medyanpy._kernels.core.program cimport Program, World
 from medyanpy._kernels.core.unfold cimport Flat, axes_of, fly_straight, go_across, lay_out
 from medyanpy._kernels.core.vec3 cimport dot
-from medyanpy._kernels.jumps.jump cimport Draws, draw_two
+from medyanpy._kernels.jumps.jump cimport Draws, draw_maxwell, draw_two
 
 cdef enum:
     MOST_WINDOWS = 4096       # of one point: more, and lines wind around the mesh
@@ -587,13 +587,4 @@ cdef class InSpace(Ground):
 
     cdef void draw_velocity(self, World* world, Draws* draws, const Spot* spot, double variance,
                             double* v) noexcept nogil:
-        cdef double u[4]
-        cdef double size, last
-        draw_two(draws, u)
-        draw_two(draws, u + 2)
-        size = sqrt(-2.0 * log_core(u[0]) * variance)
-        sincos2pi(u[1], &v[1], &v[0])
-        v[0] *= size
-        v[1] *= size
-        sincos2pi(u[3], &last, &v[2])
-        v[2] *= sqrt(-2.0 * log_core(u[2]) * variance)
+        draw_maxwell(draws, variance, v)

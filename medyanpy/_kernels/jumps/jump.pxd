@@ -23,6 +23,8 @@ cdef enum:
 cdef void draw_two(Draws* draws, double* u) noexcept nogil
 # A waiting time of rate 1, > 0.
 cdef double draw_exponential(double u) noexcept nogil
+# A velocity (3,) of Maxwell's distribution, with components of the variance kT/m.
+cdef void draw_maxwell(Draws* draws, double variance, double* v) noexcept nogil
 # Whether something that happens at a rate, 1/s, does so before h: t, from when on it is waited for, becomes when, and
 # u[1] is a number for what it is. False also where too much has been drawn.
 cdef bint wait(Draws* draws, double rate, double h, double* t, double* u) noexcept nogil

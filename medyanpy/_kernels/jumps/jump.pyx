@@ -9,11 +9,11 @@ Random numbers are a function of seed, step, letter, number of the jump in its s
 """
 import numpy as np
 
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY, NAN, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, realloc
 
-from medyanpy._kernels.core.elementary cimport log_core
+from medyanpy._kernels.core.elementary cimport log_core, sincos2pi
 from medyanpy._kernels.core.philox cimport JUMP, counter_word2, counter_word3, philox4x32
 from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved
 from medyanpy._kernels.core.work cimport add
@@ -40,6 +40,19 @@ cdef void draw_two(Draws* draws, double* u) noexcept nogil:
 
 cdef double draw_exponential(double u) noexcept nogil:
     return -log_core(u)
+
+
+cdef void draw_maxwell(Draws* draws, double variance, double* v) noexcept nogil:
+    cdef double u[4]
+    cdef double size, last
+    draw_two(draws, u)
+    draw_two(draws, u + 2)
+    size = sqrt(-2.0 * log_core(u[0]) * variance)
+    sincos2pi(u[1], &v[1], &v[0])
+    v[0] *= size
+    v[1] *= size
+    sincos2pi(u[3], &last, &v[2])
+    v[2] *= sqrt(-2.0 * log_core(u[2]) * variance)
 
 
 cdef bint wait(Draws* draws, double rate, double h, double* t, double* u) noexcept nogil:

@@ -33,10 +33,10 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.capacity cimport Room
-from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, log_core, sincos2pi, sincos_
+from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos2pi, sincos_
 from medyanpy._kernels.core.program cimport NO_ROOM, Operation, World, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
-from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_maxwell, draw_two, wait
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Trial, Weights
 
@@ -505,9 +505,7 @@ cdef class Polymerization(JumpOperation):
 
     cdef void draw_velocities(self, World* world, const int32_t* slot, Draws* draws) noexcept nogil:
         """Maxwell's distribution, on what is tangent to the links of a filament."""
-        cdef double u[4]
-        cdef double root, sine, cosine, off, w
-        cdef double* v
+        cdef double root, off
         cdef double* row
         cdef Py_ssize_t i, first = 0, last = self.slots.shape[1] - 1
         cdef int c
@@ -516,17 +514,7 @@ cdef class Polymerization(JumpOperation):
         while not self.room.alive[slot[last]]:
             last -= 1
         for i in range(first, last + 1):
-            v = world.v + 3 * slot[i]
-            draw_two(draws, u)
-            draw_two(draws, u + 2)
-            w = sqrt(self.kT * world.inverse_mass[slot[i]])
-            root = w * sqrt(-2.0 * log_core(u[0]))
-            sincos2pi(u[1], &sine, &cosine)
-            v[0] = root * cosine
-            v[1] = root * sine
-            root = w * sqrt(-2.0 * log_core(u[2]))
-            sincos2pi(u[3], &sine, &cosine)
-            v[2] = root * cosine
+            draw_maxwell(draws, self.kT * world.inverse_mass[slot[i]], world.v + 3 * slot[i])
         # J M^-1 J^T is tridiagonal: rows have the direction of a link, the pivot, what is left, and what is beside.
         for i in range(first, last):
             row = &self.room_for[i, 0]
