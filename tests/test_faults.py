@@ -1349,7 +1349,7 @@ IN_PROCESSES = {
     ("lattice.pxi", "_find_images", "OUT_OF_MEMORY"): IMAGES.format(extra=60_000_000),
     ("ewald.pyx", "run", "OUT_OF_MEMORY"): CHARGES,
     ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
-    ("jump.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
+    ("jump.pyx", "record", "OUT_OF_MEMORY"): EVENTS,
     ("link_binding.pyx", "list_pairs", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,

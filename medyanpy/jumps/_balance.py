@@ -1,63 +1,89 @@
 """Detailed balance of reactions: activities with which flows both ways are equal."""
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from medyanpy.core.columns import SPECIES
+from medyanpy.errors import ParameterError
+from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
-    from medyanpy.core.handles import Handle
+    from medyanpy.jumps._base import Jump
     from medyanpy.state import State
 
-__all__ = ["company_of", "log_activities_of", "log_weight_of"]
+__all__ = ["Balance", "SpeciesForm", "log_activities_of"]
 
 # Logarithms of rates, which users give with some digits, may miss balance around a cycle by so much.
 _SAME = 1e-9
 
 
-def log_activities_of(rows: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ln z (s,) of species, and what each reaction misses balance by, (r,), 0 within rounding.
+class Balance(NamedTuple):
+    """Reaction that goes both ways: how much it makes of each species, and the logarithm of the flow there over that
+    back, at activities of 1."""
 
-    Parameters
-    ----------
-    rows : (r, s) float
-        Molecules of each species that a reaction makes.
-    logs : (r,) float
-        Logarithms of the flows there over those back, at activities of 1.
+    makes: Mapping[Any, float]
+    log_ratio: float
+
+
+def log_activities_of(balances: Sequence[Balance]) -> tuple[dict[Any, float], np.ndarray]:
+    """Return ln z by species, and what each reaction misses balance by, (r,), 0 within rounding.
+
+    What reactions conserve leaves factors of z open that change no ratio of probabilities.
     """
+    species = {one: k for k, one in enumerate(dict.fromkeys(one for balance in balances for one in balance.makes))}
+    rows, logs = np.zeros((len(balances), len(species))), np.array([balance.log_ratio for balance in balances])
+    for row, balance in zip(rows, balances, strict=True):
+        for one, n in balance.makes.items():
+            row[species[one]] = n
+    if not rows.size:
+        return dict.fromkeys(species, 0.0), logs
     z = np.linalg.lstsq(rows, logs, rcond=None)[0]
     left = logs - rows @ z
     left[np.abs(left) <= _SAME * max(1.0, float(np.abs(logs).max()))] = 0.0
-    return z, left
+    return dict(zip(species, z.tolist(), strict=True)), left
 
 
-def company_of(others: "list[tuple[Any, Any]]") -> list[Any]:
-    """Return the forms of all jumps of a context that create, remove or change beads with species."""
-    forms = (getattr(jump, "_form", None) for jump, _ in others)
-    return [form for form in forms if hasattr(form, "balances")]
+class SpeciesForm:
+    """Base class of forms of jumps that create, remove or change beads with species."""
 
+    needs_temperature = True
+    stirs: tuple[MoleculePool, ...] = ()
+    _jump: "Jump"
 
-def log_weight_of(form: Any, company: list[Any], state: "State", kT: float) -> float | None:
-    """Return the logarithm of the weight of a state for all forms together, which the first of them tells; None where
-    rates are not in balance, or molecules of a pool take part."""
-    if form is not company[0]:
-        return 0.0
-    found = [one.balances(kT) for one in company]
-    if any(own is None for own in found):
-        return None
-    balances = [balance for own in found for balance in own]
-    species: dict[tuple[Handle, int], int] = {}
-    for change, _ in balances:
-        for one in change:
-            species.setdefault(one, len(species))
-    rows = np.zeros((len(balances), len(species)))
-    for row, (change, _) in zip(rows, balances, strict=True):
-        for one, n in change.items():
-            row[species[one]] += n
-    z, left = log_activities_of(rows, np.array([size for _, size in balances]))
-    if left.any():
-        return None
-    numbers = state.column(SPECIES.name)
-    counts = [np.count_nonzero(numbers[state.living(handle)] == number) for handle, number in species]
-    return float(np.array(counts) @ z)
+    @abstractmethod
+    def balances(self, kT: float) -> "list[Balance] | None":
+        """Return what goes both ways, by handle and number of the species; None where something goes one way, or
+        molecules of a pool take part."""
+
+    def meet(self, operation: Any, others: "list[tuple[Jump, Any]]") -> None:
+        """Know all jumps on beads with species: a state has one weight for all."""
+        forms = (getattr(jump, "_form", None) for jump, _ in others)
+        operation.company = [form for form in forms if isinstance(form, SpeciesForm)]
+
+    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
+        """Return that of all these jumps together, which the first of them tells."""
+        if operation.company[0] is not self:
+            return 0.0
+        balances: list[Balance] = []
+        for form in operation.company:
+            own = form.balances(kT)
+            if own is None:
+                return None
+            balances += own
+        z, left = log_activities_of(balances)
+        if left.any():
+            return None
+        numbers = state.column(SPECIES.name)
+        counts = [np.count_nonzero(numbers[state.living(handle)] == number) for handle, number in z]
+        return float(np.dot(counts, list(z.values())))
+
+    def shown(self, operation: Any) -> dict[str, Any]:
+        return {"events": operation.done_so_far()}
+
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse counts of events below 0; ParameterError."""
+        if (arrays["done"] < 0).any():
+            raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")

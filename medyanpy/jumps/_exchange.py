@@ -1,6 +1,5 @@
 """Exchange of beads in space with a membrane: the form of `Adsorption` and `Absorption` for these."""
 
-from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from medyanpy.beads import Membrane
 from medyanpy.core.handles import Handle
 from medyanpy.core.species import OfSpecies
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.jumps._balance import company_of, log_weight_of
+from medyanpy.jumps._balance import Balance, SpeciesForm
 from medyanpy.jumps._reaction_grounds import InSpace, ground_of, on_membrane
 from medyanpy.pools import MoleculePool
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.jumps._base import Jump
-    from medyanpy.state import State
 
 __all__ = ["ExchangeForm"]
 
@@ -32,7 +30,7 @@ _MOST_FEET = 8
 _SIDES = ("outside", "inside", "both")
 
 
-class ExchangeForm:
+class ExchangeForm(SpeciesForm):
     """Exchange of beads in space with a membrane, as `Adsorption` and `Absorption` ask for it.
 
     Parameters
@@ -47,9 +45,7 @@ class ExchangeForm:
         Names of events down and up.
     """
 
-    needs_temperature = True
     pools: tuple[MoleculePool, ...] = ()
-    stirs: tuple[MoleculePool, ...] = ()
 
     def __init__(
         self, jump: "Jump", beads: OfSpecies, points: OfSpecies | None, membrane: Membrane, words: tuple[str, str],
@@ -112,21 +108,16 @@ class ExchangeForm:
             name, kT, self._jump.every, beads, points, membrane, Feet(faces, self._most),
             WorkSpace(n, layout.momenta_sizes),
         )  # fmt: skip
+        operation.layout = layout
         self.update(operation, kT)
-        layout.expect_width(name, self._jump._numbers["layer"])
         return operation
 
     def update(self, operation: Any, kT: float) -> None:
+        operation.layout.expect_width(self._jump.name, self._jump._numbers["layer"])
         point = -1 if self._points is None else self._points.number
         operation.set(kT, self.driven, self._beads.number, point, *self.rates, self._heights)
 
-    def meet(self, operation: Any, others: Any) -> None:
-        """Know all jumps on beads with species: a state has one weight for all."""
-        operation.company = company_of(others)
-
-    def balances(self, kT: float) -> "list[tuple[dict[tuple[Handle, int], float], float]] | None":
-        """Return what a landing or a creation changes, and the logarithm of the flow there over that back, as those of
-        reactions do; None where nothing leads back."""
+    def balances(self, kT: float) -> list[Balance] | None:
         numbers = self._jump._numbers
         if self.driven:
             return None
@@ -134,24 +125,13 @@ class ExchangeForm:
             return []
         bead = self._beads.handle, self._beads.number
         if self._points is None:
-            return [({bead: 1.0}, log(numbers["concentration"]))]
+            return [Balance({bead: 1.0}, log(numbers["concentration"]))]
         point = self._points.handle, self._points.number
-        return [({point: 1.0, bead: -1.0}, log(numbers["on_rate"] / numbers["off_rate"]))]
+        return [Balance({point: 1.0, bead: -1.0}, log(numbers["on_rate"] / numbers["off_rate"]))]
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         named = zip(schedule.system.forces, schedule.bound, strict=True)
         operation.feel([bound for force, bound in named if any(one in force.handles for one in self.births)])
-
-    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        return log_weight_of(self, operation.company, state, kT)
-
-    def shown(self, operation: Any) -> dict[str, Any]:
-        return {"events": operation.done_so_far()}
-
-    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse counts of events below 0; ParameterError."""
-        if (arrays["done"] < 0).any():
-            raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")
 
     def notes(self, look: Any) -> list[str]:
         """Return how often a bead of the layer is tried in a step."""

@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._kernels.jumps.networks import Network
 from medyanpy._tools.names import did_you_mean
 from medyanpy.errors import ParameterError
-from medyanpy.jumps._balance import log_activities_of
+from medyanpy.jumps._balance import Balance, log_activities_of
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.pools import Compartments, MoleculePool
 
@@ -178,7 +178,8 @@ def solved(forms: Sequence[NetworkForm]) -> tuple[dict[str, float], np.ndarray]:
     """Return ln z by species that come nearest to balance, and what drives each channel of all forms away from it, kT:
     infinite where it has no way back, 0 where it never happens."""
     pool = forms[0].pool
-    rows, wanted, pairs = [], [], []
+    balances: list[Balance] = []
+    pairs: list[tuple[int, int]] = []
     affinities: list[float] = []
     for form in forms:
         rates, first = form.rates, len(affinities)
@@ -190,12 +191,10 @@ def solved(forms: Sequence[NetworkForm]) -> tuple[dict[str, float], np.ndarray]:
             if any(pool.concentrations.get(s) == 0.0 for s in change):
                 continue
             fixed = [n * np.log(pool.concentrations[s]) for s, n in change.items() if s in pool.concentrations]
-            rows.append([change.get(name, 0) for name in pool.species])
-            wanted.append(np.log(rates[r]) - np.log(rates[back]) - sum(fixed))
+            counted = {name: n for name, n in change.items() if name in pool.species}
+            balances.append(Balance(counted, np.log(rates[r]) - np.log(rates[back]) - sum(fixed)))
             pairs.append((first + r, first + back))
-    z = np.zeros(len(pool.species))
-    if rows:
-        z, left = log_activities_of(np.array(rows, float).reshape(len(rows), -1), np.array(wanted))
-        for (there, back), own in zip(pairs, left.tolist(), strict=True):
-            affinities[there], affinities[back] = own, -own
-    return dict(zip(pool.species, z.tolist(), strict=True)), np.array(affinities)
+    z, left = log_activities_of(balances)
+    for (there, back), own in zip(pairs, left.tolist(), strict=True):
+        affinities[there], affinities[back] = own, -own
+    return {name: z.get(name, 0.0) for name in pool.species}, np.array(affinities)

@@ -1,6 +1,7 @@
 """Reactions of beads with species: checks of what users give, and rates."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from math import inf, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,7 +13,7 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, shown
-from medyanpy.jumps._balance import company_of, log_activities_of, log_weight_of
+from medyanpy.jumps._balance import Balance, SpeciesForm, log_activities_of
 from medyanpy.jumps._reaction_grounds import InSpace, OnMembrane, ground_of, microscopic_rate
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.pools import MoleculePool
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look
     from medyanpy.jumps._base import Jump
-    from medyanpy.state import State
 
 __all__ = ["PointForm"]
 
@@ -107,29 +107,27 @@ class Rates(NamedTuple):
     affinities: tuple[float, ...]
 
 
-def balanced(
-    ways: tuple[OneWay, ...], rates: "list[float]", within: float, n_species: int, n_molecules: int
-) -> Rates:
+def balances_of(ways: tuple[OneWay, ...], rates: "Sequence[float]", within: float) -> dict[int, Balance]:
+    """Return the reactions that go both ways, by the number of their way there. Species are numbers of beads, and below
+    0 those of molecules of a pool, from -1 on."""
+    found: dict[int, Balance] = {}
+    for i, way in enumerate(ways):
+        if way.back > i and rates[i] > 0.0 and rates[way.back] > 0.0:
+            makes = Counter([*way.products, *([-1 - way.given] if way.given >= 0 else [])])
+            makes.subtract([*way.reactants, *([-1 - way.taken] if way.taken >= 0 else [])])
+            there, back = _flow(way, rates[i], within), _flow(ways[way.back], rates[way.back], within)
+            found[i] = Balance(makes, log(there / back))
+    return found
+
+
+def balanced(ways: tuple[OneWay, ...], rates: "list[float]", within: float) -> Rates:
     """Return rates with the affinities that drive them: in balance where activities z of species exist with equal flows
     both ways."""
-    rows, sizes, pairs = [], [], []
-    for i, way in enumerate(ways):
-        if way.back > i:
-            # Behind beads come molecules, and a place for none.
-            row = np.zeros(n_species + n_molecules + 1)
-            np.add.at(row, [*way.products, *([n_species + way.given] if way.given >= 0 else [])], 1.0)
-            np.subtract.at(row, [*way.reactants, *([n_species + way.taken] if way.taken >= 0 else [])], 1.0)
-            back = ways[way.back]
-            forth, reverse = (_flow(one, rate, within) for one, rate in ((way, rates[i]), (back, rates[way.back])))
-            if forth > 0.0 and reverse > 0.0:
-                rows.append(row)
-                sizes.append(log(forth / reverse))
-                pairs.append(i)
     affinity = [inf if rate > 0.0 else 0.0 for rate in rates]
-    if rows:
-        _, left = log_activities_of(np.array(rows), np.array(sizes))
-        for i, own in zip(pairs, left.tolist(), strict=True):
-            affinity[i], affinity[ways[i].back] = own, -own
+    found = balances_of(ways, rates, within)
+    _, left = log_activities_of(list(found.values()))
+    for i, own in zip(found, left.tolist(), strict=True):
+        affinity[i], affinity[ways[i].back] = own, -own
     return Rates(tuple(rates), tuple(affinity))
 
 
@@ -159,11 +157,8 @@ def forces_on(schedule: "Schedule", handle: Handle, ways: tuple[OneWay, ...]) ->
     return [bound for force, bound in named if handle in (force.handles_by_species if stay else force.handles)]
 
 
-class PointForm:
+class PointForm(SpeciesForm):
     """Reactions of beads, as `Reactions` asks for them."""
-
-    needs_temperature = True
-    stirs: tuple[MoleculePool, ...] = ()
 
     def __init__(
         self, jump: "Jump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any = None, pool: Any = None,
@@ -226,7 +221,7 @@ class PointForm:
 
     @property
     def driven(self) -> bool:
-        return any(affinity != 0.0 for affinity in self.found(None).affinities)
+        return any(self.found(None).affinities)
 
     @property
     def _reach(self) -> float:
@@ -242,9 +237,7 @@ class PointForm:
         for reaction in self._read:
             on, off = self._both(reaction, self._ways[len(rates)], self._given_for(reaction), kT)
             rates += [on, off] if reaction.reversible else [on]
-        n_molecules = 0 if self._pool is None else len(self._pool.species) + len(self._pool.concentrations)
-        within = self._ground.within(self._reach)
-        return balanced(self._ways, rates, within, len(self._handle._species), n_molecules)
+        return balanced(self._ways, rates, self._ground.within(self._reach))
 
     def _given_for(self, reaction: Reaction) -> dict[str, float]:
         """Return the numbers of one reaction, by the names of arguments."""
@@ -307,7 +300,7 @@ class PointForm:
         handle, ground = self._handle, self._ground.bind(layout)
         ground.layout = layout
         operation = PointReactions(
-            self._jump.name, kT, self.driven, self._jump.every, layout.room, layout.places_by_row(handle),
+            self._jump.name, kT, False, self._jump.every, layout.room, layout.places_by_row(handle),
             np.array([one.mass for one in handle._species]), layout.n, ground,
             WorkSpace(layout.n, layout.momenta_sizes), None if self._pool is None else layout.pools[self._pool],
         )  # fmt: skip
@@ -322,46 +315,22 @@ class PointForm:
             self._ground.expect_measure(self._jump.name, layout)
         most = self._ground.partners_expected(layout, self._reach) if self._most is None else self._most
         placement = self._jump._numbers.get("placement")
-        given = numbers_for_kernel(self._ways, self.found(kT), 0.5 if placement is None else float(placement))
-        operation.set(kT, self.driven, self._reach, most, self._together, given)
+        found = self.found(kT)
+        given = numbers_for_kernel(self._ways, found, 0.5 if placement is None else float(placement))
+        operation.set(kT, any(found.affinities), self._reach, most, self._together, given)
 
-    def meet(self, operation: Any, others: Any) -> None:
-        """Know all jumps on beads with species: a state has one weight for all."""
-        operation.company = company_of(others)
-
-    def balances(self, kT: float) -> "list[tuple[dict[tuple[Handle, int], float], float]] | None":
-        """Return, for each reaction that goes both ways, the beads of each species that it makes, and the logarithm of
-        the flow there over that back at activities of 1; None where one goes one way, or a pool takes part."""
+    def balances(self, kT: float) -> list[Balance] | None:
         rates = self.found(kT).rates
-        if self._pool is not None:
+        # Molecules of a pool have a weight too, which reactions on the pool alone may count already.
+        if self._pool is not None or any(
+            rates[i] > 0.0 and (way.back < 0 or rates[way.back] == 0.0) for i, way in enumerate(self._ways)
+        ):
             return None
-        found: list[tuple[dict[tuple[Handle, int], float], float]] = []
-        for i, way in enumerate(self._ways):
-            if rates[i] > 0.0 and (way.back < 0 or rates[way.back] == 0.0):
-                return None
-            if way.back > i and rates[i] > 0.0:
-                change: dict[tuple[Handle, int], float] = {}
-                for side, sign in ((way.products, 1.0), (way.reactants, -1.0)):
-                    for number in side:
-                        change[self._handle, number] = change.get((self._handle, number), 0.0) + sign
-                within = self._ground.within(self._reach)
-                there, back = _flow(way, rates[i], within), _flow(self._ways[way.back], rates[way.back], within)
-                found.append((change, log(there / back)))
-        return found
+        found = balances_of(self._ways, rates, self._ground.within(self._reach)).values()
+        return [Balance({(self._handle, k): n for k, n in one.makes.items()}, one.log_ratio) for one in found]
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
-
-    def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        return log_weight_of(self, operation.company, state, kT)
-
-    def shown(self, operation: Any) -> dict[str, Any]:
-        return {"events": operation.done_so_far()}
-
-    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse counts of events below 0; ParameterError."""
-        if (arrays["done"] < 0).any():
-            raise ParameterError(f"{self._jump.name}: numbers of events must be >= 0")
 
     def notes(self, look: "Look") -> list[str]:
         """Return, for each reaction of two beads, how well steps resolve it, and what follows."""

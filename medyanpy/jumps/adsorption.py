@@ -158,8 +158,8 @@ class Absorption(FormedJump):
     Notes
     -----
     Without `concentration` it is driven: nothing leads back. These are the surface classes of MCell: ``ABSORPTIVE``,
-    and ``CLAMP_CONC``. ``REFLECTIVE`` is a force between beads and triangles, and ``TRANSPARENT`` is no jump and no
-    force at all. ``state.jumps[name]["events"]`` counts beads by side, in the order of `kinds`.
+    and ``CLAMP_CONC``. ``REFLECTIVE`` is a force between beads and triangles, and ``TRANSPARENT`` needs neither
+    jump nor force. ``state.jumps[name]["events"]`` counts beads by side, in the order of `kinds`.
 
     Examples
     --------

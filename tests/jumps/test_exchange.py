@@ -238,6 +238,47 @@ def test_points_do_not_land_and_pools_have_no_layer():
         mp.jumps.Absorption(beads.of("A"), membrane, rate=-1.0, layer=1.0)
 
 
+def test_a_layer_longer_than_half_of_the_box_is_refused_whenever_it_comes():
+    """Over more than that nearest images would be other beads: at the start, as the number or the box is set."""
+    _, beads, points, system = built(octahedron(), 5, box=[4.0] * 3)
+    jump = system.add_jump(mp.jumps.Adsorption(
+        beads.of("A"), points.of("P"), on_rate=1.0, off_rate=1.0, layer=2.1, side="both"
+    ))  # fmt: skip
+    with pytest.raises(mp.ParameterError, match="Adsorption"):
+        simulation_of(system)
+    jump.set(layer=1.9)
+    simulation = simulation_of(system)
+    simulation.step(2)
+    jump.set(layer=2.1)
+    with pytest.raises(mp.ParameterError, match="Adsorption"):
+        simulation.step(1)
+    jump.set(layer=1.9)
+    simulation.step(1)
+    with pytest.raises(mp.ParameterError, match="Adsorption"):
+        simulation.context.set_box([3.7] * 3)
+
+
+@pytest.mark.parametrize(("on", "off", "expected"), [(6.0, 2.0, np.log(3.0)), (0.0, 0.0, 0.0), (6.0, 0.0, None)])
+def test_the_weight_of_a_state_counts_what_has_landed(on, off, expected):
+    _, beads, points, system = built(octahedron(), 9, box=[3.6] * 3, spread=3.0)
+    jump = system.add_jump(mp.jumps.Adsorption(
+        beads.of("A"), points.of("P"), on_rate=6.0, off_rate=2.0, layer=0.6, side="both", most_feet=16
+    ))  # fmt: skip
+    simulation = simulation_of(system)
+    simulation.step(40)
+    jump.set(on_rate=on, off_rate=off)
+    state = simulation.context.get_state(positions=True, energy=True)
+    landed = points.counts(state)["P"]
+    assert 0 < landed < 9
+    found = jump.log_weight(simulation.context._schedule.jumping.operations[0], state, 1.0)
+    if expected is None:
+        assert found is None
+        return
+    # Of one handle less, of the other more: both ends of the same ratio.
+    weights = found - 0.5 * expected * (landed - (9 - landed))
+    assert weights == pytest.approx(0.0, abs=1e-12)
+
+
 def test_more_triangles_below_a_bead_than_it_may_have_are_a_fault():
     _, beads, points, system = built(octahedron(), 20, box=[6.0] * 3, spread=0.6)
     system.add_jump(mp.jumps.Adsorption(

@@ -239,6 +239,7 @@ cdef class Exchange(JumpOperation):
     cdef Feet feet
     cdef WorkSpace space
     cdef public object company            # as of PointReactions
+    cdef public object layout             # of the context, for what sets the layer
     cdef int32_t bead, point              # species
     cdef double down                      # 1/s, for each foot
     cdef double up                        # 1/s for each point, or 1/(nm^2 s) of a reservoir
