@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import numpy as np
 import pytest
@@ -60,14 +61,30 @@ def pytest_configure(config):
 STATISTICS = {"check_mean", "check_variance", "check_same_mean", "check_chi_square", "check_same_distribution"}
 
 
+def takes_samples(test) -> bool:
+    """True for a function that calls one of these, by itself or through others of its own file."""
+    seen, waiting = set(), [test]
+    while waiting:
+        function = waiting.pop()
+        if not isinstance(function, FunctionType) or function.__module__ != test.__module__ or function in seen:
+            continue
+        seen.add(function)
+        codes = [function.__code__]
+        for code in codes:
+            if STATISTICS & set(code.co_names):
+                return True
+            codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+            waiting += [function.__globals__.get(name) for name in code.co_names]
+    return False
+
+
 def pytest_collection_modifyitems(items):
     thorough = set(THOROUGH.read_text(encoding="utf-8").splitlines() if THOROUGH.exists() else ())
     for item in items:
         if item.nodeid in thorough:
             item.add_marker(pytest.mark.thorough)
         # Statistics take thousands of steps through kernels that other tests reach in a few.
-        code = getattr(getattr(item, "function", None), "__code__", None)
-        if code is not None and STATISTICS & set(code.co_names):
+        if takes_samples(getattr(item, "function", None)):
             item.add_marker(pytest.mark.slow)
         for name, (_, ignored) in MEANT.items():
             if item.get_closest_marker(name):

@@ -196,6 +196,7 @@ def case(z=1.3, on=3.0, off=3.0, k=0.4, place=2.6):
                     weights=(on * z / off) ** np.arange(MOST), start=1)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_contract():
     """Rates, waiting times, books, events and bits of links that do not move."""
     check_jump(case(), copies=20000)
