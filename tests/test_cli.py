@@ -15,6 +15,7 @@ import medyanpy as mp
 from medyanpy.cli import main
 from medyanpy.demo import (
     DEMOS,
+    pushing,
     report,
     run_filament_demo,
     run_membrane_demo,
@@ -24,12 +25,14 @@ from medyanpy.demo import (
     run_rigid_demo,
     run_rod_demo,
     run_surface_demo,
+    run_treadmilling_demo,
     vesicle,
 )
 from medyanpy.demo import points as demo
 from medyanpy.demo import reactions as reactions_demo
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import tether as tether_demo
+from medyanpy.demo import treadmilling as treadmilling_demo
 from medyanpy.demo import tube as tube_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.files.trajectory import Trajectory
@@ -389,7 +392,7 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["filaments", "--points", "5"], "--points is for 'medyanpy demo points', not for 'demo filaments'"),
         (["filaments", "--mesh", "a.ply"], "--mesh is for 'medyanpy demo points', not for 'demo filaments'"),
         (["--filaments", "5"],
-         "--filaments is for 'medyanpy demo filaments' and 'medyanpy demo network', not for 'demo points'"),
+         "--filaments is for 'medyanpy demo filaments', 'network', 'treadmilling', not for 'demo points'"),
         (["network", "--out", tmp_path / "out", "--filaments", "1"], "filaments = 1 but must be a whole number >= 2"),
         (["network", "--walkers", "5"], "--walkers is for 'medyanpy demo surface', not for 'demo network'"),
         (["surface", "--out", tmp_path / "out", "--walkers", "99"], "walkers = 99 but must be a whole number >= 100"),
@@ -545,6 +548,71 @@ def test_complexes_of_the_demo_of_reactions():
     """Of one pair P(C) = 1/(1 + K_D S); of two, by hand: weights 1/4, 1/K and 1/2K²."""
     assert reactions_demo.mean_of_complexes(1, 3.0) == pytest.approx(0.25, rel=1e-14)
     assert reactions_demo.mean_of_complexes(2, 2.0) == pytest.approx((0.5 + 0.25) / (0.25 + 0.5 + 0.125), rel=1e-14)
+
+
+def test_a_small_demo_of_treadmilling_writes_everything(tmp_path):
+    out, text = tmp_path / "out", io.StringIO()
+    done = run_treadmilling_demo(out, filaments=10, steps=200, threads=1, stream=text)
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    assert json.loads((out / "summary.json").read_text()) == done.summary
+    assert [(r["quantity"], r["verdict"]) for r in done.summary["results"]] == [
+        ("free subunits", "--"),
+        ("subunits through a filament", "--"),
+        ("entropy produced by a filament", "--"),
+        ("energy change without heat and work, relative", "OK"),
+        ("force on the tube", "--"),
+        ("growth against it", "--"),
+    ]
+    assert "it would stall at 5.71 pN" in text.getvalue()
+
+
+def test_the_flow_of_subunits_through_filaments():
+    """Actin at 0.17054 µM: 0.5783 /s go through, with 1.629 kT each (kinetics of two ends, without fluctuations in a
+    large volume). In a small one the sums are those of a chain of events, drawn here."""
+    large = treadmilling_demo.flow(1e12, 100)
+    assert large.free / 1e12 / mp.units.micromolar == pytest.approx(0.170543, abs=1e-6)
+    assert large.through == pytest.approx(0.57829, abs=1e-5)
+    assert large.entropy / large.through == pytest.approx(1.62903, rel=1e-4)
+    law, rng = treadmilling_demo.flow(5e7, 1), np.random.default_rng(4)
+    ends = np.array(list(treadmilling_demo.ENDS.values()))
+    on, off = (ends[:, 0] / (mp.units.micromolar * 5e7)).tolist(), ends[:, 1].tolist()
+    free, time, entropy, sums = 5, 0.0, 0.0, 0.0
+    for wait, which in zip(rng.exponential(size=200_000).tolist(), rng.random(200_000).tolist(), strict=True):
+        rates = [on[0] * free, on[1] * free, *off]
+        wait /= sum(rates)
+        time, sums = time + wait, sums + wait * free
+        event, left = 0, which * sum(rates)
+        while event < 3 and left >= rates[event]:
+            left -= rates[event]
+            event += 1
+        end, sign = event % 2, 1 if event < 2 else -1
+        free -= sign
+        entropy += sign * np.log(on[end] * (free + (sign > 0)) / off[end])
+    assert sums / time == pytest.approx(law.free, rel=0.02)
+    assert entropy / time == pytest.approx(law.entropy, rel=0.06)
+
+
+def test_a_tube_that_a_filament_pushes_is_compared_with_theory():
+    """Rows of a tube with a tension of 0.0115 pN/nm, 4.35 pN: its force, growth there and above it, and noise."""
+    watch = pushing.Watch(mp.TriangleMesh.icosphere(100.0, 1))
+    rng, n = np.random.default_rng(2), 800
+    tension, area, radius = pushing.TENSION, 1e4, 120.0
+
+    def lines(force, per_second):
+        seconds = pushing.FASTER * pushing.TIMESTEP * pushing.LOOK * np.arange(n)
+        rows = [force + rng.normal(0.0, 1.0, n), np.floor(60.0 + per_second * seconds),
+                np.full(n, 2.0 * tension / radius), np.full(n, area), np.full(n, area / radius)]  # fmt: skip
+        watch.rows = list(map(tuple, np.transpose(rows)))
+        return pushing.compared(watch, pushing.FEWEST_STEPS)
+
+    expected = pushing.ON * pushing.MICROMOLES * np.exp(-4.354 * pushing.RISE / pushing.KT) - pushing.OFF
+    (force, growth), facts = lines(4.354, expected)
+    assert (force.expected, growth.expected) == (pytest.approx(4.336, abs=0.03), pytest.approx(expected, rel=0.1))
+    assert (force.verdict, growth.verdict) == ("OK", "OK")
+    assert facts["tension"] == pytest.approx(tension)
+    assert lines(5.5, expected)[0][0].verdict == "CHECK"
+    assert lines(4.354, 25.0)[0][1].verdict == "CHECK"
+    assert pushing.compared(watch, 10)[0][0].verdict == "--"
 
 
 def watched(force, pressure, shift=1.0, radius=1.0, n=400):

@@ -72,8 +72,8 @@ def run(options: argparse.Namespace) -> int:
     entry = DEMOS[options.which]
     for name, owners in _owners(DEMOS).items():
         if name not in entry.options and getattr(options, name) is not None:
-            known = " and ".join(f"'medyanpy demo {which}'" for which in owners)
-            raise ParameterError(f"--{name} is for {known}, not for 'demo {options.which}'")
+            known = "', '".join(owners)
+            raise ParameterError(f"--{name} is for 'medyanpy demo {known}', not for 'demo {options.which}'")
     common = ("out", "threads", "seed", "overwrite")
     # Options that are not given have the defaults of the demo.
     given = {name: getattr(options, name) for name in (*common, *entry.options) if getattr(options, name) is not None}

@@ -11,8 +11,10 @@ from medyanpy.demo.rigid import run_rigid_demo
 from medyanpy.demo.rod import run_rod_demo
 from medyanpy.demo.surface import run_surface_demo
 from medyanpy.demo.tether import run_membrane_demo
+from medyanpy.demo.treadmilling import run_treadmilling_demo
 
 __all__ = [
     "DEMOS", "Demo", "Line", "run_demo", "run_filament_demo", "run_membrane_demo", "run_network_demo",
     "run_protein_demo", "run_reactions_demo", "run_rigid_demo", "run_rod_demo", "run_surface_demo",
+    "run_treadmilling_demo",
 ]
