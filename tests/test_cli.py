@@ -392,7 +392,7 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["filaments", "--points", "5"], "--points is for 'medyanpy demo points', not for 'demo filaments'"),
         (["filaments", "--mesh", "a.ply"], "--mesh is for 'medyanpy demo points', not for 'demo filaments'"),
         (["--filaments", "5"],
-         "--filaments is for 'medyanpy demo filaments', 'network', 'treadmilling', not for 'demo points'"),
+         "--filaments is for 'medyanpy demo filaments', 'network', not for 'demo points'"),
         (["network", "--out", tmp_path / "out", "--filaments", "1"], "filaments = 1 but must be a whole number >= 2"),
         (["network", "--walkers", "5"], "--walkers is for 'medyanpy demo surface', not for 'demo network'"),
         (["surface", "--out", tmp_path / "out", "--walkers", "99"], "walkers = 99 but must be a whole number >= 100"),
@@ -552,7 +552,7 @@ def test_complexes_of_the_demo_of_reactions():
 
 def test_a_small_demo_of_treadmilling_writes_everything(tmp_path):
     out, text = tmp_path / "out", io.StringIO()
-    done = run_treadmilling_demo(out, filaments=10, steps=200, threads=1, stream=text)
+    done = run_treadmilling_demo(out, growing=10, steps=200, threads=1, stream=text)
     assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
     assert json.loads((out / "summary.json").read_text()) == done.summary
     assert [(r["quantity"], r["verdict"]) for r in done.summary["results"]] == [

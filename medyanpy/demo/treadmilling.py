@@ -128,19 +128,19 @@ def _box(filaments: int, seed: int, threads: int) -> tuple[mp.Simulation, Any]:
 
 @demo(
     "treadmilling",
-    "filaments that grow and shrink: in a box with a finite pool, and one that pushes a membrane into a tube",
-    filaments=Option(150, "filaments in the box", 10, 1000),
+    "filaments that grow and shrink in a box, and one that pushes a membrane into a tube",
+    growing=Option(150, "filaments in the box", 10, 1000),
     steps=Option(30_000, "time steps of the one that pushes"),
 )
-def run_treadmilling_demo(report: Report, filaments: int) -> Demo:
+def run_treadmilling_demo(report: Report, growing: int) -> Demo:
     system, mesh = build()
     report.begin(f"vesicle: {size_of(mesh)}")
     notes = [
-        f"{filaments} filaments in a box of 1 µm³ with a pool of actin, {FASTER:g} times as fast as in cells",
+        f"{growing} filaments in a box of 1 µm³ with a pool of actin, {FASTER:g} times as fast as in cells",
         f"one in the vesicle, at {MICROMOLES:g} µM; it would stall at {STALL:.2f} pN",
     ]
     report.note(*notes)
-    lines = treadmilling(filaments, min(BOX_STEPS, report.steps), report.seed, report.threads)
+    lines = treadmilling(growing, min(BOX_STEPS, report.steps), report.seed, report.threads)
     watch = Watch(mesh)
     look = mp.reporters.Callback(LOOK_AT_TUBE, watch.look, include="positions")
     integrator = mp.SplittingIntegrator("JBAGOGABJ", STEP, temperature=TEMPERATURE, seed=report.seed)
@@ -154,5 +154,5 @@ def run_treadmilling_demo(report: Report, filaments: int) -> Demo:
     vesicle: Any = system.topology.handles[0]
     end = mp.TriangleMesh(state.positions[vesicle.beads], state.faces[vesicle.name])
     return report.finish(
-        end, system.topology, [*lines, *more], mesh=facts_of(mesh, "vesicle"), notes=notes, filaments=filaments, **facts
+        end, system.topology, [*lines, *more], mesh=facts_of(mesh, "vesicle"), notes=notes, growing=growing, **facts
     )
