@@ -6,6 +6,7 @@ rates. Chemistry is faster than in cells, so that this holds nearly.
 """
 
 from math import log, pi, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def build() -> tuple[mp.System, mp.TriangleMesh]:
     top, radius = float(mesh.vertices[:, 2].max()) - EDGE, float(np.linalg.norm(mesh.vertices, axis=1).mean())
     heights = top - RISE * SUBUNITS * np.array([2.0, 1.0, 0.0])
     nodes = np.column_stack([np.zeros((3, 2)), heights])
-    actin = topology.add_filaments([nodes], MASS, FRICTION, rise=RISE, fixed_nodes=[0], name="actin")
+    actin: Any = topology.add_filaments([nodes], MASS, FRICTION, rise=RISE, fixed_nodes=[0], name="actin")
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneBending(vesicle, BENDING_MODULUS))
     system.add_force(mp.forces.MembraneTension(vesicle, TENSION))
@@ -54,7 +55,7 @@ def build() -> tuple[mp.System, mp.TriangleMesh]:
     system.add_force(mp.forces.SoftSphere(actin, vesicle, STIFFNESS, REACH))
     system.add_jump(mp.jumps.EdgeFlips(vesicle, FLIPS / TIMESTEP, min_angle=MIN_ANGLE))
     pool = system.add_pool(mp.Pool(volume=1e9, concentrations={"G-actin": MICROMOLES * MICROMOLAR}))
-    rates = {"on_rate": FASTER * ON / MICROMOLAR, "off_rate": FASTER * OFF}
+    rates: Any = {"on_rate": FASTER * ON / MICROMOLAR, "off_rate": FASTER * OFF}
     system.add_jump(
         mp.jumps.Polymerization(actin, pool["G-actin"], **rates, subunits=(SUBUNITS // 2, MOST), name="growth")
     )
@@ -71,7 +72,8 @@ class Watch:
         self.rows: list[tuple[float, ...]] = []
 
     def look(self, simulation: mp.Simulation, state: mp.State) -> None:
-        vesicle, actin = (simulation.topology[name] for name in ("vesicle", "actin"))
+        vesicle: Any = simulation.topology["vesicle"]
+        actin: Any = simulation.topology["actin"]
         x, faces = state.positions[vesicle.beads], state.faces["vesicle"]
         apart = x - state.positions[actin.beads[-1]]
         length = np.linalg.norm(apart, axis=1)

@@ -112,13 +112,13 @@ def _box(filaments: int, seed: int, threads: int) -> tuple[mp.Simulation, Any]:
     steps = RISE * SUBUNITS * np.arange(LINKS + 1)[:, None]
     nodes = [x + steps * u for x, u in zip(rng.uniform(0.0, SIDE, (filaments, 3)), along, strict=True)]
     topology = mp.Topology()
-    actin = topology.add_filaments(nodes, MASS, FRICTION, rise=RISE, capacity_links=ROOM, name="actin")
+    actin: Any = topology.add_filaments(nodes, MASS, FRICTION, rise=RISE, capacity_links=ROOM, name="actin")
     system = mp.System(topology, box=[SIDE] * 3)
     system.add_force(mp.forces.FilamentBending(actin, mp.presets.actin().bending_modulus))
     system.add_force(mp.forces.FixmanPotential(actin, temperature=TEMPERATURE))
     pool = system.add_pool(mp.Pool(volume=SIDE**3, counts={"G-actin": round(flow(SIDE**3, filaments).free)}))
     for end, (on, off) in ENDS.items():
-        rates = {"on_rate": FASTER * on / MICROMOLAR, "off_rate": FASTER * off}
+        rates: Any = {"on_rate": FASTER * on / MICROMOLAR, "off_rate": FASTER * off}
         system.add_jump(mp.jumps.Polymerization(actin, pool["G-actin"], end=end, **rates, name=end))
     integrator = mp.SplittingIntegrator("JBAGOGABJ", TIMESTEP, temperature=TEMPERATURE, seed=seed)
     simulation = mp.Simulation(system, integrator, threads)

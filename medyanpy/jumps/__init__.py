@@ -9,6 +9,7 @@ from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
+from medyanpy.jumps.network_files import Network, read_network
 from medyanpy.jumps.polymerization import Polymerization
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
 from medyanpy.jumps.reactions import Reactions
@@ -16,7 +17,7 @@ from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
     "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
-    "Polymerization", "Reaction", "Reactions", "TrialMoves",
+    "Network", "Polymerization", "Reaction", "Reactions", "TrialMoves", "read_network",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

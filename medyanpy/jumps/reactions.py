@@ -72,8 +72,8 @@ class Reactions(FormedJump):
 
     Beads react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0, and both ways of these. In
     A -> B and A + B -> C + D places stay. Velocities are scaled by :math:`\sqrt{m_A/m_B}` there, and created beads
-    draw theirs from Maxwell's distribution. One molecule of `pool` may stand on a side of A -> B, 0 -> A and A -> 0:
-    M + A <-> MA binds it to a bead, A <-> P brings it to the membrane, uniform by area, or into the box, by
+    draw theirs from Maxwell's distribution. One molecule of `pool` may stand on a side of A -> B, 0 -> A and A -> 0.
+    M + A <-> MA binds it to a bead. A <-> P brings it to the membrane, uniform by area, or into the box, by
     volume.
 
     Events that change the energy of forces on the beads are accepted with
