@@ -137,8 +137,8 @@ class Adsorption(FormedJump):
 class Absorption(FormedJump):
     r"""Absorption of beads by a membrane, or a reservoir of fixed concentration on its side.
 
-    A bead is removed at the rate :math:`k/d` for each triangle over which it hangs, at a height below the layer d on the
-    given side. So :math:`k\,C` are absorbed per area and time, with the concentration C in the layer. With a
+    A bead is removed at the rate :math:`k/d` for each triangle over which it hangs, at a height below the layer d on
+    the given side. So :math:`k\,C` are absorbed per area and time, with the concentration C in the layer. With a
     `concentration` c the membrane clamps it: beads are created there at the rate :math:`k\,c` per area, and in balance
     those of the layer are those of a reservoir, a Poisson distribution of the mean c times its volume.
 
