@@ -6,7 +6,7 @@ timestep each force bears, and what cannot have been meant. The same remarks are
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, isinf, nan
+from math import inf, isfinite, isinf, nan
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
@@ -112,6 +112,39 @@ class ForceRow:
 
 
 @dataclass(frozen=True)
+class JumpRow:
+    """Row of the worksheet for one jump that acts on beads.
+
+    Attributes
+    ----------
+    name : str
+    rate : float, 1/s
+        Of the fastest event or attempt of one bead, pair, site or end.
+    steps : float
+        Between two of these: 1/(rate Δt).
+    relaxation : float, s
+        The longest time of its beads to forget a velocity, m/γ, or to diffuse over their shortest edge or link ℓ,
+        ℓ²/2D; nan where none is known.
+    slowest : str
+        The handle with that time.
+    room : float
+        By how much rates may be raised before they are as fast as that, 1/(rate · relaxation). Below 1 beads are not at
+        rest between events.
+    """
+
+    name: str
+    rate: float
+    steps: float
+    relaxation: float
+    slowest: str
+    room: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return self.name, *map(_number, (self.rate, self.steps, self.relaxation)), self.slowest, _number(self.room)
+
+
+@dataclass(frozen=True)
 class Worksheet:
     """Table of what the numbers of a simulation mean for each other, made by `Simulation.check`; its text is a table.
 
@@ -127,6 +160,8 @@ class Worksheet:
         What is wrong or unlikely: the warnings of the Context, by their classes.
     notes : tuple of str
         Numbers of jumps that are no warnings, such as how well steps resolve a reaction.
+    jumps : tuple of JumpRow
+        How often jumps act on one bead, pair, site or end, beside how fast beads relax.
     """
 
     timestep: float
@@ -137,6 +172,7 @@ class Worksheet:
     together: ForceRow
     remarks: tuple[tuple[type[Warning], str], ...] = field(repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
+    jumps: tuple[JumpRow, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -159,6 +195,9 @@ class Worksheet:
             ("forces", "longest timestep (s)", "timestep / longest"),
             *((f.name, *_limit(f)) for f in (*self.forces, *([self.together] if len(self.forces) > 1 else []))),
         ])]  # fmt: skip
+        if self.jumps:
+            titles = ("fastest event (1/s)", "steps to it", "relaxation (s)", "slowest beads", "rates may rise by")
+            lines += ["", *aligned([("jumps", *titles), *(j.cells for j in self.jumps)])]
         lines += ["", *self.notes] if self.notes else []
         lines += ["", *([f"{kind.__name__}: {text}" for kind, text in self.remarks] or [self._verdict()])]
         return "\n".join(lines)
@@ -257,7 +296,8 @@ def look(
     ]
     notes = tuple(note for jump in system.jumps for note in jump.notes(own))
     return Worksheet(
-        integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks), notes
+        integrator.timestep, integrator.kT, integrator.word, beads, own.rows, together, tuple(remarks), notes,
+        tuple(_jump_rows(own, beads)),
     )  # fmt: skip
 
 
@@ -355,6 +395,23 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
         _least_and_largest(np.where(np.isinf(diffusion), nan, diffusion)), _least_and_largest(relaxation),
         _least_and_largest(damping), _least_and_largest(step), length,
     )  # fmt: skip
+
+
+def _jump_rows(own: Look, beads: "tuple[BeadRow, ...]") -> "Iterable[JumpRow]":
+    by_name = {row.name: row for row in beads if row.moving}
+    for name, jump in zip(own.system.jump_names, own.system.jumps, strict=True):
+        rate = jump.fastest(own)
+        if rate is None or not rate > 0.0:
+            continue
+        times = [
+            (time, row.name)
+            for row in (by_name[h.name] for h in dict.fromkeys(jump.handles) if h.name in by_name)
+            for time in (row.relaxation[1], row.length**2 / (2.0 * row.diffusion[0]))
+            if isfinite(time)
+        ]
+        time, slowest = max(times, default=(nan, ""))
+        steps = 1.0 / (rate * own.integrator.timestep)
+        yield JumpRow(name, rate, steps, time, slowest, 1.0 / (rate * time) if time > 0.0 else nan)
 
 
 def _least_and_largest(values: np.ndarray) -> tuple[float, float]:

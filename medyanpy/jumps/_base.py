@@ -231,6 +231,11 @@ class Jump(Parameterized):
         """Return sentences on its numbers in a system that `Simulation.check` prints, and that are no warnings."""
         return []
 
+    def fastest(self, look: "Look") -> float | None:
+        """Return the rate of its fastest event or attempt of one bead, pair, site or end, 1/s; None: it has no beads,
+        or cannot tell."""
+        return None
+
     def changed_box(self, box: np.ndarray) -> np.ndarray | None:
         """Return lengths, (3,) nm, that it may give a box; None where it does not change boxes."""
         return None

@@ -133,6 +133,9 @@ class ExchangeForm(SpeciesForm):
         named = zip(schedule.system.forces, schedule.bound, strict=True)
         operation.feel([bound for force, bound in named if any(one in force.handles for one in self.births)])
 
+    def fastest(self, look: Any) -> float:
+        return float(self.rates[0] if self._points is None else max(self.rates))
+
     def notes(self, look: Any) -> list[str]:
         """Return how often a bead of the layer is tried in a step."""
         often = self.rates[0] * look.integrator.timestep * self._jump.every

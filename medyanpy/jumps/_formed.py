@@ -80,5 +80,8 @@ class FormedJump(Jump):
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         self._form.weigh(operation, schedule)
 
+    def fastest(self, look: "Look") -> float | None:
+        return self._form.fastest(look)
+
     def notes(self, look: "Look") -> list[str]:
         return self._form.notes(look)

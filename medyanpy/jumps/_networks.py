@@ -151,6 +151,9 @@ class NetworkForm:
     def weigh(self, operation: Network, schedule: Any) -> None:
         """Feel no forces."""
 
+    def fastest(self, look: Any) -> None:
+        return None
+
     def notes(self, look: Any) -> list[str]:
         return []
 

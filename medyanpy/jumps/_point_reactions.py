@@ -332,6 +332,14 @@ class PointForm(SpeciesForm):
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
 
+    def fastest(self, look: "Look") -> float | None:
+        kT = look.integrator.kT
+        if kT is None:
+            return None
+        rates = zip(self._ways, self.found(kT).rates, strict=True)
+        # Not those of molecules of a pool, and of what comes from nothing.
+        return max((rate for way, rate in rates if way.taken < 0 <= max(way.reactants, default=-1)), default=None)
+
     def notes(self, look: "Look") -> list[str]:
         """Return, for each reaction of two beads, how well steps resolve it, and what follows."""
         kT, h = look.integrator.kT, look.integrator.timestep

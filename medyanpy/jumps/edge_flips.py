@@ -113,6 +113,9 @@ class EdgeFlips(Jump):
     def flips_edges_of(self) -> Membrane:
         return self._membrane
 
+    def fastest(self, look: "Look") -> float:
+        return self.rate
+
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return remarks on a membrane that flows into folds, with less bending energy than a surface has."""
         own = [force for force in look.system.forces if self._membrane in force.handles]

@@ -240,6 +240,12 @@ class LinkBinding(Jump):
         self._a.check(f"{self.name}: a", topology)
         self.b.check(f"{self.name}: b", topology)
 
+    def fastest(self, look: "Look") -> float | None:
+        kT = look.integrator.kT
+        if self._rates is not None or kT is None:
+            return None
+        return max(self._binding_rate(kT), float(self._numbers["off_rate"]))
+
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return a remark on a group without sites."""
         empty = [name for name, sites in (("a", self._a), ("b", self._b)) if not len(sites)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Remark
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
     from medyanpy.state import State
     from medyanpy.topology import Topology
@@ -330,6 +330,14 @@ class Polymerization(Jump):
         both = subunits[ends[own, 2]] + subunits[ends[own, 3]]
         joints = operation.log_integrals(both, shares[own], kT)
         return float(handle.subunits(state).sum() * np.log(on / off) - joints)
+
+    def fastest(self, look: "Look") -> float:
+        on, off = self.rates
+        pool, name = self._species.pool, self._species.name
+        most = pool.concentrations.get(name)
+        if most is None:
+            most = float(np.max(pool._start[name])) / pool.cell_volume
+        return max(on * most, off)
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         named = zip(schedule.system.force_names, schedule.system.forces, schedule.bound, strict=True)

@@ -555,3 +555,40 @@ def test_links_that_come_are_looked_at_though_numbers_stay():
     links.add([1], [2])
     with pytest.warns(mp.TimestepWarning, match="beyond the stability limit of this force"):
         simulation.step(1)
+
+
+def test_jumps_are_compared_with_how_fast_beads_relax():
+    """Rates, the steps between events, and the longer of m/gamma and l^2/2D, by hand."""
+    topology = mp.Topology()
+    actin = topology.add_filaments([[[0.0, 0, 0], [27.0, 0, 0], [54.0, 0, 0]]], 4e-12, 1e-6, rise=2.7, name="actin")
+    mesh = mp.TriangleMesh.icosphere(100.0, 2)
+    vesicle = topology.add_membrane(mesh, 1e-6, 1e-6, name="vesicle")
+    points = topology.add_intriangle_points(
+        vesicle, species={"A": {"mass": 1e-12, "friction": 1e-6}, "B": {"mass": 3e-12, "friction": 1e-6}},
+        counts={"A": 5, "B": 5}, name="points",
+    )  # fmt: skip
+    system = mp.System(topology)
+    pool = system.add_pool(mp.Pool(volume=1e9, counts={"G": 6022, "M": 5}))
+    unit = mp.units.per_micromolar_second
+    system.add_jump(mp.jumps.Polymerization(actin, pool["G"], on_rate=11.6 * unit, off_rate=1.4))
+    system.add_jump(mp.jumps.EdgeFlips(vesicle, 5.0))
+    system.add_jump(mp.jumps.Reactions(points, "A <-> B; k_on = 2.0, k_off = 30.0", name="switch"))
+    system.add_jump(mp.jumps.Reactions(pool, "M -> 0; rate = 7.0", name="molecules"))
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-7, temperature=300.0, seed=1), threads=1)
+    sheet = simulation.check()
+    rows = {row.name: row for row in sheet.jumps}
+    assert list(rows) == ["Polymerization", "EdgeFlips", "switch"]
+    growth = rows["Polymerization"]
+    diffusion = 300.0 * mp.units.boltzmann / 1e-6
+    assert growth.rate == pytest.approx(11.6 * unit * 6022 / 1e9)
+    assert growth.steps == pytest.approx(1.0 / (growth.rate * 1e-7))
+    assert (growth.relaxation, growth.slowest) == (pytest.approx(27.0**2 / (2.0 * diffusion)), "actin")
+    assert growth.room == pytest.approx(1.0 / (growth.rate * growth.relaxation))
+    # Velocities of vertices last for a second, those of points for three microseconds.
+    assert (rows["EdgeFlips"].rate, rows["EdgeFlips"].relaxation, rows["EdgeFlips"].room) == (5.0, 1.0, 0.2)
+    assert (rows["switch"].rate, rows["switch"].relaxation) == (30.0, pytest.approx(3e-6))
+    table = str(sheet).split("\n\n")[3]
+    assert table.splitlines()[0].split() == (
+        "jumps fastest event (1/s) steps to it relaxation (s) slowest beads rates may rise by".split()
+    )
+    assert table.splitlines()[2].split() == ["EdgeFlips", "5", "2e+06", "1", "vesicle", "0.2"]
