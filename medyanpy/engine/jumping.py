@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "Jumping", "Listener"]
 
+# Events of one bead or pair in the steps between two letters, of jumps that are driven.
+_MOST_OFTEN = 0.1
+
 
 class Event(NamedTuple):
     """Event of a jump.
@@ -72,12 +75,13 @@ class Jumping:
         self.integrator: SplittingIntegrator = integrator
         self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
-        if self.jumps and not isinstance(integrator.kick, Explicit):
-            raise ParameterError(
-                f"{self.names[0]}: jumps change forces between kicks, whose equations {integrator.kick!r} makes once: "
-                "leave kick= out"
-            )
         for name, jump in zip(self.names, self.jumps, strict=True):
+            if jump.moves_beads and not isinstance(integrator.kick, Explicit):
+                raise ParameterError(
+                    f"{name}: it changes forces between kicks, whose equations {integrator.kick!r} makes once: leave "
+                    "kick= out"
+                )
+            _check_pace(name, jump, integrator)
             for handle in jump.remakes:
                 _check_joint(name, handle)
             for handle in jump.births:
@@ -291,6 +295,18 @@ def _check_joint(jump: str, handle: "Handle") -> None:
     joint = handle.topology.joint
     if joint is not None and handle in joint.handles:
         raise TopologyError(f"{jump}: jumps cannot create, remove or change {handle!r}: {joint.first!r} holds some")
+
+
+def _check_pace(name: str, jump: Jump, integrator: "SplittingIntegrator") -> None:
+    """Refuse driven jumps that act so seldom that their fluxes are another's: in balance the law stays the same."""
+    if jump.every == 1 or not jump.driven:
+        return
+    often = (jump.fastest(integrator.kT) or 0.0) * jump.every * integrator.timestep
+    if often > _MOST_OFTEN:
+        raise ParameterError(
+            f"{name}: every = {jump.every}, and its fastest event comes {often:.3g} times in as many steps, but must "
+            f"come at most {_MOST_OFTEN:g} times where rates are driven: take a smaller every="
+        )
 
 
 def _check_birth(jump: str, handle: "Handle", system: "System") -> None:

@@ -400,7 +400,7 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
 def _jump_rows(own: Look, beads: "tuple[BeadRow, ...]") -> "Iterable[JumpRow]":
     by_name = {row.name: row for row in beads if row.moving}
     for name, jump in zip(own.system.jump_names, own.system.jumps, strict=True):
-        rate = jump.fastest(own)
+        rate = jump.fastest(own.integrator.kT)
         if rate is None or not rate > 0.0:
             continue
         times = [

@@ -66,11 +66,14 @@ class Jump(Parameterized):
     #: not heat.
     driven = False
 
+    #: True if its events move, create or remove beads, or change what forces act on.
+    moves_beads = True
+
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
-        "arrays_shown beside_frames bind births carry changed_box check check_state domains driven flips_edges_of "
-        "forces ids in_frames joined kinds log_weight meet naming needs_temperature notes pools remarks "
-        "remakes remarks_on_cost shown stirs update weigh without".split()
+        "arrays_shown beside_frames bind births carry changed_box check check_state domains driven fastest "
+        "flips_edges_of forces ids in_frames joined kinds log_weight meet moves_beads naming needs_temperature notes "
+        "pools remarks remakes remarks_on_cost shown stirs update weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -231,7 +234,7 @@ class Jump(Parameterized):
         """Return sentences on its numbers in a system that `Simulation.check` prints, and that are no warnings."""
         return []
 
-    def fastest(self, look: "Look") -> float | None:
+    def fastest(self, kT: float | None) -> float | None:
         """Return the rate of its fastest event or attempt of one bead, pair, site or end, 1/s; None: it has no beads,
         or cannot tell."""
         return None

@@ -133,7 +133,7 @@ class ExchangeForm(SpeciesForm):
         named = zip(schedule.system.forces, schedule.bound, strict=True)
         operation.feel([bound for force, bound in named if any(one in force.handles for one in self.births)])
 
-    def fastest(self, look: Any) -> float:
+    def fastest(self, kT: float | None) -> float:
         return float(self.rates[0] if self._points is None else max(self.rates))
 
     def notes(self, look: Any) -> list[str]:

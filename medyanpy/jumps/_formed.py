@@ -36,6 +36,10 @@ class FormedJump(Jump):
         return self._form.driven
 
     @property
+    def moves_beads(self) -> bool:  # type: ignore[override]
+        return not isinstance(self._form, NetworkForm)
+
+    @property
     def needs_temperature(self) -> bool:  # type: ignore[override]
         return self._form.needs_temperature
 
@@ -80,8 +84,8 @@ class FormedJump(Jump):
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         self._form.weigh(operation, schedule)
 
-    def fastest(self, look: "Look") -> float | None:
-        return self._form.fastest(look)
+    def fastest(self, kT: float | None) -> float | None:
+        return self._form.fastest(kT)
 
     def notes(self, look: "Look") -> list[str]:
         return self._form.notes(look)

@@ -151,7 +151,7 @@ class NetworkForm:
     def weigh(self, operation: Network, schedule: Any) -> None:
         """Feel no forces."""
 
-    def fastest(self, look: Any) -> None:
+    def fastest(self, kT: float | None) -> None:
         return None
 
     def notes(self, look: Any) -> list[str]:

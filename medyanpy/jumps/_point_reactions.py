@@ -332,8 +332,7 @@ class PointForm(SpeciesForm):
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
 
-    def fastest(self, look: "Look") -> float | None:
-        kT = look.integrator.kT
+    def fastest(self, kT: float | None) -> float | None:
         if kT is None:
             return None
         rates = zip(self._ways, self.found(kT).rates, strict=True)

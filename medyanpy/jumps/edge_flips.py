@@ -113,7 +113,7 @@ class EdgeFlips(Jump):
     def flips_edges_of(self) -> Membrane:
         return self._membrane
 
-    def fastest(self, look: "Look") -> float:
+    def fastest(self, kT: float | None) -> float:
         return self.rate
 
     def remarks(self, look: "Look") -> "list[Remark]":

@@ -240,8 +240,7 @@ class LinkBinding(Jump):
         self._a.check(f"{self.name}: a", topology)
         self.b.check(f"{self.name}: b", topology)
 
-    def fastest(self, look: "Look") -> float | None:
-        kT = look.integrator.kT
+    def fastest(self, kT: float | None) -> float | None:
         if self._rates is not None or kT is None:
             return None
         return max(self._binding_rate(kT), float(self._numbers["off_rate"]))

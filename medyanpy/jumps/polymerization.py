@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look, Remark
+    from medyanpy.engine.worksheet import Remark
     from medyanpy.forces import Force
     from medyanpy.state import State
     from medyanpy.topology import Topology
@@ -331,7 +331,7 @@ class Polymerization(Jump):
         joints = operation.log_integrals(both, shares[own], kT)
         return float(handle.subunits(state).sum() * np.log(on / off) - joints)
 
-    def fastest(self, look: "Look") -> float:
+    def fastest(self, kT: float | None) -> float:
         on, off = self.rates
         pool, name = self._species.pool, self._species.name
         most = pool.concentrations.get(name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look, Remark
+    from medyanpy.engine.worksheet import Remark
     from medyanpy.state import State
 
 __all__ = ["TrialMoves"]
@@ -131,7 +131,7 @@ class TrialMoves(Jump):
         bound = schedule.bound
         operation.weights.take(bound, [Ask.DIFFERENCE] * len(bound), None, None)
 
-    def fastest(self, look: "Look") -> float:
+    def fastest(self, kT: float | None) -> float:
         return float(self.rate) / max(1, len(self._handle))
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":

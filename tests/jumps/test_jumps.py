@@ -297,7 +297,7 @@ def test_words_without_j_or_without_a_temperature_are_refused():
         mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0))
     with refused(mp.ParameterError, "LinkBinding needs a temperature"):
         mp.Context(system, mp.SplittingIntegrator("JBABJ", 0.1))
-    with refused(mp.ParameterError, "LinkBinding: jumps change forces between kicks"):
+    with refused(mp.ParameterError, "LinkBinding: it changes forces between kicks"):
         kick = mp.kicks.ZhangSkeel(beta=0.4)
         mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.1, kT=1.0, kick=kick))
     with refused(mp.ParameterError, "order=4 has a part that goes back in time, which jumps cannot"):

@@ -406,3 +406,44 @@ def test_subjects_are_pools_of_the_system():
     assert "Reactions(Pool: A -> B)" in repr(jump)
     # No temperature is needed, nor known to events.
     mp.Simulation(system, mp.SplittingIntegrator("JBABJ", 0.1)).step(2)
+
+
+def test_linearly_implicit_kicks_take_reactions_in_pools():
+    """Molecules that are counted change no force: beads move to the same bits with and without them."""
+    def run(reacting):
+        topology = mp.Topology()
+        beads = topology.add_beads(np.arange(12.0).reshape(4, 3), 1.0, 0.5)
+        system = mp.System(topology)
+        system.add_force(mp.forces.HarmonicBonds([[0, 1], [1, 2], [2, 3]], 100.0, 4.0))
+        if reacting:
+            pool = system.add_pool(mp.Pool(volume=1.0, counts={"A": 50, "B": 0}))
+            system.add_jump(mp.jumps.Reactions(pool, "A <-> B; k_on = 1.0, k_off = 2.0"))
+        kick = mp.kicks.ZhangSkeel(0.35, positive_definite=True)
+        integrator = mp.SplittingIntegrator("JBAOABJ", 0.3, kT=1.0, kick=kick, seed=3)
+        context = mp.Context(system, integrator, threads=1)
+        context.step(100)
+        return context.get_state(positions=True), beads
+
+    (with_pool, beads), (without, _) = run(True), run(False)
+    assert np.array_equal(with_pool.positions[beads.beads], without.positions[beads.beads])
+    assert with_pool.counts["Reactions"].accepted > 1000
+
+
+def test_driven_jumps_act_often_enough():
+    """Driven fluxes are those of the rates only where events are few in the steps between two letters."""
+    def made(off, every):
+        topology = mp.Topology()
+        one = {"mass": 1.0, "friction": 1.0}
+        beads = topology.add_beads(
+            np.zeros((3, 3)), species={"A": one, "B": one, "C": one}, counts={"A": 3}, capacity=3
+        )
+        system = mp.System(topology)
+        rates = f"A <-> B; k_on = 2, k_off = {off}\nB <-> C; k_on = 2, k_off = 1\nC <-> A; k_on = 2, k_off = 1"
+        system.add_jump(mp.jumps.Reactions(beads, rates, every=every))
+        return mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
+
+    made(1, 5)
+    with pytest.raises(mp.ParameterError, match=r"every = 6, and its fastest event comes 0\.12 times in as many steps"):
+        made(1, 6)
+    # In balance the law is the same however seldom.
+    made(8, 60)
