@@ -49,12 +49,21 @@ class ExchangeForm(SpeciesForm):
 
     def __init__(
         self, jump: "Jump", beads: OfSpecies, points: OfSpecies | None, membrane: Membrane, words: tuple[str, str],
-        side: Any, most_feet: Any,
+        side: Any, most_feet: Any, momenta: Any = None,
     ) -> None:  # fmt: skip
         if not isinstance(ground_of(jump.name, beads.handle), InSpace):
             raise TopologyError(f"{jump.name}: beads must move in space, not {beads!r}")
         self._jump, self._beads, self._points, self._membrane = jump, beads, points, membrane
         self.side: str = look_up({name: name for name in _SIDES}, side, f"side ({jump.name})", ParameterError)
+        self.momenta: str = "maxwell"
+        if momenta is not None:
+            known = {name: name for name in ("maxwell", "conserved")}
+            self.momenta = look_up(known, momenta, f"momenta ({jump.name})", ParameterError)
+        if self.momenta == "conserved" and membrane.kind.fixed_beads.any():
+            raise TopologyError(
+                f'{jump.name}: momenta = "conserved", but vertex {int(membrane.kind.fixed_beads.argmax())} of '
+                f"{membrane.name!r} is fixed and takes none: leave momenta= out"
+            )
         given = _MOST_FEET if most_feet is None else most_feet
         self._most: int = whole_number(f"{jump.name}: most_feet", given, at_least=1, at_most=2**16)
         self.kinds: tuple[str, ...] = tuple(f"{word} {side}" for word in words for side in _SIDES[:2])
@@ -106,7 +115,7 @@ class ExchangeForm(SpeciesForm):
         points = None if self._points is None else populated(self._points, membrane)
         operation = Exchange(
             name, kT, self._jump.every, beads, points, membrane, Feet(faces, self._most),
-            WorkSpace(n, layout.momenta_sizes),
+            WorkSpace(n, layout.momenta_sizes), self.momenta == "conserved",
         )  # fmt: skip
         operation.layout = layout
         self.update(operation, kT)

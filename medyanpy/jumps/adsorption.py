@@ -39,13 +39,15 @@ class Adsorption(FormedJump):
         Molecules that are not a species of a pool or of beads, points that are not one species of points in a membrane,
         rates below 0. Beads without a layer, and a layer of molecules of a pool.
     TopologyError
-        Beads that do not move in space.
+        Beads that do not move in space. Corners that take no momentum, since they are fixed.
 
     Notes
     -----
     A landed point draws its velocity from Maxwell's distribution in its triangle, and a bead that leaves one in space.
-    Momenta of vertices stay: what a bead had is heat. Events that change the energy of forces on them are accepted with
-    :math:`\min\{1, e^{-\Delta U/kT}\}`. The jump is balanced; without desorption it is driven.
+    Momenta of vertices stay: what a bead had is heat. With ``momenta="conserved"`` the corners of its triangle take its
+    momentum, each by its weight, and give that of a bead that leaves. Events that change the energy of forces on them,
+    or of these corners, are accepted with :math:`\min\{1, e^{-\Delta E/kT}\}`. The jump is balanced; without
+    desorption it is driven.
 
     A bead lands at the rate :math:`k_\mathrm{on}/d` for each triangle over which it hangs at a height below the layer d
     on the given side; a point leaves to a height that is uniform in the layer. So the balance is exact at edges too,
@@ -91,6 +93,10 @@ class Adsorption(FormedJump):
         "int, optional", "Of beads: most triangles over which one may hang; more are a fault. 8 where none is given.",
         default=None, kw_only=True,
     )  # fmt: skip
+    momenta: Literal["maxwell", "conserved"] | None = argument(
+        '"maxwell" or "conserved", optional', "Of beads: corners keep their velocities, or take the momentum of what "
+        'lands and give it back. "maxwell" where none is given.', default=None, kw_only=True,
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -106,15 +112,16 @@ class Adsorption(FormedJump):
                 'molecules come by Reactions(beads, "A <-> B", pool=...)'
             )
         self._molecules, self._points = molecules, points
-        of_beads = {name: given[name] for name in ("layer", "side", "most_feet")}
+        of_beads = {name: given[name] for name in ("layer", "side", "most_feet", "momenta")}
         if isinstance(molecules, OfSpecies):
             if of_beads["layer"] is None:
                 raise ParameterError(f"{self.name}: give layer=, the height in nm up to which {molecules!r} land")
             side = of_beads["side"] or "outside"
             words = "adsorb", "desorb"
             self._form = ExchangeForm(
-                self, molecules, points, points.handle.membrane, words, side, of_beads["most_feet"]
-            )
+                self, molecules, points, points.handle.membrane, words, side, of_beads["most_feet"],
+                of_beads["momenta"],
+            )  # fmt: skip
             return
         for name, value in of_beads.items():
             if value is not None:

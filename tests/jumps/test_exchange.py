@@ -12,11 +12,16 @@ import medyanpy as mp
 from medyanpy.testing import check_mean
 
 MASS = {"A": 0.02, "P": 0.04}
+CORNER = 0.05
 
 
-def built(mesh, n, capacity=60, forces=(), friction=0.3, box=None, seed=1, fixed=True, spread=1.0):
+def built(
+    mesh, n, capacity=60, forces=(), friction=0.3, box=None, seed=1, fixed=True, spread=1.0, vertex_mass=20.0,
+    vertex_friction=2.0,
+):  # fmt: skip
     topology = mp.Topology()
-    membrane = topology.add_membrane(mesh, vertex_mass=20.0, vertex_friction=0.0 if fixed else 2.0, fixed=fixed)
+    resistance = 0.0 if fixed else vertex_friction
+    membrane = topology.add_membrane(mesh, vertex_mass=vertex_mass, vertex_friction=resistance, fixed=fixed)
     x = mesh.vertices.mean(axis=0) + spread * np.random.default_rng(seed).uniform(-0.5, 0.5, (n, 3))
     beads = topology.add_beads(
         x, species={"A": {"mass": MASS["A"], "friction": friction}}, of_species="A", capacity=capacity
@@ -123,6 +128,86 @@ def test_created_beads_and_points_are_thermal():
         excess.append(row)
     for k, name in enumerate(("beads", "points")):
         check_mean(f"kinetic energy of {name} beyond kT/2", np.array(excess)[:, k], 0.0, time_series=True, sees=2.0)
+
+
+def still(momenta, seed=1, n=10, steps=20):
+    """Beads that land and leave so fast that nothing else happens, some times each: (membrane, beads, simulation)."""
+    mesh, width, fast = octahedron(), 3.4, 1e9
+    membrane, beads, points, system = built(
+        mesh, n, box=[width] * 3, spread=1.6, seed=seed, friction=0.0, fixed=False, vertex_mass=CORNER,
+        vertex_friction=0.0,
+    )  # fmt: skip
+    system.add_jump(mp.jumps.Adsorption(
+        beads.of("A"), points.of("P"), on_rate=2.0 * fast, off_rate=2.0 * fast, layer=0.4, side="both", momenta=momenta,
+        most_feet=12,
+    ))  # fmt: skip
+    simulation = simulation_of(system, timestep=0.25 / fast, seed=seed)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed)
+    return membrane, beads, simulation
+
+
+@pytest.mark.frictionless
+@pytest.mark.parametrize("momenta", ["conserved", "maxwell", None])
+def test_corners_take_the_momentum_of_what_lands(momenta):
+    """Momentum of beads and vertices stays to rounding, event by event, or that of vertices alone."""
+    membrane, beads, simulation = still(momenta, n=40)
+
+    def momentum():
+        state = simulation.context.get_state(positions=True, velocities=True, energy=True)
+        of_beads = MASS["A"] * state.velocities[state.living(beads)].sum(axis=0)
+        return of_beads, CORNER * state.velocities[membrane.beads], state
+
+    simulation.report_work = True
+    before, corners, start = momentum()
+    simulation.step(100)
+    after, others, state = momentum()
+    assert state.counts["Adsorption"].accepted > 500
+    if momenta == "conserved":
+        # Of some thousand impulses of size 0.1.
+        assert np.abs(before + corners.sum(axis=0) - after - others.sum(axis=0)).max() < 1e-12
+        assert (np.abs(others - corners).max(axis=1) > 1e-3).all()
+    else:
+        assert np.abs(others - corners).max() < 1e-6
+        assert np.abs(before - after).max() > 1e-3
+    works = [getattr(state, w) - getattr(start, w) for w in ("heat", "shadow_work", "protocol_work", "chemical_work")]
+    assert state.total_energy - start.total_energy == pytest.approx(sum(works), abs=1e-11)
+
+
+@pytest.mark.frictionless
+def test_corners_that_take_momentum_and_give_it_back_stay_thermal():
+    """Corners keep Maxwell's distribution through a hundred events: given on landing alone, momentum heats them.
+
+    Places come from a run with the other choice, so that all is in equilibrium from the start: of beads that are all
+    outside of the membrane, those would land first whose momentum corners can take.
+    """
+    kinetic, events = [], 0
+    for seed in range(250):
+        _, _, first = still("maxwell", seed=seed + 1)
+        first.step(60)
+        membrane, _, simulation = still("conserved", seed=seed + 1001)
+        simulation.context.set_state(first.context.get_state(positions=True, velocities=True))
+        simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed + 2001)
+        before = first.context.get_state().counts["Adsorption"].accepted
+        simulation.step(60)
+        state = simulation.context.get_state(velocities=True)
+        kinetic.append(CORNER * (state.velocities[membrane.beads] ** 2).mean())
+        events += state.counts["Adsorption"].accepted - before
+    assert events > 100 * 250
+    check_mean("kinetic energy of corners", np.array(kinetic), 1.0, sees=0.2)
+
+
+def test_momenta_that_nothing_can_take_are_refused():
+    for change, error, match in (
+        ({"momenta": "lost"}, mp.ParameterError, "momenta"),
+        ({}, mp.TopologyError, 'vertex 0 of .* is fixed and takes none: leave momenta= out'),
+    ):
+        _, beads, points, _ = built(octahedron(), 3)
+        given = {"on_rate": 1.0, "off_rate": 1.0, "layer": 0.4, "momenta": "conserved", **change}
+        with pytest.raises(error, match=match):
+            mp.jumps.Adsorption(beads.of("A"), points.of("P"), **given)
+    pool = mp.Pool(volume=1.0, counts={"M": 1})
+    with pytest.raises(mp.ParameterError, match="momenta is of beads"):
+        mp.jumps.Adsorption(pool["M"], points.of("P"), on_rate=1.0, off_rate=1.0, momenta="maxwell")
 
 
 def test_a_clamped_concentration_fills_a_box_with_a_poisson_distribution():

@@ -11,7 +11,10 @@ Feet are found by a table of the cells that the prisms over triangles are in, ma
 Attempts come at bounded rates, lambda times the most feet that a bead may have; one that changes the energy is accepted
 with min(1, exp(-dU/kT)).
 
-Random places: velocities of created beads and points are drawn from Maxwell's distribution.
+Momenta. Velocities of created beads and points are drawn from Maxwell's distribution. Corners of the triangle keep
+theirs, or with `conserved` take the momentum p of the bead as it lands, each by its weight, and give that of the bead
+that leaves. Both are maps of Jacobian 1, and p has Maxwell's distribution either way. So what is left is the gain of
+kinetic energy of the corners, which the acceptance takes beside dU.
 """
 import numpy as np
 
@@ -233,6 +236,8 @@ cdef class Exchange(JumpOperation):
         Of the membrane.
     feet : Feet
     space : WorkSpace
+    conserved : bool
+        Whether corners take the momentum of what lands, and give it back.
     """
     cdef PointReactions beads, points
     cdef Ground membrane
@@ -241,13 +246,15 @@ cdef class Exchange(JumpOperation):
     cdef public object company            # as of PointReactions
     cdef public object layout             # of the context, for what sets the layer
     cdef int32_t bead, point              # species
+    cdef bint conserved                   # momentum, between a bead and the corners
     cdef double down                      # 1/s, for each foot
     cdef double up                        # 1/s for each point, or 1/(nm^2 s) of a reservoir
     cdef readonly long long[::1] done     # events so far: down outside, down inside, up outside, up inside
 
     def __init__(self, str name, double kT, int every, PointReactions beads not None, PointReactions points,
-                 Ground membrane not None, Feet feet not None, WorkSpace space not None):
+                 Ground membrane not None, Feet feet not None, WorkSpace space not None, bint conserved):
         self.describe(name, kT, False, every)
+        self.conserved = beads.decides = conserved
         self.beads = beads
         self.points = points
         self.membrane = membrane
@@ -326,8 +333,29 @@ cdef class Exchange(JumpOperation):
                 self.points.seen = world.living[0]
         return fault
 
+    cdef double give(self, World* world, const Spot* spot, const double* p, double sign) noexcept nogil:
+        """Give a momentum to the corners of a triangle, or take it: how much kinetic energy they gain."""
+        cdef const int32_t* corners = world.faces + 3 * <Py_ssize_t> spot.face
+        cdef double weights[3]
+        cdef double* v
+        cdef double gained = 0.0, m, change
+        cdef int i, c
+        weights[0] = (1.0 - spot.weights[0]) - spot.weights[1]
+        weights[1], weights[2] = spot.weights[0], spot.weights[1]
+        for i in range(3):
+            v = world.v + 3 * <Py_ssize_t> corners[i]
+            m = world.mass[corners[i]]
+            for c in range(3):
+                change = sign * weights[i] * p[c] / m
+                gained += m * change * (v[c] + 0.5 * change)
+                v[c] += change
+        return gained
+
     cdef int attempt(self, World* world, double t, int way, Draws* draws) noexcept nogil:
         cdef Kept before[2]
+        cdef double p[3]
+        cdef double corners[9]
+        cdef double taken = 0.0
         cdef Spot spot
         cdef Foot foot
         cdef Frame frame
@@ -386,10 +414,22 @@ cdef class Exchange(JumpOperation):
             return fault
         if self.points is not None:
             self.beads.gained += self.points.gained
+        if self.conserved:
+            for c in range(3):
+                p[c] = self.beads.masses[self.bead] * (
+                    before[0].v[c] if way == DOWN else world.v[3 * <Py_ssize_t> before[0].place + c])
+                for n in range(3):
+                    corners[3 * n + c] = world.v[3 * <Py_ssize_t> world.faces[3 * <Py_ssize_t> spot.face + n] + c]
+            taken = self.give(world, &spot, p, 1.0 if way == DOWN else -1.0)
+            self.beads.gained += taken
         fault = self.beads.decide(world, before[0].place, old, draws, &accepted)
         if fault != 0:
             return fault
         if not accepted:
+            if self.conserved:
+                for n in range(3):
+                    for c in range(3):
+                        world.v[3 * <Py_ssize_t> world.faces[3 * <Py_ssize_t> spot.face + n] + c] = corners[3 * n + c]
             if self.points is not None:
                 self.points.restore(world, &before[1])
             self.beads.restore(world, &before[0])
@@ -399,6 +439,8 @@ cdef class Exchange(JumpOperation):
             id_a = self.beads.room.ids[before[0].place]
         elif self.points is not None:
             id_b = self.points.room.ids[before[1].place]
+        self.beads.gained -= taken
+        K += taken
         k = 2 * way + (height < 0.0)
         self.done[k] += 1
         return self.happened(

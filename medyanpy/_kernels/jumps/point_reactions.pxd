@@ -61,6 +61,7 @@ cdef class PointReactions(JumpOperation):
     cdef Sequence telling
     cdef Sequence forces
     cdef double gained                    # what one attempt has changed of the former
+    cdef bint decides                     # whether attempts are weighed without forces, too
     cdef Reaction* reactions
     cdef Py_ssize_t n_reactions
     cdef readonly long long[::1] done     # events of each reaction since the start

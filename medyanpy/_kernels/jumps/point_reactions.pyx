@@ -361,7 +361,7 @@ cdef class PointReactions(JumpOperation):
             if fault != 0:
                 return fault
             self.gained += whole - old
-        if self.forces.count + self.telling.count > 0:
+        if self.forces.count + self.telling.count > 0 or self.decides:
             if not (0.0 * self.gained == 0.0) and not self.gained == INFINITY:
                 return record_fault(world, NOT_FINITE, place, -1)
             draw_two(draws, u)
