@@ -77,7 +77,7 @@ class Lattice(Sites):
         Raises
         ------
         TopologyError, ParameterError
-            Arrays that do not fit together; one place twice; or as `Sites.from_arrays`.
+            Arrays that do not fit together, or one place twice. As `Sites.from_arrays`.
         """
         what, sites = "Lattice.from_arrays", Sites.from_arrays(**arrays)
         two = [
@@ -148,8 +148,10 @@ def lattice_of(filaments: "Filaments", spacing: float) -> Lattice:
             f"{what}: filaments with rise= may grow, and places do not follow that yet: leave out rise=, or take "
             "filaments.sites"
         )
-    lengths = np.add.reduceat(filaments.link_lengths, filaments.kind.link_starts[:-1]) if len(filaments) else []
-    counts = (np.asarray(lengths, float) / spacing + _ROUNDING).astype(np.int64) + 1
+    lengths = np.zeros(0)
+    if len(filaments):
+        lengths = np.add.reduceat(filaments.link_lengths, filaments.kind.link_starts[:-1])
+    counts = (lengths / spacing + _ROUNDING).astype(np.int64) + 1
     short = counts < 2
     if short.any():
         i = int(np.argmax(short))
@@ -159,5 +161,5 @@ def lattice_of(filaments: "Filaments", spacing: float) -> Lattice:
         )
     own = np.repeat(np.arange(len(counts)), counts)
     numbers = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
-    sites = filaments.sites_along(own, np.minimum(numbers * spacing, np.asarray(lengths, float)[own]))
+    sites = filaments.sites_along(own, np.minimum(numbers * spacing, lengths[own]))
     return Lattice._on(sites, spacing, own, numbers)

@@ -7,6 +7,7 @@ from medyanpy.jumps._base import Jump
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.box_area import BoxArea
+from medyanpy.jumps.crosslinkers import CrosslinkerBinding
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.polymerization import Polymerization
@@ -15,8 +16,9 @@ from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
-    "Polymerization", "Reaction", "Reactions", "TrialMoves",
+    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "CrosslinkerBinding", "EdgeFlips",
+    "FlatWindow", "Jump", "LinkBinding", "Polymerization", "Reaction", "Reactions",
+    "TrialMoves",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
