@@ -10,14 +10,15 @@ from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.crosslinkers import CrosslinkerBinding
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
+from medyanpy.jumps.motors import Motors
 from medyanpy.jumps.polymerization import Polymerization
-from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
+from medyanpy.jumps.rates import Bell, CatchSlip, CytosimMotor, FlatWindow, MedyanMotor
 from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "CrosslinkerBinding", "EdgeFlips",
-    "FlatWindow", "Jump", "LinkBinding", "Polymerization", "Reaction", "Reactions",
+    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "CrosslinkerBinding", "CytosimMotor", "EdgeFlips",
+    "FlatWindow", "Jump", "LinkBinding", "MedyanMotor", "Motors", "Polymerization", "Reaction", "Reactions",
     "TrialMoves",
 ]  # fmt: skip
 
