@@ -144,6 +144,31 @@ def test_both_heads_may_hold_places_of_one_lattice():
     check_law("one lattice", w, looks(simulation, 12_000), sees=0.11)
 
 
+@pytest.mark.slow
+def test_molecules_come_from_the_cell_of_their_place_and_go_there():
+    """Of N molecules that hop between two cells, one holds the place with N/(K V) to 1, V that of both."""
+    n, k_d, size = 3, 1e-3, 12.0
+    odds = n / (k_d * 2.0 * size**3)
+    system = mp.System(somebody())
+    links = system.add_force(mp.forces.Links([], [], stiffness=STIFFNESS, length=LENGTH))
+    pool = system.add_pool(mp.Compartments((2, 1, 1), size, {"X": n}, {"X": 2.0 * size**2}))
+    places = mp.Sites.anchors([[15.0, 1.0, 1.0]]), mp.Sites.anchors([[1e4, 1.0, 1.0]])
+    system.add_jump(mp.jumps.CrosslinkerBinding(
+        links, *places, pool=pool["X"], dissociation_constants=(k_d, 1e9), off_rates=(2.0, 1e-6), name="binding"
+    ))  # fmt: skip
+    system.add_jump(mp.jumps.Reactions(pool, []))
+    context = mp.Context(system, mp.BrownianIntegrator(0.05, kT=KT, seed=4), threads=1)
+    held, beside = [], []
+    for _ in range(6000):
+        context.step(20)
+        state = context.get_state(positions=True)
+        held.append(len(state.jumps["binding"]["links"]))
+        beside.append(state.pools["X"][1, 0, 0] / max(n - held[-1], 1))
+        assert state.pools["X"].sum() + held[-1] == n
+    check_mean("a place in a cell", np.array(held, float), odds / (1.0 + odds), sees=0.06, time_series=True)
+    check_mean("molecules in its cell", np.array(beside), 0.5, sees=0.05, time_series=True)
+
+
 # The contract of jumps ----------------------------------------------------------------------------------------------
 
 
