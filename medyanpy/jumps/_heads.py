@@ -10,7 +10,7 @@ from medyanpy._kernels.jumps.heads import Heads
 from medyanpy.beads import Lattice
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError, shown
-from medyanpy.jumps._linking import LinkingJump
+from medyanpy.jumps._linking import EXCESS, LinkingJump
 from medyanpy.pools import MoleculePool, Species
 
 if TYPE_CHECKING:
@@ -202,14 +202,20 @@ class HeadsJump(LinkingJump):
             raise TopologyError(f"edit: {self.name}: {why}: remove the jump first")
 
     def log_weight(self, operation: "JumpOperation", state: Any, kT: float) -> float | None:
-        return None
+        if self.driven:
+            return None
+        numbers, (pairs, _) = self._numbers, self._molecules(operation)
+        held = np.count_nonzero(pairs >= 0, axis=0)
+        # Volumes and factorials of the pool are the same for all numbers.
+        n_both = np.count_nonzero((pairs >= 0).all(axis=1))
+        return -float(held @ np.log(numbers["dissociation_constants"]) + n_both * math.log(self.volume(kT)))
 
     def _slack_of_walks(self, kT: float, share: float, step: float) -> float:
-        """Return how far the length of a link may change until the bound of the rate of its steps is e times the
-        rate, nm."""
+        """Find how far the length of a link may change until its bound of the rate of a step is exp(EXCESS) times the
+        rate, nm: both lengths, before and after, change by it."""
         _, stiffness, _ = self._spring()
         steepest = max(share, 1.0 - share) * float(stiffness) * abs(step) / kT
-        return 0.5 / steepest if steepest > 0.0 else math.inf
+        return 0.5 * EXCESS / steepest if steepest > 0.0 else math.inf
 
 
 def check_lattices(name: str, sides: Mapping[str, Any], step: float) -> None:

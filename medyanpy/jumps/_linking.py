@@ -35,7 +35,7 @@ __all__ = ["LinkingJump"]
 _SKIN = 0.75
 # Logarithm of how far the bound of a link's rate may exceed the rate. More means more attempts that are refused, and
 # links that are measured less often.
-_EXCESS = 3.0
+EXCESS = 3.0
 # Quadrature nodes for the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
@@ -172,7 +172,7 @@ class LinkingJump(Jump):
         return total
 
     def _slack(self, kT: float, share: float, catch_share: float, slip: float, catch: float) -> float:
-        """Find how far the length of a link may change until its bound of the rate is exp(_EXCESS) times the rate, nm.
+        """Find how far the length of a link may change until its bound of the rate is exp(EXCESS) times the rate, nm.
 
         That is where it is stretched by 3 (kT/stiffness)^(1/2), or of driven rates by any force; slip and catch are
         1/F_s and 1/F_c.
@@ -180,9 +180,9 @@ class LinkingJump(Jump):
         _, stiffness, _ = self._spring()
         steepest = max(slip * (catch_share < 1.0), catch * (catch_share > 0.0))
         if steepest > 0.0:
-            return _EXCESS / (steepest * float(stiffness))
-        # λ (3 x + x²/2) = _EXCESS, x in units of that length.
-        x = math.sqrt(9.0 + 2.0 * _EXCESS / share) - 3.0 if share > 0.0 else math.inf
+            return EXCESS / (steepest * float(stiffness))
+        # λ (3 x + x²/2) = EXCESS, x in units of that length.
+        x = math.sqrt(9.0 + 2.0 * EXCESS / share) - 3.0 if share > 0.0 else math.inf
         return x * math.sqrt(kT / stiffness)
 
     def _follow_links(

@@ -169,6 +169,18 @@ def test_molecules_come_from_the_cell_of_their_place_and_go_there():
     check_mean("molecules in its cell", np.array(beside), 0.5, sees=0.05, time_series=True)
 
 
+def test_weights_for_replica_exchange_are_those_of_the_law():
+    """Between two sets of numbers the ratio of weights is that of the formula, whatever the molecules hold."""
+    numbers = {"bound": [[0, -1], [-1, 1], [1, 2]], "off_rates": 1e-9}
+    simulation = built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(1e6, {"X": 5}), **numbers)
+    state = simulation.context.get_state(positions=True, energy=True)
+    (operation,), (jump,) = simulation.context._schedule.jumping.operations, simulation.system.jumps
+    expected = -2.0 * math.log(K_D[0]) - 2.0 * math.log(K_D[1]) - math.log(volume())
+    assert jump.log_weight(operation, state, KT) == pytest.approx(expected, rel=1e-9)
+    hotter = expected + math.log(jump.volume(KT) / jump.volume(1.1 * KT))
+    assert jump.log_weight(operation, state, 1.1 * KT) == pytest.approx(hotter, rel=1e-12)
+
+
 # The contract of jumps ----------------------------------------------------------------------------------------------
 
 
