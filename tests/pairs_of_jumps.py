@@ -90,6 +90,23 @@ def growth(system):
     system.add_jump(mp.jumps.Polymerization(system.topology["chains"], grid["G"], name="growth", **rates))
 
 
+def crosslinkers(system):
+    lattice = system.topology["tracks"].lattice(0.2)
+    force = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.7, name="crosslinks"))
+    pool = system.add_pool(mp.Pool(50.0, {"X": 12}, name="free crosslinkers"))
+    numbers = {"dissociation_constants": (0.2, 0.4), "off_rates": (30.0, 20.0), "name": "crosslinkers"}
+    system.add_jump(mp.jumps.CrosslinkerBinding(force, lattice, pool=pool["X"], **numbers))
+
+
+def motors(system):
+    lattice = system.topology["tracks"].lattice(0.2)
+    force = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.7, name="arms"))
+    grid = system.add_pool(mp.Compartments((2, 1, 1), 4.0, {"M": 12}, name="free motors"))
+    numbers = {"step": 0.2, "unloaded_velocity": 8.0, "stall_force": 5.0, "off_rate": 15.0, "on_rate": 10.0, "heads": 3}
+    options = {"dissociation_constants": 0.1, "leaves_end": True, "name": "motors"}
+    system.add_jump(mp.jumps.Motors(force, lattice, pool=grid["M"], **numbers, **options))
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -135,10 +152,11 @@ def ramp_of_numbers(system):
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
          "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
-         "edits": edits, "set_box": set_box,
+         "crosslinkers": crosslinkers, "motors": motors, "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth")
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth",
+         "crosslinkers", "motors")  # fmt: skip
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(PARTS)
@@ -170,7 +188,13 @@ def built(*parts, n=30):
     if "growth" in parts:
         nodes = [[[x, 0.5 * i, 1.5] for x in (-2.0, -1.2, 0.0, 0.8)] for i in range(4)]
         topology.add_filaments(nodes, 1.0, 1.0, rise=0.2, name="chains")
+    if {"crosslinkers", "motors"} & set(parts):
+        nodes = [[[x, 0.7 * i, 2.2] for x in (-1.5, -0.5, 0.5, 1.5)] for i in range(4)]
+        topology.add_filaments(nodes, 1.0, 1.0, constrained=False, name="tracks")
     system = mp.System(topology, box=(*mesh.box[:2], None))
+    if {"crosslinkers", "motors"} & set(parts):
+        tracks = topology["tracks"]
+        system.add_force(mp.forces.HarmonicTrap(tracks, 30.0, tracks.positions, name="places of tracks"))
     if "growth" in parts:
         system.add_force(mp.forces.FilamentBending(topology["chains"], 3.0, name="bending"))
         system.add_force(mp.forces.SoftSphere(topology["chains"], [sheet, beads], 10.0, 0.5, name="contacts"))

@@ -129,6 +129,38 @@ def reacting():
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 
+def on_lattices():
+    """Filaments, a pool, and a lattice: (system, pool, lattice)."""
+    topology = mp.Topology()
+    nodes = [line(5, [0.0, 0.8 * k, 0.0]) for k in range(4)]
+    actin = topology.add_filaments(nodes, 1.0, 0.5, name="filaments")
+    beads = topology.add_beads(line(3, [0.0, 4, 0]), mass=1.0, friction=0.5, name="beads")
+    system = system_with(topology, forces.FilamentBending(actin, 3.0),
+                         forces.HarmonicTrap([actin, beads], 0.3, [2.0, 1.0, 0.0], name="trap"))  # fmt: skip
+    pool = system.add_pool(mp.Pool(volume=100.0, counts={"X": 12, "M": 8}))
+    lattice = actin.lattice(0.5)
+    return system, pool, lattice
+
+
+def holding():
+    """Crosslinkers that hold one place or two."""
+    system, pool, lattice = on_lattices()
+    links = system.add_force(forces.Links([], [], stiffness=4.0, length=0.8, name="links"))
+    numbers = {"dissociation_constants": 0.1, "off_rates": 5.0, "name": "crosslinkers"}
+    system.add_jump(jumps.CrosslinkerBinding(links, lattice, pool=pool["X"], **numbers))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
+def walking():
+    """Motors, which are driven: replica exchange refuses them."""
+    system, pool, lattice = on_lattices()
+    arms = system.add_force(forces.Links([], [], stiffness=4.0, length=0.8, name="arms"))
+    numbers = {"dissociation_constants": 0.1, "off_rate": 5.0, "on_rate": 3.0, "heads": 3, "name": "motors"}
+    walk = {"step": 0.5, "unloaded_velocity": 4.0, "stall_force": 1.0}
+    system.add_jump(jumps.Motors(arms, lattice, pool=pool["M"], **numbers, **walk))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
 def growing():
     """Filaments that take subunits from a pool, and a bead in front of them."""
     topology = mp.Topology()
@@ -155,7 +187,8 @@ def overdamped():
     return mp.Simulation(system, mp.BrownianIntegrator(0.02, kT=0.5, seed=3), threads=1)
 
 
-SCENES = {scene.__name__: scene for scene in (open_space, periodic_box, reacting, growing, overdamped)}
+ALL = open_space, periodic_box, reacting, holding, walking, growing, overdamped
+SCENES = {scene.__name__: scene for scene in ALL}
 
 
 # What changes --------------------------------------------------------------------------------------------------------
@@ -444,6 +477,9 @@ def a_checkpoint_goes_on_with_the_same_bits(run):
 
 
 def swaps_know_what_it_weighs(run):
+    if any(jump.driven for jump in run.simulation.system.jumps):
+        refuses(mp.ParameterError, "is driven, and keeps no canonical", exchange.check_canonical, run.simulation)
+        return
     exchange.check_canonical(run.simulation)
     found = exchange.weights(run.simulation, {"kT": run.simulation.integrator.kT}, {"kT": 0.9})
     assert np.isfinite(list(found.values())).all()

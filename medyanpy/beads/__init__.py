@@ -4,6 +4,7 @@ from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
 from medyanpy.beads.free import Balls, BallsOfSpecies, Beads, BeadsKind, BeadsOfSpecies
 from medyanpy.beads.intriangle_points import InTrianglePoints, PointsKind
+from medyanpy.beads.lattice import Lattice
 from medyanpy.beads.membranes import Membrane
 from medyanpy.beads.oriented import OrientedBeads, OrientedKind
 from medyanpy.beads.rigid_bodies import RigidBodies
@@ -17,6 +18,6 @@ COLUMNS = tuple(dict.fromkeys([*Kind.columns, *PointsKind.columns, *OrientedKind
 
 __all__ = [
     "COLUMNS", "Balls", "BallsOfSpecies", "Beads", "BeadsKind", "BeadsOfSpecies", "Constraints", "Directors",
-    "Filaments", "GrowingFilaments", "Handle", "InTrianglePoints", "Kind", "Membrane", "OrientedBeads", "RigidBodies",
-    "Rods", "SurfacePoints",
+    "Filaments", "GrowingFilaments", "Handle", "InTrianglePoints", "Kind", "Lattice", "Membrane", "OrientedBeads",
+    "RigidBodies", "Rods", "SurfacePoints",
 ]  # fmt: skip

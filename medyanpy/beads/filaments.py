@@ -11,6 +11,7 @@ from medyanpy.beads.chains import Chains, ChainsKind
 from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, filament_rows
 from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.beads.joint import solved
+from medyanpy.beads.lattice import Lattice, lattice_of
 from medyanpy.core.columns import SUBUNITS, Column
 from medyanpy.core.flows import Flow
 from medyanpy.core.handles import Handle
@@ -466,6 +467,29 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         along = end[first] + distance
         link = np.clip(np.searchsorted(end, along, side="right") - 1, first, last - 1)
         return self._on_links(link, np.clip((along - end[link]) / self.link_lengths[link], 0.0, 1.0))
+
+    def lattice(self, spacing: float) -> Lattice:
+        """Return places at equal distances along all filaments, from their first nodes on.
+
+        Parameters
+        ----------
+        spacing : float, nm, > 0
+            From each place to the next, along links at rest: 2.7 for the subunits of actin, 8 for those of a
+            protofilament of a microtubule.
+
+        Returns
+        -------
+        Lattice
+            Sites of all filaments, one after another.
+
+        Raises
+        ------
+        ParameterError
+            A spacing that is not > 0, or longer than a filament.
+        TopologyError
+            Rings, or filaments that grow.
+        """
+        return lattice_of(self, spacing)
 
     def _together(self, what: str, **given: Any) -> list[np.ndarray]:
         """Return one-dimensional arrays of equal length, the first of which numbers filaments that exist."""

@@ -459,6 +459,14 @@ def joined_beads(a: Sites, b: Sites) -> np.ndarray:
     return joined
 
 
+def ends_of(rows: np.ndarray, sides: Sequence[Sites]) -> tuple[Sites, Sites]:
+    """Return the two ends of rows (k, 2) of two groups of sites; an end that holds nothing, -1, is where the other
+    is."""
+    n, (a, b) = len(sides[0]), np.asarray(rows, np.int64).T
+    both = Sites.concatenate(sides)
+    return both[np.where(a >= 0, a, n + b)], both[np.where(b >= 0, n + b, a)]
+
+
 def as_sites(what: str, value: Any) -> Sites:
     """Return sites as they are; anything else names beads."""
     if isinstance(value, Sites):

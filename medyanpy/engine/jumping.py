@@ -285,7 +285,9 @@ class Jumping:
         for force in forces:
             if force.has_links:
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
-                bound = [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
+                rows = {name: shown[name]["links"] for _, name in own}
+                # Molecules that hold by one end alone are no links.
+                bound = [(*j.beside_frames().values(), rows[n][(rows[n] >= 0).all(axis=1)]) for j, n in own]
                 found[force] = force.link_ends(bound)
         return found
 

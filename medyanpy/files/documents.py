@@ -24,6 +24,7 @@ from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
+from medyanpy.beads import Lattice
 from medyanpy.core.handles import Handle, adder_of
 from medyanpy.core.sites import Sites
 from medyanpy.core.species import OfSpecies
@@ -285,8 +286,9 @@ class _Describer:
             box = {} if value.box is None else {"box": list(value.box)}
             return {"type": "TriangleMesh", "arguments": {"vertices": value.vertices, "faces": value.faces, **box}}
         if isinstance(value, Sites):
-            parts = {name: getattr(value, name) for name in _SITES}
-            return {"type": "Sites", "arguments": self._arguments(parts, where)}
+            kind = type(value).__name__
+            parts = {name: getattr(value, name) for name in _SITES[kind]}
+            return {"type": kind, "arguments": self._arguments(parts, where)}
         if id(value) in self.forces:
             return {"force": self.forces[id(value)]}
         if id(value) in self.pools:
@@ -474,15 +476,17 @@ class _Rebuilder:
         if "dict" in tree:
             return self._arguments(members_of(tree, where, ("dict",))["dict"], f"{where}.dict", name)
         if "type" in tree:
-            if tree["type"] not in ("TriangleMesh", "Sites"):
+            if tree["type"] != "TriangleMesh" and tree["type"] not in _SITES:
                 return self.described(tree, where, Described, name or None)
             given = members_of(tree, where, ("type", "arguments"))["arguments"]
             of_mesh = tree["type"] == "TriangleMesh"
-            wanted = ("vertices", "faces") if of_mesh else _SITES
+            wanted = ("vertices", "faces") if of_mesh else _SITES[tree["type"]]
             members_of(given, f"{where}.arguments", wanted, optional=("box",) if of_mesh else ())
             parts = self._arguments(given, f"{where}.arguments", name)
             with errors_at(where):
-                return TriangleMesh(**parts) if of_mesh else Sites.from_arrays(**parts)
+                if of_mesh:
+                    return TriangleMesh(**parts)
+                return (Lattice if tree["type"] == "Lattice" else Sites).from_arrays(**parts)
         known = "values, handle, force, pool, species, function, dict, type"
         raise ParameterError(f"{where} is an object without any of the keys {known}: what it means is not known")
 
@@ -543,7 +547,8 @@ def find_type(name: Any, base: type, where: str) -> Any:
 
 
 _MANY = 70
-_SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
+_ARRAYS_OF_SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
+_SITES = {"Sites": _ARRAYS_OF_SITES, "Lattice": (*_ARRAYS_OF_SITES, "spacing", "filaments", "numbers")}
 _KIND: dict[type[Any], str] = {
     Force: "force",
     Jump: "jump",

@@ -13,7 +13,7 @@ from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy.beads import COLUMNS
 from medyanpy.core.columns import BEADS
-from medyanpy.core.sites import Sites
+from medyanpy.core.sites import Sites, ends_of
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.files import hdf5
 from medyanpy.files.embedded import rebuilt
@@ -145,7 +145,8 @@ class Frame(Snapshot):
         Returns
         -------
         (k, 2) int32 array
-            Rows of the sites `a` and `b` of a jump; of a force the rows of the main bead of each end, -1 of anchors.
+            Rows of the sites `a` and `b` of a jump, -1 where a head holds nothing; of a force the rows of the main bead
+            of each end, -1 of anchors.
 
         Raises
         ------
@@ -161,12 +162,13 @@ class Frame(Snapshot):
             return np.asarray(self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)])
         self._sites_of(name)
         rows = self.column(name)
-        return rows[rows[:, 0] >= 0]
+        return rows[(rows >= 0).any(axis=1)]
 
     def link_ends(self, name: str) -> np.ndarray:
         """Return the positions of the ends of `links` of a jump or a force, (k, 2, 3), nm.
 
-        Each end is at the image at which its first bead is; in a periodic box, links go to the nearest image.
+        An end that holds nothing is where the other one is. Each end is at the image at which its first bead is; in a
+        periodic box, links go to the nearest image.
         """
         given = self._segment.links.get(name)
         if given == []:
@@ -178,7 +180,7 @@ class Frame(Snapshot):
         if given is not None:
             return np.stack([sites.places(self, row) for sites in given], axis=1)
         sides, links = self._sites_of(name), self.links(name)
-        return np.stack([sites[links[:, k]].places(self, row) for k, sites in enumerate(sides)], axis=1)
+        return np.stack([sites.places(self, row) for sites in ends_of(links, sides)], axis=1)
 
     def _with_ends(self, force: str) -> np.ndarray:
         """Tell which rows hold a link of a force, (most,), where frames hold them."""

@@ -7,17 +7,20 @@ from medyanpy.jumps._base import Jump
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.box_area import BoxArea
+from medyanpy.jumps.crosslinkers import CrosslinkerBinding
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
+from medyanpy.jumps.motors import Motors
 from medyanpy.jumps.network_files import Network, read_network
 from medyanpy.jumps.polymerization import Polymerization
-from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
+from medyanpy.jumps.rates import Bell, CatchSlip, CytosimMotor, FlatWindow, MedyanMotor
 from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
-    "Network", "Polymerization", "Reaction", "Reactions", "TrialMoves", "read_network",
+    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "CrosslinkerBinding", "CytosimMotor", "EdgeFlips",
+    "FlatWindow", "Jump", "LinkBinding", "MedyanMotor", "Motors", "Network", "Polymerization", "Reaction", "Reactions",
+    "TrialMoves", "read_network",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -14,7 +14,7 @@ from medyanpy._version import __version__
 from medyanpy.beads import Membrane
 from medyanpy.core.columns import VELOCITIES, Column
 from medyanpy.core.handles import Handle
-from medyanpy.core.sites import joined_beads
+from medyanpy.core.sites import ends_of, joined_beads
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
 from medyanpy.files.documents import serialize
@@ -167,7 +167,7 @@ class Content:
         found += [force.joined_in(state) for force in self._links.values()]
         for name, key, _ in self._jumps.values():
             rows = state.jumps[name][key]
-            found.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(self._sides[name]))))
+            found.append(joined_beads(*ends_of(rows, self._sides[name])))
         return np.concatenate(found)
 
     def _edges(self, faces: "dict[str, np.ndarray] | None" = None) -> np.ndarray:

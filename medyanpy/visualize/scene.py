@@ -12,7 +12,7 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
 from medyanpy.context import Context
-from medyanpy.core.sites import Sites, joined_beads
+from medyanpy.core.sites import Sites, ends_of, joined_beads
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.mesh import TriangleMesh, geometry
@@ -264,7 +264,7 @@ def _found(what: Any) -> Scene:
         for name, jump in zip(system.jump_names, system.jumps, strict=True):
             if (held := jump.in_frames()) is not None:
                 rows = state.jumps[name][held[0]]
-                ends[name] = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
+                ends[name] = ends_of(rows, list(jump.beside_frames().values()))
                 shown.append(joined_beads(*ends[name]))
         pairs = [_NO_PAIRS]
         for name, force in zip(system.force_names, system.forces, strict=True):
@@ -290,7 +290,7 @@ def _found(what: Any) -> Scene:
         beads = {}
         for name in what.jumps:
             rows = what.links(name)
-            sides = [sites[rows[:, k]] for k, sites in enumerate(what._sites_of(name))]
+            sides = ends_of(rows, what._sites_of(name))
             beads[name] = np.column_stack([sites.main_beads for sites in sides])
             shown.append(joined_beads(*sides))
         for name in what.link_forces:

@@ -387,7 +387,7 @@ NOT_ASKED = {
                      "average", "autocorrelation", "statistical_inefficiency", "Trajectory.read", "JumpCase.__init__",
                      "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
                      "FormedJump.log_weight", "Adsorption.__init__", "TrialMoves.log_weight", "Kind.remade",
-                     "Polymerization.log_weight", "HandleOfSpecies.counts",
+                     "Polymerization.log_weight", "HeadsJump.log_weight", "HandleOfSpecies.counts",
                      "MoleculePool.checked", "GrowingFilaments.subunits", "GrowingFilaments.lengths"],
                     _STEPS),
     "mobility_matrix": "its box is asked for, and other images are seen by tests/hydrodynamics/test_lattice.py",

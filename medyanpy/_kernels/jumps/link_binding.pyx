@@ -57,90 +57,22 @@ cdef Py_ssize_t BLOCK = 256
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
 
-cdef enum:
-    BIND = 0
-    UNBIND = 1
-    # Bounds of pairs by the square of the distance.
-    BINS = 512
-    # Pairs by bound: those of class c are tried at k_on 2^-c, and have a bound of at most 2^-c; those of the last any.
-    CLASSES = 24
-
-
-cdef struct Rule:
-    int kind                  # of the radial function
-    double[2] p               # its parameters
-    double low                # nm
-    double high
-    double k_on               # 1/s
-    double k_off
-    double on_share           # c over kT
-    double off_share          # s over kT
-    double catch_share        # w
-    double slip               # 1 over F_s; 0 where the tension does nothing
-    double catch              # 1 over F_c
-    int driven
-
-
-cdef struct Pair:
-    int32_t i                 # its sites, i < j
-    int32_t j
-    int32_t bin               # by the square of the distance that they had when pairs were listed
-
-
-cdef struct Site:
-    # Who else holds links at the sites of this jump: another jump, and its row of each site, -1 where it has none.
-    const int32_t* row
-    const int32_t* end
-    Py_ssize_t partners
-
-
-cdef struct Binding:
-    Rule rule
-    const Neighbors* near
-    const SiteRows* rows
-    # Beads that are compared with where they were: sites go no further than those between which they lie. Otherwise
-    # the sites themselves.
-    Py_ssize_t n_watched
-    const int32_t* watched    # (n_watched,) places of beads; NULL: the sites
-    const int32_t* number     # (m,) of the beads of sites, which of those watched
-    double* built             # (n_watched, 3) where they were when pairs were listed
-    double* measured          # (n_watched, 3) where they were when links were measured
-    # For `_watch`: places of now, NULL for those of the world, and of before.
-    const double* now
-    const double* since
-    double* far               # by block of those watched: the square of how far any has gone
-    double* then              # (n, 3) where sites were when pairs were listed
-    double slack              # nm: how far the length of a link may differ from the measured one
-    long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
-    Pair* pair                # of each
-    double per_bin            # 1 over the width of a bin
-    int* class_of             # (BINS,) of pairs; -1 of those that do not come into reach
-    const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
-    Py_ssize_t n
-    Py_ssize_t partners
-    int32_t* other            # (n p,)
-    int32_t* end              # (n,) behind the last filled slot
-    double* at                # (n, 3) where sites that have links were when these were measured
-    double* rate              # (n p,) 1/s, bounds, of the lower site of each link; of all other slots 0
-    double* rates             # by block of slots
-
-
 cdef inline double _halved(double x, int c) noexcept nogil:
     """x 2^-c, exactly."""
     return x / <double> (<long long> 1 << c)
 
 
-cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
+cdef double energy_of(const Rule* rule, double r, double* tension) noexcept nogil:
     cdef double u[4]
     evaluate(rule.kind, rule.p, r, 1, u)
     tension[0] = fmax(u[1], 0.0)
     return u[0]
 
 
-cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
+cdef double off_rate_of(const Rule* rule, double r) noexcept nogil:
     cdef double tension, u = 0.0
     if rule.driven or rule.off_share != 0.0:
-        u = _energy(rule, r, &tension)
+        u = energy_of(rule, r, &tension)
     if rule.driven:
         return rule.k_off * (
             (1.0 - rule.catch_share) * exp_(fmin(tension * rule.slip, LARGEST_EXPONENT))
@@ -163,10 +95,38 @@ cdef inline double _off_bound(const Rule* rule, double r, double slack) noexcept
         far = fmin(far, rule.high)
         if not near <= far:
             return 0.0
-    return fmax(_off_rate(rule, near), _off_rate(rule, far)) * (1.0 + 1e-9)
+    return fmax(off_rate_of(rule, near), off_rate_of(rule, far)) * (1.0 + 1e-9)
 
 
-cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef double _walk_bound(
+    const Binding* t, const World* world, Py_ssize_t foot, Py_ssize_t other, double r,
+) noexcept nogil:
+    """The largest rate at which one end of a link of length r goes to the next sites, or lets go beyond the last."""
+    cdef const Walk* walk = &t.walk
+    cdef double x[3]
+    cdef double d[3]
+    cdef double tension, q, least, most, rate, share, total = 0.0
+    cdef int32_t next
+    cdef int k
+    most = fmax(energy_of(&t.rule, fmax(r - t.slack, 0.0), &tension), energy_of(&t.rule, r + t.slack, &tension))
+    for k in range(2):
+        rate = walk.back if k else walk.forth
+        share = walk.behind_share if k else walk.ahead_share
+        next = walk.beside[2 * foot + k]
+        if next < 0:
+            total += rate if next == -1 and k == 0 and walk.leaves else 0.0
+            continue
+        _where_then(t, world, t.measured, next, x)
+        displacement(&world.box, x, t.at + 3 * other, d)
+        q = sqrt(dot(d, d))
+        # Nearest to the length of no energy.
+        q = fmin(fmax(t.rule.p[1], q - t.slack), q + t.slack)
+        least = energy_of(&t.rule, q, &tension)
+        total += rate * exp_(fmin(share * (most - least), LARGEST_EXPONENT))
+    return total * (1.0 + 1e-9)
+
+
+cdef double distance_of(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef double a[3]
     cdef double b[3]
     cdef double d[3]
@@ -198,6 +158,14 @@ cdef inline void _where_then(
         out[c] = origin[c] + sum[c]
 
 
+cdef inline Py_ssize_t _holding(
+    Py_ssize_t i, const int32_t* end, const int32_t* held, Py_ssize_t partners,
+) noexcept nogil:
+    """Links at a site, or somebody without one."""
+    cdef Py_ssize_t links = end[i] - partners * i
+    return 1 if links == 0 and held != NULL and held[i] > 0 else links
+
+
 cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Where sites that have links were when these were measured."""
     cdef Binding* t = <Binding*> task
@@ -218,6 +186,9 @@ cdef void _rate_slots(Binding* t, const World* world, Py_ssize_t first, Py_ssize
         if s < t.end[i] and i < t.other[s]:
             displacement(&world.box, t.at + 3 * i, t.at + 3 * <Py_ssize_t> t.other[s], d)
             t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
+            if t.walks:
+                t.rate[s] += _walk_bound(t, world, i, t.other[s], sqrt(dot(d, d)))
+                t.rate[s] += _walk_bound(t, world, t.other[s], i, sqrt(dot(d, d)))
 
 
 cdef void _add(Binding* t, Py_ssize_t block) noexcept nogil:
@@ -328,49 +299,6 @@ cdef class LinkBinding(JumpOperation):
     most_pairs : float
         No more pairs than these can be bound.
     """
-    cdef readonly SiteTable sites
-    cdef readonly bint on_points
-    # Of its sites, what tells them apart: whoever takes over from this one finds its own among them.
-    cdef public object table
-    # Whose box its reach has to fit into.
-    cdef public object layout
-    cdef NeighborList neighbors
-    cdef Binding task
-    cdef list held
-    cdef long long pool
-    cdef const int32_t* apart_from
-    cdef const int32_t* apart
-    # Arrays of the state.
-    cdef int32_t[::1] other
-    cdef int32_t[::1] end
-    cdef int64_t[::1] id
-    cdef int64_t[::1] numbers     # links bound now, and ever
-    cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
-    cdef double[:, ::1] measured  # (n_watched, 3) and when links were measured
-    cdef int64_t[::1] listed      # (2,) whether they have been; whether links are measured without slack
-    cdef readonly LinkedSites linked
-    cdef int64_t* n_changes       # another number whenever links have changed
-    cdef long long looked_at      # positions of the world for which `moved` is known
-    cdef bint moved               # whether one has gone further than since links were measured is allowed
-    cdef long long world          # of which world, and as of which state of it, all that is cached here is
-    cdef long long written
-    cdef bint made                # pairs are those of `built`
-    cdef bint rated               # bounds of links are those of `measured`
-    cdef double[3] made_in        # nm; both in a box of these lengths
-    cdef double slack             # nm: how far the length of a link may change until links are measured again
-    cdef double step              # squares, nm²: how far each may have gone until then,
-    cdef double reach             # and until pairs are listed again, less that
-    cdef double off_rate          # 1/s: the sum of the bounds of all links
-    cdef double most_off          # that a link can ever have
-    cdef double most_pairs
-    # By class, one after another, in the order of their sites; how many, and that times 2^-c, added up.
-    cdef Pair* pair
-    cdef long long[CLASSES] n_pairs
-    cdef double weight
-    cdef double[BINS] bound       # of exp(-c U / kT) until links are measured again
-    cdef Site* sharing
-    cdef Py_ssize_t n_sharing
-
     def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
                  label, apart_from, apart, int partners, long long pool, double most_pairs):
         cdef Py_ssize_t n = sites.rows.n
@@ -413,6 +341,8 @@ cdef class LinkBinding(JumpOperation):
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
+        self.task.held = NULL
+        self.task.walks = False
         self.task.far = &far[0]
         self.task.then = &then[0, 0]
         self.task.start = &start[0]
@@ -456,11 +386,11 @@ cdef class LinkBinding(JumpOperation):
 
     def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
                  double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
-                 double catch, double slack):
+                 double catch, double slack, bint driven):
         """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT.
 
         slack (nm): how far the length of a link may change until links are measured again; less where the list of pairs
-        would not hold for as long.
+        would not hold for as long. driven: whether links let go by their tension.
         """
         cdef Rule* rule = &self.task.rule
         cdef Rule before
@@ -480,7 +410,7 @@ cdef class LinkBinding(JumpOperation):
         rule.catch_share = catch_share
         rule.slip = slip
         rule.catch = catch
-        rule.driven = self.driven
+        rule.driven = driven
         if is_same and memcmp(&before, rule, sizeof(Rule)) == 0:
             # Who sets numbers to what they are, as a ramp does where a run is cut, changes nothing.
             return
@@ -489,8 +419,8 @@ cdef class LinkBinding(JumpOperation):
         # Of the way that sites may go while a list of pairs holds, a quarter at most.
         self.slack = fmin(slack, 0.25 * neighbors.list.skin)
         self.most_off = INFINITY
-        if not self.driven:
-            self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
+        if not driven and not self.task.walks:
+            self.most_off = max(off_rate_of(rule, low), off_rate_of(rule, high))
         # A little less, for the rounding of distances. A pair changes by the ways of two sites.
         self.step = (1.0 - 1e-6) * (0.5 * self.slack)**2
         self.reach = (1.0 - 1e-6) * (0.5 * (neighbors.list.skin - self.slack))**2
@@ -514,7 +444,7 @@ cdef class LinkBinding(JumpOperation):
             far = fmin((sqrt((b + 1) / self.task.per_bin) + way) * (1.0 + 1e-9), rule.high)
             self.bound[b] = 0.0
             if near <= far:
-                u = _energy(rule, fmin(fmax(relaxed, near), far), &tension)
+                u = energy_of(rule, fmin(fmax(relaxed, near), far), &tension)
                 self.bound[b] = fmin(exp_(-fmin(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9), 1.0)
 
     def share(self, list jumps):
@@ -527,7 +457,7 @@ cdef class LinkBinding(JumpOperation):
         self.n_sharing = 0
         for jump, rows in jumps:
             self.sharing[self.n_sharing] = Site(
-                vector[int32_t](self.held, rows), jump.task.end, jump.task.partners)
+                vector[int32_t](self.held, rows), jump.task.end, jump.task.held, jump.task.partners)
             self.n_sharing += 1
 
     # For Python -----------------------------------------------------------------------------------------------------
@@ -602,6 +532,7 @@ cdef class LinkBinding(JumpOperation):
         self.numbers[1] = before.numbers[1]
         for k in range(3):
             self.counts[k] = before.counts[k]
+            self.driving[k] = before.driving[k]
 
     cdef take_places(self, LinkBinding before, theirs, here):
         """Where those watched were, by the sites that both have."""
@@ -631,21 +562,25 @@ cdef class LinkBinding(JumpOperation):
         return self.held_at(i) >= self.task.partners
 
     cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil:
-        """Links at a site, of all jumps that share it."""
         cdef const Site* s
-        cdef Py_ssize_t k, total = self.end[i] - self.task.partners * i
+        cdef Py_ssize_t k, total = _holding(i, self.task.end, self.task.held, self.task.partners)
         for k in range(self.n_sharing):
             s = &self.sharing[k]
             if s.row[i] >= 0:
-                total += s.end[s.row[i]] - s.partners * s.row[i]
+                total += _holding(s.row[i], s.end, s.held, s.partners)
         return total
 
+    cdef bint has_no_room(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        return self.is_full(i) or self.is_full(j)
+
+    cdef double share_of(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        return 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
+
     cdef int refused(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Whether, and why, two sites cannot be bound as things are; 0 if they can."""
         cdef Py_ssize_t s
         if i == j:
             return 1
-        if self.is_full(i) or self.is_full(j):
+        if self.has_no_room(i, j):
             return 2
         for s in range(self.task.partners * i, self.end[i]):
             if self.other[s] == j:
@@ -701,7 +636,7 @@ cdef class LinkBinding(JumpOperation):
         cdef const Rule* rule = &self.task.rule
         cdef double u[2]
         cdef double t = 0.0
-        cdef double on, total, x
+        cdef double on, other, total, x
         cdef long long events = self.counts[2]
         cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
         cdef int fault
@@ -710,8 +645,9 @@ cdef class LinkBinding(JumpOperation):
             self.world = world.number
             self.written = world.written
         draw_two(draws, u)
+        other = self.other_rate(world)
         # An attempt too late for the largest rates that there can be is too late for those of now, wherever sites are.
-        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * self.most_pairs + most_off) * h:
+        if draw_exponential(u[0]) >= (1.0001 * (rule.k_on * self.most_pairs + other) + most_off) * h:
             return 0
         self.look(world)
         fault = self.follow(world, h)
@@ -719,7 +655,7 @@ cdef class LinkBinding(JumpOperation):
             return fault
         on = rule.k_on * self.weight
         while draws.next <= MOST_DRAWS:
-            total = on + self.off_rate
+            total = on + self.off_rate + other
             if not total > 0.0:
                 break
             t += draw_exponential(u[0]) / total
@@ -729,10 +665,13 @@ cdef class LinkBinding(JumpOperation):
             x = u[1] * total
             if x < on:
                 fault = self.attempt(world, x / on * self.weight, t, draws)
-            else:
+            elif other == 0.0 or x < total - other:
                 fault = self.let_go(world, x - on, t, draws)
+            else:
+                fault = self.attempt_other(world, x - (total - other), t, draws)
             if fault != 0:
                 return fault
+            other = self.other_rate(world)
             draw_two(draws, u)
         if self.counts[2] != events:
             # The letter marks what has happened: sites are where they were.
@@ -866,7 +805,7 @@ cdef class LinkBinding(JumpOperation):
         cdef Py_ssize_t i, j
         cdef long long first = 0, next = 0
         cdef double u[2]
-        cdef double r, energy, tension, back, share, there, w
+        cdef double r, energy, tension, there, w
         cdef int c, last = -1
         for c in range(CLASSES):
             if self.n_pairs[c] > 0:
@@ -885,37 +824,42 @@ cdef class LinkBinding(JumpOperation):
         if w >= self.bound[pair.bin]:
             return 0
         i, j = pair.i, pair.j
-        if self.is_full(i) or self.is_full(j):
+        if self.has_no_room(i, j):
             return 0
-        r = _distance(task, world, i, j)
+        r = distance_of(task, world, i, j)
         if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
-        energy = _energy(rule, r, &tension)
+        energy = energy_of(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
         if not there <= self.bound[pair.bin] <= _halved(1.0, last):
             return self.lost(world)
-        share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
-        if not w < share * there:
+        if not w < self.share_of(i, j) * there:
             return 0
-        back = _off_rate(rule, r)
+        return self.bind_pair(world, t, i, j, energy, there, off_rate_of(rule, r))
+
+    cdef int bind_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double energy, double there,
+                       double back) noexcept nogil:
         self.join(i, j)
         self.changed_at(world, i, j)
         return self.happened(
             world, t, BIND, i, j, energy, 0.0,
-            self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
+            self.kT * log_(self.task.rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
+
+    cdef double other_rate(self, World* world) noexcept nogil:
+        return 0.0
+
+    cdef int attempt_other(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        return 0
 
     cdef int lost(self, World* world) noexcept nogil:
-        """Bounds do not hold: a walk over them does not end, or a rate is larger."""
         return record_fault(world, LOST_COUNT, -1, -1)
 
     cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
         """Try the link at which the sum of bounds passes x."""
-        cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
         cdef const double* rate = task.rate
         cdef const double* rates = task.rates
-        cdef Py_ssize_t b, s, i, j, last = -1
-        cdef double r, energy, tension, off, on
+        cdef Py_ssize_t b, s, last = -1
         for b in range(n_blocks(task.n * task.partners, BLOCK)):
             if rates[b] > 0.0:
                 last = b
@@ -935,26 +879,28 @@ cdef class LinkBinding(JumpOperation):
                 x -= rate[s]
         if last < 0:
             return self.lost(world)
-        i = last // task.partners
-        j = task.other[last]
-        r = _distance(task, world, i, j)
-        off = _off_rate(rule, r)
-        if not off <= rate[last]:
-            return self.lost(world)
         # What is left of x lies anywhere below the bound.
+        return self.leave(world, x, t, last)
+
+    cdef int leave(self, World* world, double x, double t, Py_ssize_t slot) noexcept nogil:
+        cdef const Rule* rule = &self.task.rule
+        cdef Py_ssize_t i = slot // self.task.partners, j = self.task.other[slot]
+        cdef double r = distance_of(&self.task, world, i, j), off = off_rate_of(rule, r)
+        cdef double energy, tension, on
+        if not off <= self.task.rate[slot]:
+            return self.lost(world)
         if not x < off:
             return 0
-        energy = _energy(rule, r, &tension)
+        energy = energy_of(rule, r, &tension)
         on = 0.0
         if rule.low <= r <= rule.high:
             on = rule.k_on * exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
         on = self.kT * log_(off / on) - energy if on > 0.0 else INFINITY
-        self.part(i, last)
+        self.part(i, slot)
         self.changed_at(world, i, j)
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Bounds of the links of two sites, and the sums of these."""
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
         cdef Py_ssize_t b, first, last

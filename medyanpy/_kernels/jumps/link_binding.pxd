@@ -1,0 +1,183 @@
+"""Links that bind and let go. See link_binding.pyx."""
+from libc.stdint cimport int32_t, int64_t
+
+from medyanpy._kernels.core.neighbors cimport NeighborList, Neighbors
+from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.sites cimport LinkedSites, SiteRows, SiteTable
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation
+
+
+cdef enum:
+    BIND = 0
+    UNBIND = 1
+    # Bounds of pairs by the square of the distance.
+    BINS = 512
+    # Pairs by bound: those of class c are tried at k_on 2^-c, and have a bound of at most 2^-c; those of the last any.
+    CLASSES = 24
+
+
+cdef struct Rule:
+    int kind                  # of the radial function
+    double[2] p               # its parameters
+    double low                # nm
+    double high
+    double k_on               # 1/s
+    double k_off
+    double on_share           # c over kT
+    double off_share          # s over kT
+    double catch_share        # w
+    double slip               # 1 over F_s; 0 where the tension does nothing
+    double catch              # 1 over F_c
+    int driven
+
+
+cdef struct Pair:
+    int32_t i                 # its sites, i < j
+    int32_t j
+    int32_t bin               # by the square of the distance that they had when pairs were listed
+
+
+cdef struct Site:
+    # Who else holds links at the sites of this jump: another jump, and its row of each site, -1 where it has none.
+    const int32_t* row
+    const int32_t* end
+    const int32_t* held
+    Py_ssize_t partners
+
+
+# How what is at one end of a link goes to the next site.
+cdef struct Walk:
+    const int32_t* beside     # (n, 2) the site ahead and the one behind, -1: none; -2, twice: what is there stays
+    # 1/s, forth and back, at which ends of links would go where that changes no energy, at most.
+    double forth
+    double back
+    double ahead_share        # over kT: of the gain in energy, in the rates of going forth and back
+    double behind_share
+    bint leaves               # whether it lets go where there is no site ahead
+
+
+cdef struct Binding:
+    Rule rule
+    const Neighbors* near
+    const SiteRows* rows
+    # Beads that are compared with where they were: sites go no further than those between which they lie. Otherwise
+    # the sites themselves.
+    Py_ssize_t n_watched
+    const int32_t* watched    # (n_watched,) places of beads; NULL: the sites
+    const int32_t* number     # (m,) of the beads of sites, which of those watched
+    double* built             # (n_watched, 3) where they were when pairs were listed
+    double* measured          # (n_watched, 3) where they were when links were measured
+    # For `_watch`: places of now, NULL for those of the world, and of before.
+    const double* now
+    const double* since
+    double* far               # by block of those watched: the square of how far any has gone
+    double* then              # (n, 3) where sites were when pairs were listed
+    double slack              # nm: how far the length of a link may differ from the measured one
+    long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
+    Pair* pair                # of each
+    double per_bin            # 1 over the width of a bin
+    int* class_of             # (BINS,) of pairs; -1 of those that do not come into reach
+    const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
+    Py_ssize_t n
+    Py_ssize_t partners
+    int32_t* other            # (n p,)
+    int32_t* end              # (n,) behind the last filled slot
+    double* at                # (n, 3) where sites that have links were when these were measured
+    double* rate              # (n p,) 1/s, bounds, of the lower site of each link; of all other slots 0
+    double* rates             # by block of slots
+    const int32_t* held       # (n,) whether somebody holds a site, also without a link; or NULL
+    Walk walk
+    bint walks
+
+
+# The energy of a link of length r, pN nm, and its tension; and the rate at which it lets go, 1/s.
+cdef double energy_of(const Rule* rule, double r, double* tension) noexcept nogil
+cdef double off_rate_of(const Rule* rule, double r) noexcept nogil
+cdef double distance_of(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+
+
+cdef class LinkBinding(JumpOperation):
+    cdef readonly SiteTable sites
+    cdef readonly bint on_points
+    # Of its sites, what tells them apart: whoever takes over from this one finds its own among them.
+    cdef public object table
+    # Whose box its reach has to fit into.
+    cdef public object layout
+    cdef NeighborList neighbors
+    cdef Binding task
+    cdef list held
+    cdef long long pool
+    cdef const int32_t* apart_from
+    cdef const int32_t* apart
+    # Arrays of the state.
+    cdef int32_t[::1] other
+    cdef int32_t[::1] end
+    cdef int64_t[::1] id
+    cdef int64_t[::1] numbers     # links bound now, and ever
+    cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
+    cdef double[:, ::1] measured  # (n_watched, 3) and when links were measured
+    cdef int64_t[::1] listed      # (2,) whether they have been; whether links are measured without slack
+    cdef readonly LinkedSites linked
+    cdef int64_t* n_changes       # another number whenever links have changed
+    cdef long long looked_at      # positions of the world for which `moved` is known
+    cdef bint moved               # whether one has gone further than since links were measured is allowed
+    cdef long long world          # of which world, and as of which state of it, all that is cached here is
+    cdef long long written
+    cdef bint made                # pairs are those of `built`
+    cdef bint rated               # bounds of links are those of `measured`
+    cdef double[3] made_in        # nm; both in a box of these lengths
+    cdef double slack             # nm: how far the length of a link may change until links are measured again
+    cdef double step              # squares, nm²: how far each may have gone until then,
+    cdef double reach             # and until pairs are listed again, less that
+    cdef double off_rate          # 1/s: the sum of the bounds of all links
+    cdef double most_off          # that a link can ever have
+    cdef double most_pairs
+    # By class, one after another, in the order of their sites; how many, and that times 2^-c, added up.
+    cdef Pair* pair
+    cdef long long[CLASSES] n_pairs
+    cdef double weight
+    cdef double[BINS] bound       # of exp(-c U / kT) until links are measured again
+    cdef Site* sharing
+    cdef Py_ssize_t n_sharing
+
+    cdef watch(self)
+    cdef void bound_pairs(self, double way) noexcept nogil
+    cdef void compute_anew(self) noexcept nogil
+    cdef take_places(self, LinkBinding before, theirs, here)
+    cdef bint is_full(self, Py_ssize_t i) noexcept nogil
+    # Links at a site, of all jumps that share it.
+    cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil
+    # Whether, and why, two sites cannot be bound as things are; 0 if they can.
+    cdef int refused(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil
+    cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil
+    cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    cdef void part(self, Py_ssize_t i, Py_ssize_t slot) noexcept nogil
+    cdef void look(self, World* world) noexcept nogil
+    cdef double gone(self, World* world, const double* now, const double* since) noexcept nogil
+    cdef void rate_links(self, World* world) noexcept nogil
+    cdef void add_rates(self) noexcept nogil
+    cdef int follow(self, World* world, double h) noexcept nogil
+    cdef int list_pairs(self, World* world) noexcept nogil
+    cdef void sort_pairs(self) noexcept nogil
+    cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil
+    # Bounds do not hold: a walk over them does not end, or a rate is larger.
+    cdef int lost(self, World* world) noexcept nogil
+    cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil
+    # Bounds of the links of two sites, and the sums of these.
+    cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+
+    # For classes with more than links:
+    # Whether two sites cannot be bound since somebody else is there, or nobody who could bind.
+    cdef bint has_no_room(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    # The rate of binding of two sites over k_on, but for energies, at most 1.
+    cdef double share_of(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    # Bind two sites, which adds this energy; `there` and `back` are the rates, the former over k_on.
+    cdef int bind_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double energy, double there,
+                       double back) noexcept nogil
+    # Something happens to the link in a slot, below whose bound x is uniform; or not.
+    cdef int leave(self, World* world, double x, double t, Py_ssize_t slot) noexcept nogil
+    # Attempts of other kinds, 1/s; and one of them, of which the sum of the rates passes x.
+    cdef double other_rate(self, World* world) noexcept nogil
+    cdef int attempt_other(self, World* world, double x, double t, Draws* draws) noexcept nogil

@@ -1,0 +1,232 @@
+"""Base of jumps whose molecules hold places by heads."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from medyanpy._kernels.jumps.heads import Heads
+from medyanpy.beads import Lattice
+from medyanpy.core.sites import Sites
+from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.jumps._linking import EXCESS, LinkingJump
+from medyanpy.pools import MoleculePool, Species
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps.jump import JumpOperation
+    from medyanpy.core.layout import Layout
+
+__all__ = ["HeadsJump"]
+
+
+class HeadsJump(LinkingJump):
+    """Base of jumps whose molecules hold a place by each of two heads, or by one that a site carries."""
+
+    kinds: ClassVar[tuple[str, ...]] = (
+        "bind", "unbind", "attach", "detach", "step", "step back", "leave end", "hold on", "let go"
+    )  # fmt: skip
+    sides: ClassVar[tuple[str, str]] = ("lattice_a", "lattice_b")
+    _partners = 1
+    #: Heads of a bundle.
+    _heads = 1
+    _species: Species | None
+
+    def _take_species(self, species: Any) -> Species:
+        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
+            raise ParameterError(
+                f'{self.name}: pool must be a species of a pool, as pool["alpha-actinin"] gives it, not '
+                f"{shown(species)}"
+            )
+        return species
+
+    @property
+    def _may_be_free(self) -> bool:  # type: ignore[override]
+        return self._species is not None
+
+    def _take_sites(self, given: dict[str, Any]) -> None:
+        super()._take_sites(given)
+        free = (self._bound < 0).all(axis=1)
+        if free.any():
+            raise ParameterError(
+                f"{self.name}: bound[{int(np.argmax(free))}] = (-1, -1), but a molecule that holds nothing is in the "
+                "pool"
+            )
+
+    @property
+    def _pool(self) -> Species | None:
+        return self._species
+
+    @property
+    def _lattice_a(self) -> Sites:
+        return self._a
+
+    @property
+    def _lattice_b(self) -> Sites:
+        return self._b
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return () if self._species is None else (self._species.pool,)
+
+    def _beside(self) -> np.ndarray:
+        """Return the sites ahead and behind to which heads walk, (n, 2) int32: -1 where there is none, -2 twice where
+        heads stay."""
+        return np.full((len(self._table.sites), 2), -2, np.int32)
+
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
+        table, species = self._table, self._species
+        label, *_ = self._labels(layout.topology)
+        pool = None if species is None else layout.pools[species.pool]
+        places = [of.astype(np.int32) for of in (table.of_a, table.of_b)]
+        operation = Heads(
+            self.name, kT, self.driven, self.every, table.sites.bind(layout), table.sites.on_points(layout), label,
+            table.most_pairs, table.groups, places, pool, -1 if species is None else species.number, self._heads,
+            self._beside(),
+        )  # fmt: skip
+        operation.table, operation.layout = table, layout
+        self.update(operation, kT)
+        for i, rows in enumerate(self._bound.tolist()):
+            sites = [-1 if row < 0 else int(of[row]) for row, of in zip(rows, places, strict=True)]
+            first = sites[0] if sites[0] >= 0 else sites[1]
+            why = operation.put_head(first, 1 if sites[0] >= 0 else 2, 1, sites[1] if sites[0] >= 0 else -1)
+            if why:
+                raise ParameterError(f"{self.name}: bound[{i}] = ({rows[0]}, {rows[1]}) cannot be: {why}")
+        return operation
+
+    def _set_rates(
+        self, operation: Any, kT: float, off: tuple[float, float], constants: "np.ndarray | None", share: float,
+        hold_on: float, on_rate: float | None,
+    ) -> tuple[float, float]:  # fmt: skip
+        """Give an operation the rates of its heads; return those of pairs, at most, and of links, 1/s."""
+        if constants is None:
+            operation.set_heads((0.0, 0.0), off, (0.0, 0.0), hold_on)
+            return cast(float, on_rate), off[0]
+        on = [rate / constant for rate, constant in zip(off, constants.tolist(), strict=True)]
+        volume = self.volume(kT)
+        closing = [rate / volume for rate in on]
+        operation.set_heads(on, off, closing, hold_on)
+        return max(closing), sum(off)
+
+    # What states and files hold -----------------------------------------------------------------------------
+
+    def _molecules(self, operation: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sites of head 1 and head 2 of each molecule, -1: none, and how many hold of each bundle."""
+        arrays = operation.arrays()
+        head, holding = arrays["head"], arrays["holding"]
+        _, pairs = operation.links()
+        if self._species is None:
+            # What carries a head is at the second place.
+            pairs = np.where((head[pairs[:, :1]] == 0), pairs[:, ::-1], pairs)
+        else:
+            pairs = np.where((head[pairs[:, :1]] == 2), pairs[:, ::-1], pairs)
+            alone = np.flatnonzero((head > 0) & (arrays["end"] == np.arange(len(head))))
+            ends = [np.where(head[alone] == k, alone, -1) for k in (1, 2)]
+            pairs = np.concatenate([pairs, np.column_stack(ends)])
+        return pairs, np.where(pairs >= 0, np.append(holding, 0)[pairs], 0).astype(np.int32)
+
+    def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
+        pairs, holding = self._molecules(operation)
+        table = cast(Any, operation).table
+        rows = np.column_stack([np.append(table.row_a, -1)[pairs[:, 0]], np.append(table.row_b, -1)[pairs[:, 1]]])
+        out = {"links": rows} if self._heads == 1 else {"links": rows, "heads": holding}
+        for array in out.values():
+            array.flags.writeable = False
+        return out
+
+    def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
+        rows = self._checked_pairs(shown["links"])
+        both = (rows >= 0).all(axis=1)
+        arrays = dict(super().arrays_shown(operation, {**shown, "links": rows[both]}))
+        for name in ("head", "holding", "alone"):
+            arrays[name][...] = 0
+        holding = np.ones_like(rows) if "heads" not in shown else np.asarray(shown["heads"])
+        for k, of in enumerate((self._table.of_a, self._table.of_b)):
+            if k == 1 and self._species is None:
+                continue
+            here = rows[:, k] >= 0
+            site = of[rows[here, k]]
+            if arrays["head"][site].any() or len(np.unique(site)) < len(site):
+                raise TopologyError(f"{self.name}: a place is said to have more than 1 head")
+            arrays["head"][site], arrays["holding"][site] = k + 1, holding[here, k]
+        arrays["alone"][0] = np.count_nonzero(~both)
+        return arrays
+
+    def in_frames(self) -> tuple[str, int] | None:
+        # Each may hold by one head.
+        return "links", max(1, len(self._table.sites) if self._species is not None else min(len(self._a), len(self._b)))
+
+    def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows of the first and the second lattice; -1 where one end is free. Steps are between two of one."""
+        table = cast(Any, operation).table
+        row_a, row_b = (np.append(row, -1) for row in (table.row_a, table.row_b))
+        straight = (row_a[a] >= 0) & (row_b[b] >= 0)
+        turned = (row_a[b] >= 0) & (row_b[a] >= 0)
+        either = [np.where(row_a[x] >= 0, row_a[x], row_b[x]) for x in (a, b)]
+        first = np.where(straight, row_a[a], np.where(turned, row_a[b], either[0]))
+        second = np.where(straight, row_b[b], np.where(turned, row_b[a], either[1]))
+        return first, second
+
+    def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
+        super().check_state(operation, arrays)
+        head, holding, linked = arrays["head"], arrays["holding"], arrays["end"] != np.arange(len(arrays["end"]))
+        groups = self._table.groups
+        ok = bool(((head >= 0) & (head <= 2) & ((head == 0) == (holding == 0)) & (holding <= self._heads)).all())
+        ok = ok and bool(((head == 0) | ((groups & head) != 0)).all())
+        if self._species is None:
+            ok = ok and bool(((head == 1) == (linked & (groups == 1))).all()) and not arrays["alone"].any()
+        else:
+            partner = arrays["other"][linked]
+            ok = ok and bool((head[linked] + head[partner] == 3).all())
+            ok = ok and int(arrays["alone"][0]) == np.count_nonzero((head > 0) & ~linked)
+        if not ok:
+            raise ParameterError(f"{self.name}: the heads that are said to hold places cannot hold them")
+
+    def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
+        super().carry(before, operation)
+        row, then, now = self._table.rows_of(cast(Any, before).table), before.arrays(), operation.arrays()
+        stays = row >= 0
+        for name in ("head", "holding"):
+            now[name][...] = 0
+            now[name][row[stays]] = then[name][stays]
+        linked = now["end"] != np.arange(len(now["end"]))
+        if self._species is None:
+            # Heads go with what carries them.
+            for name in ("head", "holding"):
+                now[name][~linked] = 0
+            return
+        now["alone"][0] = np.count_nonzero((now["head"] > 0) & ~linked)
+        molecules = [int(a["alone"][0] + a["numbers"][0]) for a in (then, now)]
+        why = cast(Any, operation).give_back(molecules[0] - molecules[1])
+        if why:
+            raise TopologyError(f"edit: {self.name}: {why}: remove the jump first")
+
+    def log_weight(self, operation: "JumpOperation", state: Any, kT: float) -> float | None:
+        if self.driven:
+            return None
+        numbers, (pairs, _) = self._numbers, self._molecules(operation)
+        held = np.count_nonzero(pairs >= 0, axis=0)
+        # Volumes and factorials of the pool are the same for all numbers.
+        n_both = np.count_nonzero((pairs >= 0).all(axis=1))
+        return -float(held @ np.log(numbers["dissociation_constants"]) + n_both * math.log(self.volume(kT)))
+
+    def _slack_of_walks(self, kT: float, share: float, step: float) -> float:
+        """Find how far the length of a link may change until its bound of the rate of a step is exp(EXCESS) times the
+        rate, nm: both lengths, before and after, change by it."""
+        _, stiffness, _ = self._spring()
+        steepest = max(share, 1.0 - share) * float(stiffness) * abs(step) / kT
+        return 0.5 * EXCESS / steepest if steepest > 0.0 else math.inf
+
+
+def check_lattices(name: str, sides: Mapping[str, Any], step: float) -> None:
+    """Refuse a step that does not lead from place to place."""
+    for side, lattice in sides.items():
+        if not isinstance(lattice, Lattice):
+            raise TopologyError(
+                f"{name}: {side} must be a lattice, as filaments.lattice(spacing=...) makes it, not {lattice!r}"
+            )
+        n = abs(step) / lattice.spacing
+        if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
+            raise ParameterError(
+                f"{name}: step = {step:g} nm but must be a multiple of the spacing of {side}, {lattice.spacing:g} nm"
+            )

@@ -1,0 +1,429 @@
+"""Motors: rates of steps in balance with stall force and link, velocities, traffic, ends, bundles, and laws by name."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from builders import refuses
+
+import medyanpy as mp
+from medyanpy.testing import JumpCase, check_chi_square, check_jump, check_mean
+
+KT = 4.141947
+STEP = 8.0
+#: Of beads that stay where they are.
+STILL = 1e30
+
+
+def tracks(topology, copies, places, apart=1000.0, spacing=STEP, z=0.0):
+    """Straight filaments along x that do not move, (handle, lattice)."""
+    y = apart * np.arange(copies)
+    nodes = np.zeros((copies, 2, 3))
+    nodes[:, 1, 0], nodes[:, :, 1], nodes[:, :, 2] = (places - 1) * spacing, y[:, None], z
+    handle = topology.add_filaments(list(nodes), STILL, STILL, constrained=False)
+    return handle, handle.lattice(spacing)
+
+
+def pulled(stiffness, theta, force, copies, places=40, start=4, velocity=STEP, stall=2.0, seed=1, **options):
+    """Beads on springs of no length, each with a head on a track of its own, pulled back by a force.
+
+    Their time is the step of the integrator: positions of BAOAB have the right width for any, and forget fast.
+    """
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, places)
+    x = np.zeros((copies, 3))
+    x[:, 0], x[:, 1] = start * STEP - force / stiffness, 1000.0 * np.arange(copies)
+    mass = stiffness / 0.49
+    beads = topology.add_beads(x, mass=mass, friction=2.0 * 0.7 * mass)
+    system = mp.System(topology)
+    system.add_force(mp.forces.UniformField(beads, [-force, 0.0, 0.0], name="load"))
+    links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=0.0))
+    bound = np.column_stack([start + places * np.arange(copies), np.arange(copies)])
+    numbers = {"off_rate": 1e-12, "on_rate": 0.0, "load_sharing": theta, "bound": bound, "reach": 200.0}
+    system.add_jump(mp.jumps.Motors(
+        links, lattice, mp.Sites.beads(beads), step=STEP, unloaded_velocity=velocity, stall_force=stall, name="motors",
+        **numbers | options))  # fmt: skip
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 1.0, kT=KT, seed=seed), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=2)
+    simulation.step(20)
+    return simulation, lattice
+
+
+def net_steps(simulation, lattice, before=None):
+    """Steps of each head, forth less back."""
+    rows = simulation.context.get_state(positions=True).jumps["motors"]["links"]
+    now = lattice.numbers[rows[np.argsort(rows[:, 1]), 0]]
+    return now if before is None else now - before
+
+
+def closed_form(force, theta, stall):
+    """The velocity over that without a load."""
+    u, e = force * STEP / KT, stall * STEP / KT
+    return (math.exp(-theta * u) - math.exp(-e + (1.0 - theta) * u)) / (1.0 - math.exp(-e))
+
+
+def walk(stiffness, theta, force, steps_wanted, copies=500, rate=None, stall=2.0, **options):
+    """Displacements of all heads after a time in which so many steps go forth, and the time times v_0/d.
+
+    Rates are such that beads move fast between two steps, also where these are most frequent: with springs pushed
+    together by θd, where they are exp(θ²κd²/2kT) times as high; of steps back by (1 - θ)d the other way.
+    """
+    if rate is None:
+        x = 0.5 * stiffness * STEP**2 / KT
+        rate = 0.004 * math.exp(-max(theta**2 * x, (1.0 - theta) ** 2 * x - stall * STEP / KT, 0.0))
+    ahead = rate * math.exp(-theta * force * STEP / KT)
+    steps = round(steps_wanted / ahead)
+    simulation, lattice = pulled(stiffness, theta, force, copies, velocity=rate * STEP, stall=stall, **options)
+    before = net_steps(simulation, lattice)
+    simulation.step(steps)
+    return net_steps(simulation, lattice, before), rate * steps
+
+
+# Velocities ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stiffness", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("theta", [0.0, 0.3, 0.5])
+def test_a_load_of_the_stall_force_stalls_any_head_on_any_spring(stiffness, theta):
+    moved, _ = walk(stiffness, theta, 2.0, 12.0, start=20, copies=800, rate=0.02)
+    check_mean("at stall", moved, 0.0, sees=1.7)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:motors. load_sharing = 0:medyanpy.errors.UnitsWarning")
+@pytest.mark.parametrize(("stiffness", "theta"), [
+    (0.05, 0.0), (0.05, 0.3), (0.05, 0.5), (0.05, 1.0), (0.3, 0.0), (0.3, 0.3), (0.3, 0.5), (0.3, 1.0), (1.0, 0.0),
+    (1.0, 0.3), (1.0, 0.5),
+])  # fmt: skip
+def test_the_unloaded_velocity_is_as_given(stiffness, theta):
+    """The correction is 1.10, 1.79 and 6.9 at θ = ½: left out, velocities were 0.908, 0.560 and 0.145 of what was
+    given."""
+    moved, time = walk(stiffness, theta, 0.0, 8.0, stall=6.0)
+    check_mean("without a load", moved / time, 1.0, sees=0.15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [0.25, 0.5, 0.75, 1.3])
+def test_velocities_under_a_load_have_their_closed_form(load):
+    theta, stall = 0.3, 2.0
+    wanted = 8.0 if load < 1.0 else 4.0
+    moved, time = walk(0.3, theta, load * stall, wanted, copies=800, start=4 if load < 1.0 else 34, rate=0.002)
+    v = closed_form(load * stall, theta, stall)
+    check_mean(f"at {load} of stall", moved / time, v, sees=max(0.2 * abs(v), 0.06))
+
+
+@pytest.mark.slow
+def test_a_net_step_uses_up_one_atp_and_gives_the_load_its_share():
+    """Driving energies are 20 kT for each step forth and -20 kT for each back; heat is the rest of them and of ΔU."""
+    force, rate = 1.0, 0.02
+    simulation, lattice = pulled(0.3, 0.3, force, 400, velocity=rate * STEP)
+    simulation.report_work = True
+    before = net_steps(simulation, lattice)
+    start = simulation.context.get_state(positions=True, energy=True)
+    simulation.step(600)
+    end = simulation.context.get_state(positions=True, energy=True)
+    net = net_steps(simulation, lattice, before).sum()
+    assert net > 1000
+    used = KT * (end.entropy_production - start.entropy_production)
+    assert used == pytest.approx(20.0 * KT * net, rel=1e-9)
+    parts = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
+    change = end.total_energy - start.total_energy
+    assert abs(change - sum(parts)) <= 1e-12 * max(map(abs, [*parts, start.total_energy, end.total_energy]))
+    # What goes to the water: what is used up less what goes into links, and what leaves the links and beads again.
+    heat = (used - end.chemical_work) - end.heat
+    raised = end.energies["load"] - start.energies["load"]
+    assert heat == pytest.approx(used - change + end.shadow_work, rel=1e-9)
+    assert raised == pytest.approx(force * STEP * net, rel=0.05)
+    assert heat / net == pytest.approx(20.0 * KT - force * STEP, rel=0.02)
+
+
+# States that can be counted -----------------------------------------------------------------------------------------
+
+
+def at_rest(topology, lattice_a, lattice_b, bound, looks, theta=0.3, stall=0.0648, step=STEP, length=10.0, seed=1):
+    """What molecules hold that never let go, at times so far apart that they have forgotten: (looks, k, 2) rows."""
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=0.05, length=length))
+    pool = system.add_pool(mp.Pool(1e9, {"M": 0}))
+    system.add_jump(mp.jumps.Motors(
+        links, lattice_a, lattice_b, pool=pool["M"], dissociation_constants=1.0, off_rate=1e-12, step=step,
+        unloaded_velocity=8.0, stall_force=stall, load_sharing=theta, bound=bound, name="motors"))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(30.0, kT=KT, seed=seed), threads=1)
+    found = []
+    for _ in range(looks):
+        simulation.step(1)
+        found.append(simulation.context.get_state(positions=True).jumps["motors"]["links"])
+    return np.array(found)
+
+
+@pytest.mark.slow
+def test_heads_that_walk_do_not_pass_each_other():
+    """Two heads on five places, whose ends they do not leave: every state has the weight exp(ε(s_1 + s_2)/kT)."""
+    topology, n = mp.Topology(), 5
+    _, lattice = tracks(topology, 1, n)
+    e = 0.5
+    rows = at_rest(topology, lattice, None, [[0, -1], [1, -1]], 8000, stall=e * KT / STEP)[:, :, 0]
+    pairs = list(itertools.combinations(range(n), 2))
+    weights = np.array([math.exp(e * sum(pair)) for pair in pairs])
+    counts = np.array([np.count_nonzero((np.sort(rows, axis=1) == pair).all(axis=1)) for pair in pairs])
+    assert counts.sum() == 8000
+    check_chi_square("traffic", counts, weights / weights.sum() * 8000, sees=0.12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theta", [0.0, 0.3, 1.0])
+def test_two_heads_of_a_molecule_that_walk_on_two_tracks_weigh_their_link(theta):
+    topology, n, e, length = mp.Topology(), 4, 0.4, 10.0
+    _, one = tracks(topology, 1, n)
+    _, other = tracks(topology, 1, n, z=12.0)
+    rows = at_rest(topology, one, other, [[0, 0]], 8000, theta=theta, stall=e * KT / STEP, length=length)[:, 0]
+    i, j = np.divmod(np.arange(n * n), n)
+    r = np.hypot(STEP * (i - j), 12.0)
+    weights = np.exp(e * (i + j) - 0.5 * 0.05 * (r - length) ** 2 / KT)
+    check_chi_square(f"θ = {theta}", np.bincount(n * rows[:, 0] + rows[:, 1], minlength=n * n),
+                     weights / weights.sum() * 8000, sees=0.13)  # fmt: skip
+
+
+def carried_case(theta=0.3, share=0.4, rates=None):
+    """A head on a bead that stays, beside a track of three places: free, or at one of these."""
+    stiffness, length, kT, stall, off, on, v = 0.1, 9.0, 1.0, 0.15, 1.0, 3.0, 16.0
+    bead = np.array([6.0, 0.0, 9.0])
+    x = STEP * np.arange(3)[:, None] * [1.0, 0.0, 0.0]
+    u = 0.5 * stiffness * (np.linalg.norm(x - bead, axis=1) - length) ** 2
+    e = stall * STEP
+    k = v / STEP / (1.0 - math.exp(-e)) * math.exp(0.5 * theta * (1.0 - theta) * stiffness * STEP**2)
+    q = np.zeros((4, 4))
+    for i in range(3):
+        q[0, 1 + i], q[1 + i, 0] = on * math.exp(-(1.0 - share) * u[i]), off * math.exp(share * u[i])
+        if i < 2:
+            q[1 + i, 2 + i] = k * math.exp(-theta * (u[i + 1] - u[i]))
+            q[2 + i, 1 + i] = k * math.exp(-e - (1.0 - theta) * (u[i] - u[i + 1]))
+
+    def make(copies, seed, threads, timestep):
+        topology = mp.Topology()
+        _, lattice = tracks(topology, copies, 3)
+        beads = topology.add_beads(bead + 1000.0 * np.arange(copies)[:, None] * [0.0, 1.0, 0.0], 1.0, friction=STILL)
+        system = mp.System(topology)
+        links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=length))
+        system.add_jump(mp.jumps.Motors(
+            links, lattice, mp.Sites.beads(beads), step=STEP, unloaded_velocity=v, stall_force=stall, off_rate=off,
+            on_rate=on, load_sharing=theta, unbinding_share=share, name="motors"))  # fmt: skip
+        make.copies = copies
+        return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=kT, seed=seed), threads=threads)
+
+    def states(state):
+        rows = state.jumps["motors"]["links"]
+        found = np.zeros(make.copies, int)
+        found[rows[:, 1]] = 1 + rows[:, 0] % 3
+        return found
+
+    return JumpCase("Motors", make, states, q, np.append(0.0, u), driven=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("theta", "share"), [(0.3, 0.4), (0.0, 0.0), (1.0, 1.0)])
+def test_heads_on_beads_keep_the_contract(theta, share):
+    check_jump(carried_case(theta, share), copies=5_000, sees=0.175)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaves", [False, True])
+def test_heads_leave_the_last_place_or_stay(leaves):
+    """A head alone on three places, at the rates of its steps; beyond the last place it goes to the pool."""
+    e, v, off = 0.6, 8.0, 0.3
+    k = v / STEP / (1.0 - math.exp(-e))
+    q = np.zeros((4, 4))
+    for i in range(3):
+        q[i, 3] = off
+        if i < 2:
+            q[i, i + 1], q[i + 1, i] = k, k * math.exp(-e)
+    q[2, 3] += k if leaves else 0.0
+
+    def make(copies, seed, threads, timestep):
+        topology = mp.Topology()
+        _, lattice = tracks(topology, copies, 3)
+        system = mp.System(topology)
+        links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=1.0))
+        pool = system.add_pool(mp.Pool(1e9, {"M": 0}))
+        bound = np.column_stack([3 * np.arange(copies), np.full(copies, -1)])
+        system.add_jump(mp.jumps.Motors(
+            links, lattice, pool=pool["M"], dissociation_constants=1e30, off_rate=off, step=STEP, unloaded_velocity=v,
+            stall_force=e / STEP, leaves_end=leaves, bound=bound, name="motors"))  # fmt: skip
+        make.copies = copies
+        return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
+
+    def states(state):
+        found = np.full(make.copies, 3)
+        rows = state.jumps["motors"]["links"][:, 0]
+        found[rows // 3] = rows % 3
+        assert state.pools["M"] == np.count_nonzero(found == 3)
+        return found
+
+    case = JumpCase("a head alone", make, states, q, np.zeros(4), driven=True)
+    for time, steps in ((0.8, 1), (2.0, 5)):
+        simulation = make(8000, 7, 1, time / steps)
+        simulation.step(steps)
+        counts = np.bincount(states(simulation.context.get_state(positions=True)), minlength=4)
+        check_chi_square(f"after {time:g} s", counts, 8000 * case.after(time), sees=0.12)
+
+
+# Bundles ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "rate", "time"), [(15, 0.69709, 20.0), (22, 0.41693, 30.0), (30, 0.22117, 50.0)])
+@pytest.mark.parametrize("lumped", [False, True])
+def test_bundles_let_go_after_the_mean_time_of_heads_one_by_one(n, rate, time, lumped):
+    """From one head of N that holds to none: the lumped law has this mean by construction."""
+    copies = 5000
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, 2)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=1.0))
+    pool = system.add_pool(mp.Pool(1e9, {"M": 0}))
+    bound = np.column_stack([2 * np.arange(copies), np.full(copies, -1)])
+    system.add_jump(mp.jumps.Motors(
+        links, lattice, pool=pool["M"], dissociation_constants=1e30, off_rate=1.7, on_rate=0.2, step=STEP, heads=n,
+        unloaded_velocity=1e-9, stall_force=1.0, bound=bound, rates=mp.jumps.MedyanMotor() if lumped else None,
+        name="motors"))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(time / 10, kT=KT, seed=3), threads=1)
+    heard = simulation.context.events()
+    simulation.step(10)
+    # In the order of their places: times are independent.
+    gone = np.array([time for _, time in sorted((e.a, e.time) for e in heard.heard() if e.kind == "detach")])
+    assert len(gone) > 0.999 * copies
+    # Those left have waited so long already, and wait on as long as on average.
+    gone = np.append(gone, np.full(copies - len(gone), time + 1.0 / rate))
+    check_mean(f"{n} heads", gone * rate, 1.0, sees=0.15)
+
+
+@pytest.mark.slow
+def test_a_bundle_holds_by_as_many_heads_as_their_rates_say():
+    """At rest, b of N with the weights C(N, b) (k_on/k_off)^b, where the last one hardly lets go: P(b), b >= 1."""
+    n, copies, on, off = 4, 5000, 1.0, 2.0
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, 2)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=1.0))
+    pool = system.add_pool(mp.Pool(1.0, concentrations={"M": 1.0}))
+    system.add_jump(mp.jumps.Motors(
+        links, lattice, pool=pool["M"], dissociation_constants=(0.5, 1e9), off_rate=off, on_rate=on, step=STEP, heads=n,
+        unloaded_velocity=1e-9, stall_force=1.0, name="motors"))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(5.0, kT=KT, seed=3), threads=1)
+    simulation.step(3)
+    shown = simulation.context.get_state(positions=True).jumps["motors"]
+    counts = np.bincount(shown["heads"].max(axis=1), minlength=n + 1)[1:]
+    # From the pool one head comes at C/K k_off, and goes at k_off: the weight of b heads follows from that of one.
+    w = np.array([1.0] + [2.0 * math.comb(n, b) / n * (on / off) ** (b - 1) for b in range(1, n + 1)])
+    counts = np.append(2 * copies - counts.sum(), counts)
+    check_chi_square("a bundle", counts, w / w.sum() * 2 * copies, sees=0.12)
+
+
+# Laws by name -------------------------------------------------------------------------------------------------------
+
+C, W = np.polynomial.legendre.leggauss(400)
+
+
+def mean_over_force(velocity, force, stiffness):
+    """The mean of a law over the forces of the moment, of the mean and the variance κkT."""
+    f = force + 8.0 * math.sqrt(stiffness * KT) * C
+    weight = W * np.exp(-0.5 * (f - force) ** 2 / (stiffness * KT))
+    return weight @ velocity(f) / weight.sum()
+
+
+def linear(f, stall=6.0):
+    return np.clip(1.0 - f / stall, 0.0, 1.0)
+
+
+def hill(f, stall=6.0, alpha=0.2):
+    f = np.clip(f, 0.0, stall)
+    return (stall - f) / (stall + f / alpha)
+
+
+def test_means_of_named_laws():
+    assert mean_over_force(linear, 6.0, 0.3) == pytest.approx(0.074, abs=5e-4)
+    assert mean_over_force(hill, 3.0, 0.3) / hill(3.0) == pytest.approx(1.22, abs=0.01)
+    for law in ("CytosimMotor", "MedyanMotor"):
+        assert "fluctuate" in getattr(mp.jumps, law).__doc__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "law", "force"), [
+    ("CytosimMotor", linear, 6.0), ("CytosimMotor", linear, 1.0), ("MedyanMotor", hill, 3.0),
+])  # fmt: skip
+@pytest.mark.parametrize("stiffness", [0.05, 0.3])
+def test_named_laws_walk_at_their_own_averages(name, law, force, stiffness):
+    expected = mean_over_force(law, force, stiffness)
+    rate = 0.004 / expected
+    simulation, lattice = pulled(stiffness, 0.0, force, 1000, velocity=rate * STEP, stall=6.0,
+                                 rates=getattr(mp.jumps, name)())  # fmt: skip
+    before = net_steps(simulation, lattice)
+    simulation.step(2000)
+    moved = net_steps(simulation, lattice, before)
+    assert moved.min() >= 0
+    check_mean(f"{name} at {force} pN", moved / (2000 * rate), expected, sees=0.1 * expected)
+    assert simulation.context.get_state().entropy_production == math.inf
+
+
+# Given wrongly ------------------------------------------------------------------------------------------------------
+
+
+def made(pool="M", carried=False, **change):
+    """A context of motors with one number changed."""
+    topology = mp.Topology()
+    _, lattice = tracks(topology, 2, 5)
+    beads = topology.add_beads([[0.0, 0.0, 9.0]], mass=1.0, friction=1.0)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=9.0))
+    molecules = system.add_pool(mp.Pool(1e9, {"M": 3}))
+    numbers = {"step": STEP, "unloaded_velocity": 10.0, "stall_force": 2.0, "off_rate": 1.0}
+    if carried:
+        numbers |= {"lattice_b": mp.Sites.beads(beads), "on_rate": 1.0}
+    else:
+        numbers |= {"pool": molecules["M"], "dissociation_constants": 1.0}
+    numbers |= {"lattice_a": lattice} | change
+    numbers = {key: value for key, value in numbers.items() if value is not ...}
+    jump = system.add_jump(mp.jumps.Motors(links, **numbers))
+    mp.Simulation(system, mp.BrownianIntegrator(1e-3, kT=KT), threads=1).step(2)
+    return jump
+
+
+def test_right_numbers_are_taken():
+    assert made().pools[0].name == "Pool"
+    assert made(carried=True).pools == ()
+    assert made(step=-16.0).counts.tried >= 0
+    assert made(atp=100.0, stall_force=12.0).atp == 100.0
+    assert made(heads=5, on_rate=0.2).heads == 5
+
+
+@pytest.mark.parametrize(("change", "error", "text"), [
+    ({"step": 5.0}, mp.ParameterError, r"step = 5 nm but must be a multiple of the spacing of lattice_a, 8 nm"),
+    ({"step": 0.0}, mp.ParameterError, "step = 0 nm but must be a multiple"),
+    ({"stall_force": 11.0}, mp.ParameterError,
+     r"stall_force = 11 pN but must be <= 10.35 pN: 8 nm use up 82.84 pN nm, 20 kT"),
+    ({"stall_force": 2.0, "atp": 8.0}, mp.ParameterError, r"must be <= 1 pN"),
+    ({"unloaded_velocity": 0.0}, mp.ParameterError, "unloaded_velocity = 0.0 but must be"),
+    ({"load_sharing": -0.1}, mp.ParameterError, "load_sharing = -0.1"),
+    ({"heads": 0}, mp.ParameterError, "heads = 0"),
+    ({"heads": 3}, mp.ParameterError, "on_rate = None, but it is that of heads that sites carry, and of bundles"),
+    ({"on_rate": 1.0}, mp.ParameterError, "on_rate = 1.0, but it is that of no heads of these motors"),
+    ({"dissociation_constants": ...}, mp.ParameterError, "dissociation_constants= are those of molecules of a pool"),
+    ({"carried": True, "dissociation_constants": 1.0}, mp.ParameterError, "are those of molecules of a pool"),
+    ({"carried": True, "lattice_b": None}, mp.TopologyError, "without a pool lattice_b has the sites that carry heads"),
+    ({"lattice_a": [0, 1]}, mp.TopologyError, "lattice_a must be a lattice"),
+    ({"rates": mp.jumps.Bell(3.0)}, mp.ParameterError, "rates must be MedyanMotor or CytosimMotor, not Bell"),
+])  # fmt: skip
+def test_refused(change, error, text):
+    refuses(error, text, made, **change)
+
+
+def test_a_lattice_of_another_topology_is_refused():
+    _, other = tracks(mp.Topology(), 1, 4)
+    refuses(mp.TopologyError, "different topologies|another topology", made, lattice_b=other)
+
+
+def test_long_steps_that_share_no_load_are_warned_of():
+    with pytest.warns(mp.errors.UnitsWarning, match="load_sharing = 0 with a step of 8 nm, 7.73 kT .*take 0.1 to 0.3"):
+        made(load_sharing=0.0, stall_force=4.0)
