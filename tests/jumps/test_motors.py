@@ -223,6 +223,17 @@ def carried_case(theta=0.3, share=0.4, rates=None):
     return JumpCase("Motors", make, states, q, np.append(0.0, u), driven=True)
 
 
+def test_velocities_that_are_set_are_followed_where_nothing_moves():
+    """Bounds of the rates of links are computed again: with those of before, a rate above them is a fault."""
+    simulation = carried_case().make(300, 1, 1, 1e-3)
+    simulation.step(1000)
+    few = simulation.context.get_state().counts["motors"].accepted
+    assert len(simulation.context.get_state(positions=True).jumps["motors"]["links"]) > 50
+    simulation.system["motors"].set(unloaded_velocity=16.0 * 300.0)
+    simulation.step(1000)
+    assert simulation.context.get_state().counts["motors"].accepted > 20 * few
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("theta", "share"), [(0.3, 0.4), (0.0, 0.0), (1.0, 1.0)])
 def test_heads_on_beads_keep_the_contract(theta, share):
