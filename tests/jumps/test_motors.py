@@ -281,6 +281,30 @@ def test_heads_leave_the_last_place_or_stay(leaves):
         check_chi_square(f"after {time:g} s", counts, 8000 * case.after(time), sees=0.12)
 
 
+@pytest.mark.slow
+def test_the_rate_at_a_relaxed_length_says_how_molecules_take_hold():
+    """on_rate = k_off/(K V_0): of one molecule between a place and another, with the weights of all that it holds."""
+    stiffness, length, on, off, space = 0.3, 12.0, 2.0, 1.5, 3e4
+    topology = mp.Topology()
+    (_, one), (_, other) = tracks(topology, 1, 2), tracks(topology, 1, 2, z=length + 2.0)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=length))
+    pool = system.add_pool(mp.Pool(space, {"M": 1}))
+    jump = system.add_jump(mp.jumps.Motors(
+        links, one[:1], other[:1], pool=pool["M"], on_rate=on, off_rate=off, step=STEP, unloaded_velocity=1.0,
+        stall_force=1.0, name="motors"))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(4.0, kT=KT, seed=5), threads=1)
+    found = np.zeros(4)
+    for _ in range(6000):
+        simulation.step(1)
+        rows = simulation.context.get_state(positions=True).jumps["motors"]["links"]
+        found[0 if not len(rows) else 3 if rows.min() >= 0 else 1 if rows[0, 0] >= 0 else 2] += 1
+    alone = on / off * jump.volume(KT) / space
+    both = alone * on / off * math.exp(-0.5 * stiffness * 4.0 / KT)
+    w = np.array([1.0, alone, alone, both])
+    check_chi_square("one molecule", found, w / w.sum() * 6000, sees=0.12)
+
+
 # Bundles ------------------------------------------------------------------------------------------------------------
 
 
@@ -458,6 +482,8 @@ def test_right_numbers_are_taken():
     assert made(step=-16.0).leaves_end is False
     assert made(atp=100.0, stall_force=12.0).atp == 100.0
     assert made(heads=5, on_rate=0.2).heads == 5
+    assert made(on_rate=0.2, dissociation_constants=...).on_rate == 0.2
+    assert made(heads=5, on_rate=0.2, dissociation_constants=...).dissociation_constants is None
 
 
 @pytest.mark.parametrize(("change", "error", "text"), [
@@ -469,9 +495,10 @@ def test_right_numbers_are_taken():
     ({"unloaded_velocity": 0.0}, mp.ParameterError, "unloaded_velocity = 0.0 but must be"),
     ({"load_sharing": -0.1}, mp.ParameterError, "load_sharing = -0.1"),
     ({"heads": 0}, mp.ParameterError, "heads = 0"),
-    ({"heads": 3}, mp.ParameterError, "on_rate = None, but it is that of heads that sites carry, and of bundles"),
-    ({"on_rate": 1.0}, mp.ParameterError, "on_rate = 1.0, but it is that of no heads of these motors"),
-    ({"dissociation_constants": ...}, mp.ParameterError, "dissociation_constants= are those of molecules of a pool"),
+    ({"heads": 3}, mp.ParameterError, r"give on_rate= \(1/s\), of bundles"),
+    ({"on_rate": 1.0}, mp.ParameterError, r"on_rate= \(1/s\) or dissociation_constants= \(1/nm³\), one of the two"),
+    ({"dissociation_constants": ...}, mp.ParameterError, r"give on_rate= \(1/s\), or dissociation_constants="),
+    ({"carried": True, "on_rate": ...}, mp.ParameterError, r"give on_rate= \(1/s\), or dissociation_constants="),
     ({"carried": True, "dissociation_constants": 1.0}, mp.ParameterError, "are those of molecules of a pool"),
     ({"carried": True, "lattice_b": None}, mp.TopologyError, "without a pool lattice_b has the sites that carry heads"),
     ({"lattice_a": [0, 1]}, mp.TopologyError, "lattice_a must be a lattice"),
