@@ -10,7 +10,8 @@ from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing import JumpCase, check_chi_square, check_jump, check_mean
-from medyanpy.visualize.scene import scene_of
+from medyanpy.visualize.renderer import radii_of
+from medyanpy.visualize.scene import objects_of, scene_of
 
 KT = 4.141947
 K_D = np.array([2.0, 0.5]) * mp.units.micromolar
@@ -385,6 +386,9 @@ def test_trajectories_and_pictures_show_heads_that_are_alone(tmp_path):
     drawn = scene_of(simulation, {}).links["binding"]
     assert drawn.shape == (len(rows), 2, 3)
     np.testing.assert_allclose(drawn[alone, 0], drawn[alone, 1])
+    _, solids = objects_of(scene_of(simulation, {}))
+    (balls,) = (s for s in solids if s.name == "binding")
+    np.testing.assert_allclose(radii_of(balls, 2.0).reshape(-1, 2), np.where(alone, 2.0, 0.6)[:, None] * [1.0, 1.0])
 
 
 @pytest.mark.slow
