@@ -393,7 +393,7 @@ LAWS = [
     ("that two jumps may bind", "_kernels/jumps/link_binding.pyx", "held_at", "_holding(s.row[i], s.end, s.held, s.partners)", "0"),
     ("exclusion of its own sites", "_kernels/jumps/link_binding.pyx", "is_crowded", "self.apart[k] == j or self.held_at(self.apart[k]) > 0", "False"),
     ("waits for exponential times", "_kernels/jumps/link_binding.pyx", "act", "t += draw_exponential(u[0]) / total", "t = draw_exponential(u[0]) / total"),
-    ("crosslinkers of two heads", "jumps/_heads.py", "_set_rates", "volume = self.volume(kT)", "volume = self.volume(kT / (1.0 - 0.9 * share))"),
+    ("crosslinkers of two heads", "jumps/_heads.py", "_set_rates", "volume, closing = self.volume(kT)", "volume, closing = self.volume(2.0 * kT)"),
     ("motors: stall", "_kernels/jumps/heads.pyx", "set_walk", "self.rates[b, 0] * exp_(-fmin(b * e, LARGEST_EXPONENT))", "self.rates[b, 0] * exp_(-fmin(0.8 * b * e, LARGEST_EXPONENT))"),
     ("networks of a pool", "_kernels/jumps/networks.pyx", "propensity", "- c.minus[k]", "- 0.5 * c.minus[k]"),
     ("points of a membrane that react", "_kernels/jumps/point_reactions.pyx", "rate_of", "return r.rate * self.most * n if", "return 2.0 * r.rate * self.most * n if"),

@@ -95,17 +95,20 @@ class HeadsJump(LinkingJump):
         return operation
 
     def _set_rates(
-        self, operation: Any, kT: float, off: tuple[float, float], constants: "np.ndarray | None", share: float,
-        hold_on: float, on_rate: float | None,
+        self, operation: Any, kT: float, off: tuple[float, float], constants: "np.ndarray | None", on_rate: float,
+        hold_on: float = 0.0,
     ) -> tuple[float, float]:  # fmt: skip
-        """Give an operation the rates of its heads; return those of pairs, at most, and of links, 1/s."""
-        if constants is None:
+        """Give an operation the rates of its heads; return those of pairs, at most, and of links, 1/s.
+
+        Heads take hold at the `on_rate` of a relaxed link, or where there are constants at the rate that they say.
+        """
+        if self._species is None:
             operation.set_heads((0.0, 0.0), off, (0.0, 0.0), hold_on)
-            return cast(float, on_rate), off[0]
-        on = [rate / constant for rate, constant in zip(off, constants.tolist(), strict=True)]
-        volume = self.volume(kT)
-        closing = [rate / volume for rate in on]
-        operation.set_heads(on, off, closing, hold_on)
+            return on_rate, off[0]
+        volume, closing = self.volume(kT), [on_rate, on_rate]
+        if constants is not None:
+            closing = [rate / (constant * volume) for rate, constant in zip(off, constants.tolist(), strict=True)]
+        operation.set_heads([rate * volume for rate in closing], off, closing, hold_on)
         return max(closing), sum(off)
 
     # What states and files hold -----------------------------------------------------------------------------

@@ -123,5 +123,5 @@ class CrosslinkerBinding(HeadsJump):
     def update(self, operation: "JumpOperation", kT: float) -> None:
         numbers, share = self._numbers, self._numbers["load_sharing"]
         off, law = tuple(numbers["off_rates"].tolist()), (1.0 - share, share, 0.0, 0.0, 0.0)
-        rates = self._set_rates(operation, kT, off, numbers["dissociation_constants"], share, 0.0, None)
+        rates = self._set_rates(operation, kT, off, numbers["dissociation_constants"], 0.0)
         self._follow_links(operation, kT, *rates, law, self._slack(kT, *law[1:]), False)

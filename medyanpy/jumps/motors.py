@@ -66,7 +66,7 @@ class Motors(HeadsJump):
         Places of several topologies, or what is not a lattice.
     ParameterError
         A number outside its domain. A step that is not a multiple of the spacing. A stall force that ATP cannot give.
-        With a pool no dissociation constants, or without it no `on_rate`. As `CrosslinkerBinding`.
+        Neither or both of on_rate and dissociation_constants. As `CrosslinkerBinding`.
 
     Warns
     -----
@@ -120,11 +120,12 @@ class Motors(HeadsJump):
     )  # fmt: skip
     off_rate: float = number("1/s", "At which a head lets go, where U = 0.", kw_only=True, above=0.0)
     on_rate: float | None = number(
-        "1/s", "At which a head that a site carries takes hold of each place at the relaxed length, and at which the "
-        "other heads of a bundle do.", default=None, kw_only=True, at_least=0.0,
+        "1/s", "At which each head takes hold of a place where a link would be relaxed, and at which the others of a "
+        "bundle do.", default=None, kw_only=True, at_least=0.0,
     )  # fmt: skip
     dissociation_constants: Given["float | tuple[float, float] | None", "np.ndarray | None"] = number(
-        "1/nm³", "With a pool: K_1 and K_2 of both ends of a molecule, or one number for both.", default=None,
+        "1/nm³", "With a pool: K_1 and K_2 of both ends of a molecule, or one number for both; where none are given, "
+        r"those of `on_rate`, :math:`k_\mathrm{off} / (N k_\mathrm{on} V_0)`.", default=None,
         kw_only=True, above=0.0, size=2, or_number=True,
     )  # fmt: skip
     unbinding_share: float = number(
@@ -184,13 +185,16 @@ class Motors(HeadsJump):
     def _checked(self, **given: Any) -> dict[str, Any]:
         numbers = super()._checked(**given)
         has_pool, many = self._arguments["pool"] is not None, self._all_heads > 1
-        if has_pool != (numbers["dissociation_constants"] is not None):
+        on, constants = numbers["on_rate"], numbers["dissociation_constants"]
+        if constants is not None and not has_pool:
+            raise ParameterError(f"{self.name}: dissociation_constants= are those of molecules of a pool: give pool=")
+        if on is None and (many or constants is None):
+            what = "of bundles" if many else "or dissociation_constants= of molecules of a pool"
+            raise ParameterError(f"{self.name}: give on_rate= (1/s), {what}")
+        if on is not None and constants is not None and not many:
             raise ParameterError(
-                f"{self.name}: dissociation_constants= are those of molecules of a pool: give both or neither"
+                f"{self.name}: give on_rate= (1/s) or dissociation_constants= (1/nm³), one of the two; both for bundles"
             )
-        if (numbers["on_rate"] is None) != (has_pool and not many):
-            of = "heads that sites carry, and of bundles" if numbers["on_rate"] is None else "no heads of these motors"
-            raise ParameterError(f"{self.name}: on_rate = {numbers['on_rate']}, but it is that of {of}")
         return numbers
 
     def _fuel(self, kT: float) -> float:
@@ -246,9 +250,8 @@ class Motors(HeadsJump):
             law = 1.0, 0.0, rates.catch_share, 1.0 / rates.slip, 1.0 / rates.catch
         named = (0, 1.0) if rates is None else (rates.law, rates.alpha)
         cast(Any, operation).set_walk(kT, *walk, self._leaves_end, *named)
-        carried = None if self._species is not None else n * on
-        pairs = self._set_rates(
-            operation, kT, (off, off), numbers["dissociation_constants"], share, on if self._heads > 1 else 0.0, carried
-        )
+        # Any of a bundle may be the first to take hold.
+        first, more = n * (on or 0.0), (on or 0.0) if self._heads > 1 else 0.0
+        pairs = self._set_rates(operation, kT, (off, off), numbers["dissociation_constants"], first, more)
         slack = min(self._slack(kT, *law[1:]), self._slack_of_walks(kT, theta, step))
         self._follow_links(operation, kT, *pairs, law, slack, rates is not None)

@@ -67,7 +67,7 @@ class Bell(DrivenRates):
 class CatchSlip(DrivenRates):
     r"""Catch-slip bonds: a link under the tension F unbinds more slowly at first, and faster at larger F.
 
-    The rate is :math:`k_0 [(1-w) e^{F/F_s} + w e^{-F/F_c}]`.
+    The rate is :math:`k_0 [(1-w) e^{F/F_s} + w e^{-F/F_c}]`. F is that of the moment, see `Bell`.
 
     References
     ----------
@@ -83,7 +83,7 @@ class CatchSlip(DrivenRates):
 class FlatWindow(DrivenRates):
     r"""Rates of MEDYAN's crosslinkers: sites at a distance within a window bind, all at the same rate.
 
-    A link under the tension F unbinds at :math:`k_0 e^{F/F_s}`.
+    A link under the tension F unbinds at :math:`k_0 e^{F/F_s}`. F is that of the moment, see `Bell`.
 
     References
     ----------

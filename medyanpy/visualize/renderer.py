@@ -330,7 +330,11 @@ def radii_of(s: Solids, default: float) -> np.ndarray:
     # Filaments, whose thickness is not known, are drawn thinner than beads, links between them thinner still, and lines
     # as thin as they can be.
     share = 0.06 if s.is_box else 1.0 if s.links is None else 0.5 if s.are_beads else 0.3
-    return np.full(len(s.centers), share * default)
+    out = np.full(len(s.centers), share * default)
+    if s.links is not None and not (s.are_beads or s.is_box):
+        # Both ends of a link are where its one head holds: a ball, which is seen on a filament.
+        out[s.links[(s.centers[s.links[:, 0]] == s.centers[s.links[:, 1]]).all(axis=1)]] = default
+    return out
 
 
 #: Centres in pixels, radii in pixels, and the number of the colour of each.

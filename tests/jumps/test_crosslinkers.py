@@ -10,7 +10,8 @@ from builders import refuses
 
 import medyanpy as mp
 from medyanpy.testing import JumpCase, check_chi_square, check_jump, check_mean
-from medyanpy.visualize.scene import scene_of
+from medyanpy.visualize.renderer import radii_of
+from medyanpy.visualize.scene import objects_of, scene_of
 
 KT = 4.141947
 K_D = np.array([2.0, 0.5]) * mp.units.micromolar
@@ -330,6 +331,42 @@ def test_a_state_that_is_set_has_the_same_molecules(tmp_path):
     assert sum(count(other.context.get_state(positions=True))) == 40
 
 
+def test_molecules_of_removed_filaments_go_to_the_pool_or_hold_on_by_one_head():
+    simulation, _ = moving()
+    simulation.step(300)
+    before = simulation.context.get_state(positions=True)
+    rows = before.jumps["binding"]["links"]
+    with simulation.topology.edit():
+        simulation.topology["rods"].remove(np.arange(0, 24, 2), terms="remove")
+    after = simulation.context.get_state(positions=True)
+    # Of each pair of rods one is left; places are seven of each.
+    left = (rows >= 0) & (rows // 7 % 2 == 1)
+    assert count(after) == (40 - left.any(axis=1).sum(), left.any(axis=1).sum(), 0)
+    assert count(before)[2] > 0 < count(before)[1]
+    assert after.counts["binding"] == before.counts["binding"]
+    simulation.step(50)
+    assert sum(count(simulation.context.get_state(positions=True))) == 40
+
+
+def test_cells_of_molecules_whose_places_are_removed_are_not_guessed():
+    topology = mp.Topology()
+    rods = topology.add_filaments([[[0.0, 0, 0], [9.0, 0, 0]], [[0.0, 9, 0], [9.0, 9, 0]]], 1.0, 1.0)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=9.0))
+    grid = system.add_pool(mp.Compartments((2, 1, 1), 10.0, {"X": 3}))
+    system.add_jump(mp.jumps.CrosslinkerBinding(
+        links, rods.lattice(3.0), pool=grid["X"], dissociation_constants=1.0, off_rates=1e-9, bound=[[0, -1]]
+    ))  # fmt: skip
+    context = mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))
+    context.step(1)
+
+    def remove():
+        with topology.edit():
+            rods.remove(0, terms="remove")
+
+    refuses(mp.TopologyError, "not known to which cell of the pool molecules go", remove)
+
+
 def test_trajectories_and_pictures_show_heads_that_are_alone(tmp_path):
     simulation, lattice = moving()
     simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 100))
@@ -349,6 +386,9 @@ def test_trajectories_and_pictures_show_heads_that_are_alone(tmp_path):
     drawn = scene_of(simulation, {}).links["binding"]
     assert drawn.shape == (len(rows), 2, 3)
     np.testing.assert_allclose(drawn[alone, 0], drawn[alone, 1])
+    _, solids = objects_of(scene_of(simulation, {}))
+    (balls,) = (s for s in solids if s.name == "binding")
+    np.testing.assert_allclose(radii_of(balls, 2.0).reshape(-1, 2), np.where(alone, 2.0, 0.6)[:, None] * [1.0, 1.0])
 
 
 @pytest.mark.slow

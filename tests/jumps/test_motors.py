@@ -8,6 +8,7 @@ import pytest
 from builders import refuses
 
 import medyanpy as mp
+from medyanpy.files.documents import deserialize, serialize
 from medyanpy.testing import JumpCase, check_chi_square, check_jump, check_mean
 
 KT = 4.141947
@@ -222,6 +223,17 @@ def carried_case(theta=0.3, share=0.4, rates=None):
     return JumpCase("Motors", make, states, q, np.append(0.0, u), driven=True)
 
 
+def test_velocities_that_are_set_are_followed_where_nothing_moves():
+    """Bounds of the rates of links are computed again: with those of before, a rate above them is a fault."""
+    simulation = carried_case().make(300, 1, 1, 1e-3)
+    simulation.step(1000)
+    few = simulation.context.get_state().counts["motors"].accepted
+    assert len(simulation.context.get_state(positions=True).jumps["motors"]["links"]) > 50
+    simulation.system["motors"].set(unloaded_velocity=16.0 * 300.0)
+    simulation.step(1000)
+    assert simulation.context.get_state().counts["motors"].accepted > 20 * few
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("theta", "share"), [(0.3, 0.4), (0.0, 0.0), (1.0, 1.0)])
 def test_heads_on_beads_keep_the_contract(theta, share):
@@ -267,6 +279,30 @@ def test_heads_leave_the_last_place_or_stay(leaves):
         simulation.step(steps)
         counts = np.bincount(states(simulation.context.get_state(positions=True)), minlength=4)
         check_chi_square(f"after {time:g} s", counts, 8000 * case.after(time), sees=0.12)
+
+
+@pytest.mark.slow
+def test_the_rate_at_a_relaxed_length_says_how_molecules_take_hold():
+    """on_rate = k_off/(K V_0): of one molecule between a place and another, with the weights of all that it holds."""
+    stiffness, length, on, off, space = 0.3, 12.0, 2.0, 1.5, 3e4
+    topology = mp.Topology()
+    (_, one), (_, other) = tracks(topology, 1, 2), tracks(topology, 1, 2, z=length + 2.0)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=length))
+    pool = system.add_pool(mp.Pool(space, {"M": 1}))
+    jump = system.add_jump(mp.jumps.Motors(
+        links, one[:1], other[:1], pool=pool["M"], on_rate=on, off_rate=off, step=STEP, unloaded_velocity=1.0,
+        stall_force=1.0, name="motors"))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(4.0, kT=KT, seed=5), threads=1)
+    found = np.zeros(4)
+    for _ in range(6000):
+        simulation.step(1)
+        rows = simulation.context.get_state(positions=True).jumps["motors"]["links"]
+        found[0 if not len(rows) else 3 if rows.min() >= 0 else 1 if rows[0, 0] >= 0 else 2] += 1
+    alone = on / off * jump.volume(KT) / space
+    both = alone * on / off * math.exp(-0.5 * stiffness * 4.0 / KT)
+    w = np.array([1.0, alone, alone, both])
+    check_chi_square("one molecule", found, w / w.sum() * 6000, sees=0.12)
 
 
 # Bundles ------------------------------------------------------------------------------------------------------------
@@ -321,6 +357,36 @@ def test_a_bundle_holds_by_as_many_heads_as_their_rates_say():
     check_chi_square("a bundle", counts, w / w.sum() * 2 * copies, sees=0.12)
 
 
+# What motors do to filaments ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step", "sign"), [(2.0, -1.0), (-2.0, 1.0)])
+def test_motors_slide_antiparallel_filaments_past_each_other(step, sign):
+    """Heads that walk to the last nodes push either filament the other way: with its first node ahead."""
+    topology = mp.Topology()
+    x = np.linspace(-20.0, 20.0, 5)
+    nodes = [np.column_stack([way * x, np.full(5, y), np.full(5, 300.0 * c)])
+             for c in range(12) for way, y in ((1.0, 0.0), (-1.0, 8.0))]  # fmt: skip
+    actin = topology.add_filaments(nodes, 0.01, 1.0)
+    system = mp.System(topology)
+    # They stay side by side and slide along x.
+    axis = [np.column_stack([0.0 * x, n[:, 1], n[:, 2]]) for n in nodes]
+    system.add_force(mp.forces.HarmonicTrap(actin, (0.0, 2.0, 2.0), np.concatenate(axis)))
+    links = system.add_force(mp.forces.Links([], [], stiffness=0.5, length=8.0))
+    pool = system.add_pool(mp.Pool(1e6, {"M": 120}))
+    system.add_jump(mp.jumps.Motors(
+        links, actin.lattice(2.0), pool=pool["M"], dissociation_constants=1e-5, off_rate=0.5, step=step,
+        unloaded_velocity=6.0, stall_force=4.0, load_sharing=0.2))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=KT, seed=6), threads=1)
+    simulation.step(1500)
+    middle = simulation.context.get_state(positions=True).positions.reshape(24, 5, 3).mean(axis=1)[:, 0]
+    # Along the way from the first node to the last.
+    moved = middle * np.tile([1.0, -1.0], 12)
+    assert sign * moved.mean() > 5.0 * moved.std() / math.sqrt(24)
+    assert abs(moved.mean()) > 4.0
+
+
 # Laws by name -------------------------------------------------------------------------------------------------------
 
 C, W = np.polynomial.legendre.leggauss(400)
@@ -367,11 +433,25 @@ def test_named_laws_walk_at_their_own_averages(name, law, force, stiffness):
     assert simulation.context.get_state().entropy_production == math.inf
 
 
+def test_documents_hold_motors():
+    changes = [{}, {"carried": True, "rates": mp.jumps.CytosimMotor(unbinding_force=3.0)},
+               {"heads": 4, "on_rate": 0.2, "atp": 90.0, "rates": mp.jumps.MedyanMotor(alpha=0.3), "leaves_end": True}]
+    for change in changes:
+        system = system_of(**change)
+        read, _ = deserialize(serialize(mp.Simulation(system, mp.BrownianIntegrator(1e-3, kT=KT))))
+        (jump,), (again,) = system.jumps, read.jumps
+        assert repr(again) == repr(jump)
+        mine, theirs = jump._arguments_now(), again._arguments_now()
+        for name in ("step", "unloaded_velocity", "heads", "atp", "leaves_end"):
+            assert mine[name] == theirs[name]
+        assert repr(mine["rates"]) == repr(theirs["rates"])
+
+
 # Given wrongly ------------------------------------------------------------------------------------------------------
 
 
-def made(pool="M", carried=False, **change):
-    """A context of motors with one number changed."""
+def system_of(carried=False, **change):
+    """A system of motors with one number changed."""
     topology = mp.Topology()
     _, lattice = tracks(topology, 2, 5)
     beads = topology.add_beads([[0.0, 0.0, 9.0]], mass=1.0, friction=1.0)
@@ -385,17 +465,25 @@ def made(pool="M", carried=False, **change):
         numbers |= {"pool": molecules["M"], "dissociation_constants": 1.0}
     numbers |= {"lattice_a": lattice} | change
     numbers = {key: value for key, value in numbers.items() if value is not ...}
-    jump = system.add_jump(mp.jumps.Motors(links, **numbers))
+    system.add_jump(mp.jumps.Motors(links, **numbers))
+    return system
+
+
+def made(**change):
+    """The motors of such a system, after two steps."""
+    system = system_of(**change)
     mp.Simulation(system, mp.BrownianIntegrator(1e-3, kT=KT), threads=1).step(2)
-    return jump
+    return system["Motors"]
 
 
 def test_right_numbers_are_taken():
     assert made().pools[0].name == "Pool"
     assert made(carried=True).pools == ()
-    assert made(step=-16.0).counts.tried >= 0
+    assert made(step=-16.0).leaves_end is False
     assert made(atp=100.0, stall_force=12.0).atp == 100.0
     assert made(heads=5, on_rate=0.2).heads == 5
+    assert made(on_rate=0.2, dissociation_constants=...).on_rate == 0.2
+    assert made(heads=5, on_rate=0.2, dissociation_constants=...).dissociation_constants is None
 
 
 @pytest.mark.parametrize(("change", "error", "text"), [
@@ -407,9 +495,10 @@ def test_right_numbers_are_taken():
     ({"unloaded_velocity": 0.0}, mp.ParameterError, "unloaded_velocity = 0.0 but must be"),
     ({"load_sharing": -0.1}, mp.ParameterError, "load_sharing = -0.1"),
     ({"heads": 0}, mp.ParameterError, "heads = 0"),
-    ({"heads": 3}, mp.ParameterError, "on_rate = None, but it is that of heads that sites carry, and of bundles"),
-    ({"on_rate": 1.0}, mp.ParameterError, "on_rate = 1.0, but it is that of no heads of these motors"),
-    ({"dissociation_constants": ...}, mp.ParameterError, "dissociation_constants= are those of molecules of a pool"),
+    ({"heads": 3}, mp.ParameterError, r"give on_rate= \(1/s\), of bundles"),
+    ({"on_rate": 1.0}, mp.ParameterError, r"on_rate= \(1/s\) or dissociation_constants= \(1/nm³\), one of the two"),
+    ({"dissociation_constants": ...}, mp.ParameterError, r"give on_rate= \(1/s\), or dissociation_constants="),
+    ({"carried": True, "on_rate": ...}, mp.ParameterError, r"give on_rate= \(1/s\), or dissociation_constants="),
     ({"carried": True, "dissociation_constants": 1.0}, mp.ParameterError, "are those of molecules of a pool"),
     ({"carried": True, "lattice_b": None}, mp.TopologyError, "without a pool lattice_b has the sites that carry heads"),
     ({"lattice_a": [0, 1]}, mp.TopologyError, "lattice_a must be a lattice"),

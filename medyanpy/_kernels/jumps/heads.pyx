@@ -32,6 +32,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp, memcpy
 
 from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.core.box cimport displacement
@@ -41,7 +42,7 @@ from medyanpy._kernels.core.sites cimport SiteTable, where
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_two
 from medyanpy._kernels.jumps.link_binding cimport (
-    BIND, UNBIND, LinkBinding, Rule, distance_of, energy_of, off_rate_of)
+    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_of)
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 cdef double LARGEST_EXPONENT = 230.0
@@ -149,7 +150,10 @@ cdef class Heads(LinkBinding):
                  double fuel, bint leaves, int law, double alpha):
         """Let heads walk: step (nm), velocity (nm/s), share q of the gain in energy. To be set before `set_rule`."""
         cdef double e = stall_force * step / kT
+        cdef Walk before
         cdef int b
+        # Byte by byte, what is between its numbers included.
+        memcpy(&before, &self.task.walk, sizeof(Walk))
         self.walking = self.task.walks = True
         self.step, self.velocity, self.stall_force, self.alpha = step, velocity, stall_force, alpha
         self.stall, self.fuel, self.law = stall_force * step, fuel, law
@@ -168,6 +172,9 @@ cdef class Heads(LinkBinding):
         self.task.walk.ahead_share = 0.0 if law != NO_LAW else share / kT
         self.task.walk.behind_share = (1.0 - share) / kT
         self.task.walk.leaves = leaves
+        if memcmp(&before, &self.task.walk, sizeof(Walk)) != 0:
+            # Bounds of links are others: `set_rule` is to compute them again.
+            self.neighbors = None
 
     # For Python -----------------------------------------------------------------------------------------------------
 
