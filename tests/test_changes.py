@@ -650,7 +650,8 @@ def test_every_kind_of_bead_and_every_jump_has_a_place_here():
     kinds = {getattr(mp.topology, name) for name in mp.topology.__all__}
     wanted = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, mp.topology.Handle)}
     wanted = {kind for kind in wanted if "_added_by" in vars(kind)}
-    wanted |= {one for one in map(vars(jumps).get, jumps.__all__) if isinstance(one, type) and issubclass(one, jumps.Jump)}
+    public = [vars(jumps)[name] for name in jumps.__all__]
+    wanted |= {one for one in public if isinstance(one, type) and issubclass(one, jumps.Jump)}
     # The function of trial moves is in no document: tests/jumps/test_trials.py.
     wanted -= {jumps.Jump, jumps.TrialMoves}
     assert len(wanted) > 10

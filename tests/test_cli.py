@@ -17,6 +17,7 @@ from medyanpy.demo import (
     DEMOS,
     pushing,
     report,
+    run_contraction_demo,
     run_filament_demo,
     run_membrane_demo,
     run_network_demo,
@@ -28,6 +29,7 @@ from medyanpy.demo import (
     run_treadmilling_demo,
     vesicle,
 )
+from medyanpy.demo import contraction as contraction_demo
 from medyanpy.demo import points as demo
 from medyanpy.demo import reactions as reactions_demo
 from medyanpy.demo import rigid as rigid_demo
@@ -564,6 +566,41 @@ def test_a_small_demo_of_treadmilling_writes_everything(tmp_path):
         ("growth against it", "--"),
     ]
     assert "it would stall at 5.71 pN" in text.getvalue()
+
+
+def test_a_small_demo_of_contraction_writes_everything(tmp_path):
+    out, text = tmp_path / "out", io.StringIO()
+    done = run_contraction_demo(out, network=10, steps=200, threads=1, stream=text)
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    assert json.loads((out / "summary.json").read_text()) == done.summary
+    assert [(r["quantity"], r["verdict"]) for r in done.summary["results"]] == [
+        ("radius of gyration, end over start", "--"),
+        ("molecules lost", "OK"),
+        ("largest error of filament links, relative", "OK"),
+        ("energy change without heat and work, relative", "OK"),
+    ]
+    assert done.summary["ATP"] > 0.0
+    assert "60 motors of 175 nm" in text.getvalue()
+
+
+def test_a_network_is_compared_with_what_it_was():
+    """Of made-up looks: a network that does not shrink, and molecules that get lost, are found."""
+
+    def verdicts(end, lost=0):
+        watch = contraction_demo.Watch(None, (None, None))
+        watch.errors = [1e-12]
+        n, m = contraction_demo.LINKERS, contraction_demo.MOTORS
+        watch.rows = [
+            (100.0 * (1.0 - (1.0 - end) * k / 39), n - lost * (k > 20), m, 50, 30, -1.0 * k, 2.0 * k, 10.0 * k)
+            for k in range(40)
+        ]
+        lines, facts = contraction_demo.compared(watch, contraction_demo.FEWEST_STEPS)
+        assert (facts["heat"], facts["work"], facts["ATP"]) == (39.0, 78.0, 390.0)
+        return [line.verdict for line in lines]
+
+    assert verdicts(0.9) == ["OK", "OK", "OK", "OK"]
+    assert verdicts(0.98)[0] == "CHECK"
+    assert verdicts(0.9, lost=1)[1] == "CHECK"
 
 
 def test_the_flow_of_subunits_through_filaments():
